@@ -1,0 +1,81 @@
+"""Every exception that glsl_infer raises on purpose.
+
+    GlslInferError                 catch this one to catch them all
+    ├── InputError                 what was given cannot be used; the command line exits with 2
+    │   ├── BundleError            a model file that is missing, damaged, foreign or too new
+    │   ├── ImageError             a picture that cannot be read
+    │   ├── ModelError             a Keras model, or one of its layers, that cannot be exported
+    │   ├── ContextError           no OpenGL ES 2.0 context can be made on this machine
+    │   ├── LimitError             the driver's limits are too small for the model
+    │   └── MissingExtraError      an optional dependency is not installed
+    └── RunError                   it should have worked; the command line exits with 1
+        ├── ShaderError            the driver refused a shader
+        ├── GlError                the driver reported an error
+        └── SelfCheckError         the driver computed something else than the reference
+
+Messages are for the person who reads them: what was given, what is allowed, what to do.
+"""
+
+from __future__ import annotations
+
+
+class GlslInferError(Exception):
+    """Base of all exceptions of this package."""
+
+    exit_code = 1
+
+
+class InputError(GlslInferError):
+    """What was given cannot be used; saying what can."""
+
+    exit_code = 2
+
+
+class BundleError(InputError):
+    """A ``.glslnn`` file that is missing, damaged, foreign or too new."""
+
+
+class ImageError(InputError):
+    """A picture that cannot be read or has the wrong shape."""
+
+
+class ModelError(InputError):
+    """A Keras model, or one of its layers, that cannot be exported."""
+
+    @classmethod
+    def layer(cls, name: str, given: str, advice: str) -> ModelError:
+        """Build the message about one layer: its name, what was given, and what to do."""
+        return cls(f"layer '{name}': {given}; {advice}")
+
+
+class ContextError(InputError):
+    """No OpenGL ES 2.0 context can be made on this machine."""
+
+
+class LimitError(InputError):
+    """The driver's limits are too small for the model."""
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is not installed."""
+
+    @classmethod
+    def of(cls, package: str, extra: str, purpose: str) -> MissingExtraError:
+        """Build the message that names the pip command."""
+        return cls(f"{purpose} needs {package}, which is not installed: pip install 'glsl-infer[{extra}]'")
+
+
+class RunError(GlslInferError):
+    """Something failed that should have worked."""
+
+
+class ShaderError(RunError):
+    """The driver refused to compile or link a shader; the message has the layer and the driver's log."""
+
+
+class GlError(RunError):
+    """The driver reported an OpenGL error."""
+
+
+class SelfCheckError(RunError):
+    """The driver computed something else than the reference."""

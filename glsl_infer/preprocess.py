@@ -1,0 +1,156 @@
+"""From any picture to the bytes that a network reads: one definition for training and every runner.
+
+1. The first frame of an animation, EXIF orientation applied, 16-bit values scaled to 8 bits.
+2. Alpha over white; an ICC profile converted to sRGB; no linearisation: bytes are averaged as they are.
+3. The centred square: of width w and height h, side s = min(w, h) from x = (w - s) // 2, y = (h - s) // 2.
+4. Shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
+
+docs/bundle-format.md repeats this definition for people who write a runner.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+
+from glsl_infer.errors import ImageError
+
+ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
+
+NAME = "center-square/area-average"
+"""How a manifest calls this definition (``input.preprocessing``)."""
+
+
+def load(source: ImageSource, size: int) -> NDArray[np.uint8]:
+    """Return ``source`` as the network reads it: uint8 ``(size, size, 3)``, sRGB.
+
+    Raises:
+        ImageError: the picture cannot be read; the message names the file.
+    """
+    return to_square(open_image(source), size)
+
+
+def open_image(source: ImageSource) -> Image.Image:
+    """Return ``source`` (a path, a Pillow image or a uint8 array) as an upright 8-bit sRGB Pillow image.
+
+    Arrays are ``(height, width)`` grey, ``(height, width, 3)`` RGB or ``(height, width, 4)`` RGBA.
+
+    Raises:
+        ImageError: the file is missing, is no picture, is damaged, is larger than Pillow's safety limit
+            (about 179 million pixels), or the array has another shape or type.
+    """
+    if isinstance(source, np.ndarray):
+        return _to_srgb(_from_array(source))
+    if isinstance(source, Image.Image):
+        return _to_srgb(source)
+    path = Path(source)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(path) as image:
+                image.load()
+                return _to_srgb(image)
+    except FileNotFoundError:
+        raise ImageError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise ImageError(f"{path}: is a folder, not a picture") from None
+    except UnidentifiedImageError:
+        raise ImageError(f"{path}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)") from None
+    except Image.DecompressionBombError:
+        raise ImageError(f"{path}: too many pixels to decode safely; shrink it first") from None
+    except ImageError as error:
+        raise ImageError(f"{path}: {error}") from None
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise ImageError(f"{path}: the picture is damaged or cannot be read ({error})") from None
+
+
+def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:
+    """Cut the centred square out of an RGB ``image`` and scale it to uint8 ``(size, size, 3)``."""
+    side = min(image.size)
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    square = image.crop((left, top, left + side, top + side))
+    if side < size:
+        square = square.resize((size, size), Image.Resampling.BILINEAR)
+    pixels: NDArray[np.uint8] = np.asarray(square, np.uint8)
+    return pixels if side <= size else area_average(pixels, size)
+
+
+def area_average(pixels: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+    """Shrink uint8 ``(side, side, channels)`` to ``(size, size, channels)`` by the exact area average.
+
+    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output
+    pixel is ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not:
+    it weighs every pixel whose centre lies inside the window alike.)
+    """
+    side = pixels.shape[0]
+    rows = _overlap_sums(pixels, size)
+    total = _overlap_sums(rows.transpose(1, 0, 2), size).transpose(1, 0, 2)
+    area = side * side
+    averaged: NDArray[np.uint8] = ((2 * total + area) // (2 * area)).astype(np.uint8)
+    return averaged
+
+
+def _overlap_sums(values: NDArray[np.generic], size: int) -> NDArray[np.int64]:
+    """Sum the first axis into ``size`` equal windows, each value times its overlap in 1/size of a step."""
+    side = values.shape[0]
+    out = np.empty((size, *values.shape[1:]), np.int64)
+    for index in range(size):
+        first, before = divmod(index * side, size)
+        last, after = divmod((index + 1) * side, size)
+        # All of first .. last-1, less what lies before the window, plus the start of last.
+        window = values[first:last].sum(axis=0, dtype=np.int64) * size
+        window -= values[first].astype(np.int64) * before
+        if after:
+            window += values[last].astype(np.int64) * after
+        out[index] = window
+    return out
+
+
+def _from_array(array: NDArray[np.uint8]) -> Image.Image:
+    grey = array.ndim == 2
+    if array.dtype != np.uint8 or not (grey or (array.ndim == 3 and array.shape[2] in (3, 4))) or 0 in array.shape:
+        raise ImageError(
+            f"an array of shape {array.shape} and type {array.dtype} is no picture; "
+            "give uint8 of shape (height, width, 3), (height, width, 4) or (height, width)"
+        )
+    return Image.fromarray(array)
+
+
+def _to_srgb(image: Image.Image) -> Image.Image:
+    profile = image.info.get("icc_profile")
+    image = ImageOps.exif_transpose(image)
+    if image.mode in ("I", "F") or image.mode.startswith("I;16"):
+        image = _to_8_bit(image)
+    if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+        image = Image.alpha_composite(white, image).convert("RGB")
+    elif image.mode in ("P", "1"):
+        image = image.convert("RGB")
+    if profile:
+        image = _convert_profile(image, profile)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _to_8_bit(image: Image.Image) -> Image.Image:
+    values = np.asarray(image)
+    if image.mode == "F" or values.min() < 0 or values.max() > 65535:
+        raise ImageError("pictures with more than 16 bits a channel are not supported; save it with 8 or 16")
+    return Image.fromarray(((values.astype(np.uint32) * 2 + 257) // 514).astype(np.uint8))
+
+
+def _convert_profile(image: Image.Image, profile: bytes) -> Image.Image:
+    """Convert to sRGB; a profile that does not fit the picture is ignored, as browsers do."""
+    try:
+        converted = ImageCms.profileToProfile(
+            image, ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB"), outputMode="RGB"
+        )
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image
+    return image if converted is None else converted

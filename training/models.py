@@ -1,0 +1,99 @@
+"""Network architectures: what is trained, exactly as docs/design.md describes it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import keras
+
+from training.layers import ChannelShuffle, PiecewiseLinearSigmoid
+
+
+class Stage(NamedTuple):
+    """One stage of X22: ``units`` residual units, then a strided convolution to ``out`` channels."""
+
+    units: int
+    out: int
+    shuffled: bool
+
+
+STEM_CHANNELS = 32
+STAGES = (Stage(2, 32, False), Stage(3, 64, True), Stage(3, 128, True), Stage(4, 192, True), Stage(5, 192, True))
+
+
+def x22(
+    input_size: int = 385, classes: int = 120, *, width: float = 1.0, stages: int = 5, conv: Any = keras.layers.Conv2D
+) -> keras.Model:
+    """Build X22: group convolutions, channel shuffle and a piecewise-linear sigmoid.
+
+    Args:
+        input_size: side of the square input in pixels; the spatial arithmetic must come out even
+            (385 or 257 with five stages, 129 or 193 with four).
+        classes: length of the logits.
+        width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8.
+        stages: how many of the five stages to build, from the first.
+        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster on a CPU.
+
+    Returns:
+        A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits
+        ``(batch, classes)``. With the defaults, 225,112 parameters of which 216,152 are trainable.
+
+    Raises:
+        ValueError: for a size, a width or a number of stages that does not work out.
+    """
+    if not 1 <= stages <= len(STAGES):
+        raise ValueError(f"x22: stages={stages}; 1 to {len(STAGES)} are possible")
+    if classes < 2:
+        raise ValueError(f"x22: classes={classes}; a classifier needs at least 2")
+    _check_size(input_size, stages)
+
+    def convolution(x: Any, name: str, filters: int, kernel: int, groups: int, **options: Any) -> Any:
+        x = conv(filters, kernel, groups=groups, use_bias=False, name=name, **options)(x)
+        return keras.layers.BatchNormalization(name=f"{name}-bn")(x)
+
+    def activation(x: Any, name: str) -> Any:
+        return PiecewiseLinearSigmoid(name=f"{name}-act")(x)
+
+    inputs = keras.Input((input_size, input_size, 3), name="image")
+    depth = _scaled(STEM_CHANNELS, width)
+    x = activation(convolution(inputs, "b0-conv", depth, 5, 1, strides=2), "b0-conv")
+    for block, stage in enumerate(STAGES[:stages], start=1):
+        for unit in range(1, stage.units + 1):
+            name = f"b{block}-stage{unit}"
+            y = ChannelShuffle(step=8, name=f"{name}-shuffle")(x) if stage.shuffled else x
+            y = activation(convolution(y, f"{name}-pw", depth, 1, max(depth // 32, 1)), f"{name}-pw")
+            y = convolution(y, f"{name}-dw", depth, 3, depth // 4, padding="same")
+            x = activation(keras.layers.Add(name=f"{name}-add")([y, x]), f"{name}-dw")
+        out = _scaled(stage.out, width)
+        name = f"b{block}-scale"
+        x = activation(convolution(x, name, out, 3, max(depth // 8, 1), strides=2), name)
+        depth = out
+    name = f"b{stages + 1}-conv"
+    x = activation(convolution(x, name, depth, 3, max(depth // 8, 1)), name)
+    x = keras.layers.GlobalAveragePooling2D(name="pool")(x)
+    outputs = keras.layers.Dense(classes, name="Dense")(x)
+    return keras.Model(inputs, outputs, name="x22")
+
+
+def _scaled(channels: int, width: float) -> int:
+    scaled = channels * width
+    if scaled != int(scaled) or scaled <= 0 or int(scaled) % (32 if scaled > 32 else 8):
+        raise ValueError(
+            f"x22: width={width:g} makes {scaled:g} channels of {channels}; "
+            "counts above 32 must be multiples of 32, others of 8 (0.25, 0.5, 1, 2 ... work)"
+        )
+    return int(scaled)
+
+
+def _check_size(input_size: int, stages: int) -> None:
+    """Refuse a size whose strided convolutions would silently drop a row, or that ends below 3 pixels."""
+    size = input_size
+    for index, kernel in enumerate([5] + [3] * stages):
+        if size < kernel or (size - kernel) % 2:
+            raise ValueError(
+                f"x22: input_size={input_size} leaves {size} pixels before strided convolution {index}, which needs "
+                f"an odd number of at least {kernel}; 385 and 257 work with 5 stages, 193 and 129 with 4"
+            )
+        size = (size - kernel) // 2 + 1
+    if size < 3:
+        raise ValueError(f"x22: input_size={input_size} with {stages} stages ends in {size} pixels; 3 are needed")

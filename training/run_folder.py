@@ -1,0 +1,81 @@
+"""What a training run leaves on disk, and how it is taken up again.
+
+    model.keras       the best epoch on the val split, made of Keras' own layers: this one is exported
+    last.keras        the last epoch, likewise
+    checkpoint.keras  the last epoch with the state of the optimiser, for --resume
+    history.json      one entry an epoch
+    config.json       the arguments of the run
+    labels.txt        one label a line
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from glsl_infer.errors import InputError
+
+
+class RunFolder:
+    """The folder of one run; every file is written under a temporary name and renamed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def start(self, config: dict[str, Any], labels: tuple[str, ...]) -> None:
+        """Create the folder for a new run.
+
+        Raises:
+            InputError: it holds a run already.
+        """
+        if (self.path / "config.json").exists():
+            raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
+        self.path.mkdir(parents=True, exist_ok=True)
+        (self.path / "labels.txt").write_text("".join(f"{label}\n" for label in labels), "utf-8")
+        self._write_json("config.json", config)
+        self._write_json("history.json", [])
+
+    def resume(self, config: dict[str, Any]) -> list[dict[str, float]]:
+        """Return the history of the run in the folder.
+
+        Raises:
+            InputError: there is none to resume, or it was started with other arguments.
+        """
+        try:
+            started = json.loads((self.path / "config.json").read_text("utf-8"))
+            history: list[dict[str, float]] = json.loads((self.path / "history.json").read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{self.path}: no run to resume here ({error})") from None
+        changed = sorted(key for key in config if started.get(key) != config[key])
+        if changed:
+            differences = ", ".join(f"{key} {started.get(key)} -> {config[key]}" for key in changed)
+            raise InputError(f"{self.path}: was started with other arguments ({differences}); choose another --out")
+        return history
+
+    def checkpoint(self) -> keras.Model | None:
+        """Return the compiled model of the last finished epoch, or None when no epoch finished."""
+        path = self.path / "checkpoint.keras"
+        return keras.saving.load_model(path) if path.exists() else None
+
+    def save(self, training: keras.Model, plain: keras.Model, history: list[dict[str, float]], *, best: bool) -> None:
+        """Write the files of one finished epoch; ``plain`` gets the weights of ``training``."""
+        plain.set_weights(training.get_weights())
+        self._save_model("last.keras", plain)
+        if best:
+            self._save_model("model.keras", plain)
+        self._save_model("checkpoint.keras", training)
+        self._write_json("history.json", history)
+
+    def _save_model(self, name: str, model: keras.Model) -> None:
+        temporary = self.path / f".tmp-{name}"
+        model.save(temporary)
+        os.replace(temporary, self.path / name)
+
+    def _write_json(self, name: str, value: Any) -> None:
+        temporary = self.path / f".tmp-{name}"
+        temporary.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+        os.replace(temporary, self.path / name)
