@@ -1,0 +1,35 @@
+"""The operators: one module each, holding its shape rule, its NumPy reference and its passes.
+
+Adding one is adding a module with a public ``OPERATOR`` (and, mostly, a template in shaders/);
+it is found here by its file name, which is also its name in a graph.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import lru_cache
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import Operator
+
+__all__ = ["Operator", "get", "names"]
+
+
+@lru_cache(maxsize=None)
+def names() -> tuple[str, ...]:
+    """Return the names of all operators, in alphabetical order."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "operator"))
+
+
+@lru_cache(maxsize=None)
+def get(name: str) -> Operator:
+    """Return the operator called ``name``.
+
+    Raises:
+        ModelError: there is none.
+    """
+    if name not in names():
+        raise ModelError(f"no operator is called '{name}'; there are: {', '.join(names())}")
+    operator: Operator = importlib.import_module(f"{__name__}.{name}").OPERATOR
+    return operator

@@ -1,5 +1,61 @@
+"""Channel shuffle: slices in another order. Only the views change, so it costs the GPU nothing."""
+
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import ViewOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class ChannelShuffle(ViewOperator):
+    """Attribute ``step``: see ``shuffle_order``."""
+
+    attrs = {"step": 8}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape; its channels must suit the step."""
+        channels = feature_map(node, inputs[0])[2]
+        try:
+            shuffle_order(channels, node.attrs["step"])
+        except ValueError as error:
+            raise ModelError.layer(node.name, str(error), "choose another step or number of channels") from None
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Reorder the last axis by fours."""
+        order = shuffle_order(inputs[0].shape[-1], node.attrs["step"])
+        return inputs[0][..., [4 * s + lane for s in order for lane in range(4)]]
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Reorder the input's views."""
+        source = build.feature_map(node.inputs[0])
+        order = shuffle_order(source.channels, node.attrs["step"])
+        build.set_value(node, source.with_views(tuple(source.views[s] for s in order)))
+
+
 def shuffle_order(channels: int, step: int) -> tuple[int, ...]:
+    """Return which input slice each output slice is: ``(step*i) mod d + (step*i) div d`` for d = channels / 4.
+
+    Up to ``step`` slices stay in their order.
+
+    Raises:
+        ValueError: ``channels`` is no multiple of 4, or the formula is no permutation of the slices.
+    """
     slices, rest = divmod(channels, 4)
-    if slices <= step: return tuple(range(slices))
+    if rest or step < 1 or (slices > step and slices % step):
+        raise ValueError(
+            f"channel shuffle of {channels} channels with step {step}: needs a multiple of 4 channels, "
+            f"and of {4 * step} where there are more than {4 * step}"
+        )
+    if slices <= step:
+        return tuple(range(slices))
     return tuple((step * i) % slices + (step * i) // slices for i in range(slices))
+
+
+OPERATOR = ChannelShuffle()

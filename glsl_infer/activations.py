@@ -1,0 +1,81 @@
+"""Activation functions: the NumPy reference, the range, and the shader that computes each.
+
+A function may stand alone in a graph or be fused into the operator before it. One whose range lies in
+[0, 1] can be stored in 8 bits as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array
+
+
+@dataclass(frozen=True)
+class Activation:
+    """One function.
+
+    Attributes:
+        reference: the function in NumPy, in the type of its argument; it never decreases.
+        low, high: its range.
+        zero: an input at which it is exactly 0 in 8 bits; what pad lanes hold before it.
+        template: its shader in shaders/, or None when no shader computes it yet.
+    """
+
+    reference: Callable[[Array], Array]
+    low: float
+    high: float
+    zero: float
+    template: str | None
+
+    @property
+    def fits_8_bits(self) -> bool:
+        """Whether a feature map of such values can be stored as it is."""
+        return self.low >= 0.0 and self.high <= 1.0
+
+
+def piecewise_linear_sigmoid(x: Array) -> Array:
+    """Return ``clip(0.05x + clip(0.1x, -0.05, 0.05) + clip(0.05x, -0.125, 0.125), -0.5, 0.5) + 0.5``."""
+    inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
+    y: Array = (np.clip(inner, -0.5, 0.5) + 0.5).astype(x.dtype)
+    return y
+
+
+def sigmoid(x: Array) -> Array:
+    """Return ``1 / (1 + exp(-x))``, computed without overflow."""
+    y: Array = (0.5 * (1.0 + np.tanh(0.5 * x))).astype(x.dtype)
+    return y
+
+
+def hard_sigmoid(x: Array) -> Array:
+    """Return ``clip(x / 6 + 1/2, 0, 1)``, as Keras 3 defines it."""
+    y: Array = np.clip(x / 6.0 + 0.5, 0.0, 1.0).astype(x.dtype)
+    return y
+
+
+def relu(x: Array) -> Array:
+    """Return ``max(x, 0)``."""
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
+def linear(x: Array) -> Array:
+    """Return ``x``."""
+    return x
+
+
+INFINITY = float("inf")
+
+ACTIVATIONS: dict[str, Activation] = {
+    "linear": Activation(linear, -INFINITY, INFINITY, 0.0, "activation_linear.glsl"),
+    "piecewise_linear_sigmoid": Activation(
+        piecewise_linear_sigmoid, 0.0, 1.0, -100.0, "activation_piecewise_linear_sigmoid.glsl"
+    ),
+    "hard_sigmoid": Activation(hard_sigmoid, 0.0, 1.0, -100.0, "activation_hard_sigmoid.glsl"),
+    "sigmoid": Activation(sigmoid, 0.0, 1.0, -50.0, "activation_sigmoid.glsl"),
+    "relu": Activation(relu, 0.0, INFINITY, 0.0, "activation_relu.glsl"),
+}

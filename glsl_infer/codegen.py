@@ -1,0 +1,86 @@
+"""From the templates of shaders/ to the text of one shader.
+
+A template is GLSL that compiles on its own. Three things are added: ``#define`` lines in front, the
+text of an activation or of shared functions, and generated lines in the place of a ``//@ name`` line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Union
+
+import numpy as np
+
+from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.resources import template
+
+MAX_VARYINGS = 8
+"""ES 2.0 promises this many vec4 varyings; each carries the coordinates of two sources."""
+
+
+def number(value: float) -> str:
+    """Return a GLSL float literal that reads back as the same float32: 9 significant digits, a decimal point."""
+    text = f"{float(np.float32(value)):.9g}"
+    if "e" in text:
+        mantissa, exponent = text.split("e")
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{int(exponent)}"
+    return text if "." in text else text + ".0"
+
+
+def vec(values: Sequence[float]) -> str:
+    """Return a ``vec2``/``vec3``/``vec4`` constructor, or a literal for one value."""
+    if len(values) == 1:
+        return number(values[0])
+    return f"vec{len(values)}({', '.join(number(value) for value in values)})"
+
+
+def coordinate(source: int) -> str:
+    """Return the expression of the texture coordinate of source ``source``: two share a vec4 varying."""
+    return f"coord{source // 2}.{'xy' if source % 2 == 0 else 'zw'}"
+
+
+def varyings(sources: int) -> int:
+    """Return how many vec4 varyings carry the coordinates of ``sources`` sources."""
+    return (sources + 1) // 2
+
+
+def vertex(sources: int) -> str:
+    """Return the vertex shader for that many sources."""
+    return f"#version 100\n#define VARYINGS {varyings(sources)}\n" + template("quads.vert")
+
+
+def fragment(
+    name: str,
+    *,
+    activation: str | None = None,
+    includes: Sequence[str] = (),
+    lines: Mapping[str, Sequence[str]] | None = None,
+    defines: Mapping[str, Union[int, float, str]] | None = None,
+) -> str:
+    """Return the fragment shader made from template ``name`` (without the prelude).
+
+    Args:
+        name: file name in shaders/.
+        activation: name of the activation whose ``activation(vec4)`` function goes in front.
+        includes: templates whose text goes in front.
+        lines: text for the template's ``//@ key`` lines.
+        defines: macros; floats are written as GLSL literals.
+    """
+    parts = [f"#define {key} {number(value) if isinstance(value, float) else value}" for key, value in (defines or {}).items()]
+    parts += [template(include).rstrip("\n") for include in includes]
+    if activation is not None:
+        text = ACTIVATIONS[activation].template
+        assert text is not None, activation
+        parts.append(template(text).rstrip("\n"))
+    return "\n".join([*parts, fill(template(name), lines or {})])
+
+
+def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:
+    """Replace every ``//@ key`` line by its generated lines, at the same indentation."""
+
+    def replacement(match: re.Match[str]) -> str:
+        indentation, key = match.groups()
+        return "".join(f"{indentation}{line}\n" for line in lines.get(key, ()))
+
+    return re.sub(r"^([ \t]*)//@ (\w+)[^\n]*\n", replacement, text, flags=re.MULTILINE)

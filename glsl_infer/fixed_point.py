@@ -1,0 +1,172 @@
+"""Graph -> graph: dense layers become passes of 16-bit fixed point, and every vector gets its scale.
+
+The scale of a stored vector is the smallest power of two that fits the interval bound of its values.
+Where the step (scale/256, times what a stored unit is worth in the layer's output) would exceed 1/128, the
+bound is too pessimistic to be useful: twice the largest value seen on calibration pictures takes its
+place, and what lies beyond saturates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops, quantize
+from glsl_infer.graph import Array, Graph, Node
+from glsl_infer.ops.dense_products import BLOCK
+from glsl_infer.ops.dense_sum import MAX_COUNT
+
+LARGEST_STEP = 1.0 / 128.0
+
+
+@dataclass(frozen=True)
+class ScaleChoice:
+    """How the scale of one stored vector was chosen; one line of the export report.
+
+    Attributes:
+        bound: interval bound of the values, in stored units.
+        calibrated: largest value on the calibration pictures, or None without any.
+        scale: the choice, a power of two.
+        step: distance of two neighbouring stored values, in units of the layer's output.
+        by: ``bound`` or ``calibration``.
+    """
+
+    layer: str
+    bound: float
+    calibrated: float | None
+    scale: float
+    step: float
+    by: str
+
+    @property
+    def too_coarse(self) -> bool:
+        """Whether the step exceeds what calibration would have been asked for."""
+        return self.by == "bound" and self.step > LARGEST_STEP
+
+
+def prepare(graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+    """Split the dense layers and choose all scales.
+
+    Args:
+        graph: an optimised graph.
+        calibration: pictures as uint8 (size, size, 3), as the network reads them.
+
+    Returns:
+        The graph that both the exact reference and ``lowering.to_program`` work from, and the choices.
+    """
+    return assign_scales(split_dense(graph), calibration)
+
+
+def split_dense(graph: Graph) -> Graph:
+    """Replace every dense node by its products and the sums that follow, with weights on the 16-bit grid."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        nodes += _split(node) if node.op == "dense" else [node]
+    return graph.rebuilt(nodes)
+
+
+def assign_scales(
+    graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()
+) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+    """Set the ``scale`` of every node that stores 16-bit fixed point."""
+    seen = _largest_values(graph, calibration)
+    intervals: dict[str, tuple[Array, Array]] = {}
+    nodes: list[Node] = []
+    choices: list[ScaleChoice] = []
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        shape = graph.shapes[node.name]
+        if "scale" not in operator.attrs:
+            intervals[node.name] = np.zeros(shape[-1]), np.ones(shape[-1])
+            nodes.append(node)
+            continue
+        low, high = intervals[node.inputs[0]]
+        if hasattr(operator, "interval"):
+            low, high = operator.interval(node, low, high)
+        intervals[node.name] = low, high
+        bound = float(max(np.abs(low).max(), np.abs(high).max()))
+        choice = _choose(node.name, bound, seen.get(node.name), _unit(graph, node))
+        choices.append(choice)
+        nodes.append(node.with_attrs(scale=choice.scale))
+    return graph.rebuilt(nodes), tuple(choices)
+
+
+def _choose(layer: str, bound: float, calibrated: float | None, unit: float) -> ScaleChoice:
+    scale, by = quantize.power_of_two_scale(bound), "bound"
+    if scale / 256.0 * unit > LARGEST_STEP and calibrated is not None:
+        smaller = quantize.power_of_two_scale(2.0 * calibrated)
+        if smaller < scale:
+            scale, by = smaller, "calibration"
+    return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
+
+
+def _largest_values(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> dict[str, float]:
+    from glsl_infer import reference
+
+    largest: dict[str, float] = {}
+    for picture in calibration:
+        for name, value in reference.layers(graph, picture, mode="float"):
+            largest[name] = max(largest.get(name, 0.0), float(np.abs(value).max()))
+    return largest
+
+
+def _unit(graph: Graph, node: Node) -> float:
+    """Return what one stored unit of partial sums is worth in the dense layer's output: the largest row scale."""
+    while node.op == "dense_products" or (node.op == "dense_sum" and not node.attrs["last"]):
+        (node,) = graph.consumers[node.name]
+        if node.op == "dense_sum" and node.attrs["last"]:
+            return float(node.weights["row_scale"].max())
+    return 1.0
+
+
+def _split(node: Node) -> list[Node]:
+    kernel, bias = node.weights["kernel"].astype(np.float64), node.weights["bias"].astype(np.float64)
+    inputs, outputs = kernel.shape
+    largest = np.abs(kernel).max(axis=0)
+    row_scale = np.array([quantize.power_of_two_scale(float(value)) for value in largest])
+    # Row scales are stored as whole multiples, 1 to 2**14, of a common unit.
+    row_unit = float(row_scale.max()) * 2.0**-14
+    row_scale = np.maximum(row_scale, row_unit)
+    bias_scale = quantize.power_of_two_scale(float(np.abs(bias).max()))
+    integers = np.stack([quantize.fixed16(kernel[:, j], row_scale[j]) for j in range(outputs)], axis=1)
+
+    columns = -(-inputs // BLOCK)
+    shortenings = 0
+    while columns > MAX_COUNT:
+        columns, shortenings = -(-columns // MAX_COUNT), shortenings + 1
+    padded_columns = columns * MAX_COUNT**shortenings
+    nodes = [
+        Node(
+            f"{node.name}-products",
+            "dense_products",
+            node.inputs,
+            {"columns": padded_columns, "outputs": outputs, "scale": None},
+            {"kernel": (integers / 256.0).astype(np.float32)},
+        )
+    ]
+    for index in range(shortenings):
+        attrs = {"count": MAX_COUNT, "last": False, "scale": None}
+        nodes.append(Node(f"{node.name}-sum{index + 1}", "dense_sum", (nodes[-1].name,), attrs))
+    nodes.append(
+        Node(
+            node.name,
+            "dense_sum",
+            (nodes[-1].name,),
+            {
+                "count": columns,
+                "last": True,
+                "activation": node.attrs["activation"],
+                "scale": None,
+                "bias_scale": bias_scale,
+                "row_unit": row_unit,
+            },
+            {
+                "row_scale": row_scale.astype(np.float32),
+                "bias": quantize.store16(bias, bias_scale).astype(np.float32),
+            },
+        )
+    )
+    return nodes

@@ -1,0 +1,39 @@
+"""An activation that could not be fused into the operator before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import Operator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class ActivationOperator(Operator):
+    """Attribute ``function``: a name in ``glsl_infer.activations``."""
+
+    attrs = {"function": "linear"}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape."""
+        if node.attrs["function"] not in ACTIVATIONS:
+            raise ModelError.layer(
+                node.name, f"activation '{node.attrs['function']}'", f"known ones: {', '.join(sorted(ACTIVATIONS))}"
+            )
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Apply the function."""
+        return ACTIVATIONS[node.attrs["function"]].reference(inputs[0])
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass a slice."""
+        build.pointwise(node, node.attrs["function"])
+
+
+OPERATOR = ActivationOperator()

@@ -1,0 +1,40 @@
+"""The sum of feature maps, where it could not be fused into a convolution as its residual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import Operator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class Add(Operator):
+    """Attribute ``activation``: applied to the sum."""
+
+    attrs = {"activation": "linear"}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the inputs' common shape."""
+        if len(inputs) < 2 or len(set(inputs)) != 1:
+            raise ModelError.layer(node.name, f"an addition of shapes {list(inputs)}", "give two or more equal ones")
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Add, then activate."""
+        return ACTIVATIONS[node.attrs["activation"]].reference(reduce(np.add, inputs))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass a slice, each reading one tile of every input."""
+        build.pointwise(node, node.attrs["activation"])
+
+
+OPERATOR = Add()

@@ -1,0 +1,39 @@
+"""A dense layer as Keras has it. ``fixed_point.split_dense`` turns it into products and sums for shaders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import GraphOnlyOperator, vector
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+
+
+class Dense(GraphOnlyOperator):
+    """``activation(x @ kernel + bias)``; kernel (inputs, outputs). Attribute ``activation``."""
+
+    attrs = {"activation": "linear"}
+    weights = ("kernel", "bias")
+    advice = "run glsl_infer.fixed_point.prepare on the graph"
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (outputs,)."""
+        length = vector(node, inputs[0])
+        if node.weights["kernel"].shape[0] != length:
+            raise ModelError.layer(
+                node.name, f"a kernel of {node.weights['kernel'].shape} on {length} values", "check the weights"
+            )
+        return (node.weights["kernel"].shape[1],)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Multiply, add the bias, activate."""
+        x = inputs[0]
+        out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
+        return ACTIVATIONS[node.attrs["activation"]].reference(out)
+
+
+OPERATOR = Dense()

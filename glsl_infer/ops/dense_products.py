@@ -1,0 +1,110 @@
+"""First part of a dense layer: the products with 16-bit weights, summed over blocks of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import quantize
+from glsl_infer.errors import ModelError
+from glsl_infer.layout import MAX_TEXTURE_SIZE
+from glsl_infer.ops.operator import Operator, vector
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+BLOCK = 16
+"""Inputs of one block: 8 texels of inputs and twice 8 of weights are read by a fragment."""
+
+
+class DenseProducts(Operator):
+    """Partial sums (columns, outputs): column c holds the products of inputs 16c to 16c + 15.
+
+    Weight ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256 in [-128, 128).
+    Attributes: ``columns`` (blocks, those of padding included), ``scale`` of the stored sums, ``outputs``.
+    """
+
+    attrs = {"columns": 1, "outputs": 1, "scale": None}
+    weights = ("kernel",)
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (columns, outputs)."""
+        length = vector(node, inputs[0])
+        rows, outputs = node.weights["kernel"].shape
+        if rows != length or node.attrs["columns"] * BLOCK < length:
+            raise ModelError.layer(node.name, f"a kernel of {(rows, outputs)} on {length} values", "check the weights")
+        return node.attrs["columns"], outputs
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Multiply block by block."""
+        kernel = _blocks(node.weights["kernel"].astype(inputs[0].dtype), node.attrs["columns"])
+        x = _blocks(inputs[0][:, None], node.attrs["columns"])[:, :, 0]
+        sums: Array = np.matmul(x[:, None, :], kernel)[:, 0]
+        return sums
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return bounds of the sums from bounds of the inputs."""
+        kernel = node.weights["kernel"].astype(np.float64)
+        columns = node.attrs["columns"]
+        ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
+        return _blocks(ends.min(axis=0), columns).sum(axis=1), _blocks(ends.max(axis=0), columns).sum(axis=1)
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw all partial sums in one quad."""
+        source = build.fixed_point(node.inputs[0])
+        columns, outputs = build.shapes[node.name]
+        width, height = columns * BLOCK // 2, outputs + outputs % 2
+        if max(width, height, source.size[0]) > MAX_TEXTURE_SIZE:
+            raise ModelError.layer(
+                node.name,
+                f"a dense layer of {source.length} inputs and {outputs} outputs",
+                f"at most {2 * MAX_TEXTURE_SIZE} inputs and {MAX_TEXTURE_SIZE} outputs are supported",
+            )
+        padded = np.zeros((height, 2 * width), np.int64)
+        padded[:outputs, : source.length] = np.rint(node.weights["kernel"].T.astype(np.float64) * 256.0)
+        texels = quantize.split_fixed16(padded).reshape(height, width, 4)
+        kernel = build.constant_texture(node, width, height, texels.tobytes())
+        target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
+        fragment = build.fragment(
+            "dense_products.frag",
+            includes=["fixed_point.glsl"],
+            PAIRS=BLOCK // 2,
+            INVERSE_SCALE=source.scale / target.scale,
+        )
+        build.draw(
+            node,
+            fragment,
+            target.texture,
+            samplers=[("source", source.texture), ("kernel", kernel)],
+            sources=[(0, BLOCK / 2, 0.0), (1, BLOCK / 2, 2.0)],
+            quads=[build.quad((0, 0, *target.size), [(0, 0), (0, 0)])],
+            uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
+        )
+
+    def read_weights(
+        self, node: Node, inputs: Sequence[Shape], members: Sequence[bytes]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return the kernel from its texture."""
+        outputs = node.attrs["outputs"]
+        width = node.attrs["columns"] * BLOCK // 2
+        texels = np.frombuffer(members[0], np.uint8).reshape(outputs + outputs % 2, 2 * width, 2)
+        integers = quantize.join_fixed16(texels)[:outputs, : inputs[0][0]]
+        return {"kernel": (integers.T / 256.0).astype(np.float32)}
+
+
+def _blocks(values: Array, columns: int) -> Array:
+    """Return (inputs, n) as (columns, BLOCK, n), with zeros at the end."""
+    padded = np.zeros((columns * BLOCK, values.shape[1]), values.dtype)
+    padded[: values.shape[0]] = values
+    return padded.reshape(columns, BLOCK, values.shape[1])
+
+
+OPERATOR = DenseProducts()

@@ -1,0 +1,139 @@
+"""Last part of a dense layer: partial sums are added up, scaled by row, biased and activated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import quantize
+from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import Operator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.layout import FixedPoint
+    from glsl_infer.lowering import Builder
+
+MAX_COUNT = 16
+"""Most partial sums that one fragment adds up; longer rows take several passes."""
+
+
+class DenseSum(Operator):
+    """From (columns, outputs) to fewer columns, or in the last pass to (outputs,).
+
+    Attributes: ``count`` (columns that are added up), ``last``, ``activation`` (of the last), ``scale`` of
+    the stored result, ``bias_scale`` and ``row_unit`` (powers of two in which the constants are counted).
+    Weights of the last: ``row_scale`` (powers of two) and ``bias``, both (outputs,).
+    """
+
+    attrs = {
+        "count": 1,
+        "last": True,
+        "activation": "linear",
+        "scale": None,
+        "bias_scale": 1.0,
+        "row_unit": 1.0,
+    }
+    weights = ("row_scale", "bias")
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (columns / count, outputs), or (outputs,) for the last."""
+        columns, outputs = inputs[0]
+        if columns % node.attrs["count"] or (node.attrs["last"] and columns != node.attrs["count"]):
+            raise ModelError.layer(
+                node.name, f"{columns} partial sums by {node.attrs['count']}", "the columns must divide evenly"
+            )
+        return (outputs,) if node.attrs["last"] else (columns // node.attrs["count"], outputs)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Add up; in the last pass scale each row, add its bias and activate."""
+        return self._apply(node, inputs[0])
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return bounds of the result from bounds of the partial sums; every step is monotone."""
+        return self._apply(node, low), self._apply(node, high)
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw the sums: one quad for shorter rows of sums, one quad a pair of rows for the vector."""
+        source = build.fixed_point(node.inputs[0])
+        if node.attrs["last"]:
+            self._last_pass(node, build, source)
+            return
+        columns, outputs = build.shapes[node.name]
+        target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
+        fragment = build.fragment(
+            "dense_sum.frag",
+            includes=["fixed_point.glsl"],
+            COUNT=node.attrs["count"],
+            FACTOR=1.0,
+            INVERSE_SCALE=source.scale / target.scale,
+        )
+        build.draw(
+            node,
+            fragment,
+            target.texture,
+            samplers=[("source", source.texture)],
+            sources=[(0, float(node.attrs["count"]), 1.0)],
+            quads=[build.quad((0, 0, *target.size), [(0, 0)])],
+            uniforms={"source_texel": build.texel(source.texture)},
+        )
+
+    def read_weights(
+        self, node: Node, inputs: Sequence[Shape], members: Sequence[bytes]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return row scales and biases from their texture."""
+        if not node.attrs["last"]:
+            return {}
+        outputs = inputs[0][1]
+        integers = quantize.join_fixed16(np.frombuffer(members[0], np.uint8).reshape(-1, 2, 2))[:outputs]
+        row_scale = integers[:, 0] * (node.attrs["row_unit"])
+        bias = integers[:, 1] / 256.0 * node.attrs["bias_scale"]
+        return {"row_scale": row_scale.astype(np.float32), "bias": bias.astype(np.float32)}
+
+    def _apply(self, node: Node, sums: Array) -> Array:
+        count = node.attrs["count"]
+        added: Array = sums.reshape(sums.shape[0] // count, count, sums.shape[1]).sum(axis=1)
+        if not node.attrs["last"]:
+            return added
+        row_scale, bias = (node.weights[name].astype(sums.dtype) for name in ("row_scale", "bias"))
+        return ACTIVATIONS[node.attrs["activation"]].reference(added[0] * row_scale + bias)
+
+    def _last_pass(self, node: Node, build: Builder, source: FixedPoint) -> None:
+        (outputs,) = build.shapes[node.name]
+        row_unit, bias_scale = node.attrs["row_unit"], node.attrs["bias_scale"]
+        constants = np.zeros((outputs + outputs % 2, 2), np.int64)
+        constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
+        constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
+        texels = quantize.split_fixed16(constants)
+        rows = build.constant_texture(node, 1, len(constants), texels.tobytes())
+        target = build.allocate_vector(node, outputs, node.attrs["scale"])
+        fragment = build.fragment(
+            "dense_sum.frag",
+            activation=node.attrs["activation"],
+            includes=["fixed_point.glsl"],
+            COUNT=node.attrs["count"],
+            FACTOR=source.scale,
+            ROW_SCALE=256.0 * row_unit,
+            BIAS_SCALE=bias_scale,
+            INVERSE_SCALE=1.0 / target.scale,
+        )
+        build.draw(
+            node,
+            fragment,
+            target.texture,
+            samplers=[("source", source.texture), ("kernel", rows)],
+            sources=[(0, 0.0, 0.0), (1, 0.0, 0.0)],
+            quads=[build.quad((t, 0, 1, 1), [(0, t), (0, 2 * t)]) for t in range(target.size[0])],
+            uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(rows)},
+        )
+
+
+OPERATOR = DenseSum()

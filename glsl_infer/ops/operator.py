@@ -1,0 +1,83 @@
+"""What every operator provides, and how it may refuse."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import quantize
+from glsl_infer.errors import ModelError
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class Operator(ABC):
+    """An operator of the graph.
+
+    Attributes:
+        attrs: every attribute a node may carry, with its default.
+        weights: the weights a node may carry.
+    """
+
+    attrs: dict[str, Any] = {}
+    weights: tuple[str, ...] = ()
+
+    @abstractmethod
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the output shape, or raise ModelError when inputs and weights do not fit."""
+
+    @abstractmethod
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute the output in NumPy, in the type of the inputs (float32 or float64), unrounded."""
+
+    @abstractmethod
+    def passes(self, node: Node, build: Builder) -> None:
+        """Append the draws of the node, or raise ModelError naming it when shaders cannot do it."""
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round an exact output to what its texture holds; 8 bits over [0, 1] unless an operator overrides it."""
+        return quantize.store8(exact)
+
+    def padding(self, node: Node) -> int:
+        """Return how many texels beyond its first input's edge the node reads."""
+        return 0
+
+
+class ViewOperator(Operator):
+    """An operator that only reorders views: no draw, no texture, nothing rounded."""
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Return the values as they are: they were stored before."""
+        return np.asarray(exact, np.float64)
+
+
+class GraphOnlyOperator(Operator):
+    """An operator that the optimiser is expected to remove, fold or split before the passes."""
+
+    advice = ""
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Refuse: what is still here could not be folded into a neighbour."""
+        raise ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
+
+
+def feature_map(node: Node, shape: Shape) -> tuple[int, int, int]:
+    """Return ``shape`` if it is ``(height, width, channels)``, else raise ModelError."""
+    if len(shape) != 3:
+        raise ModelError.layer(node.name, f"a {node.op} of shape {shape}", "it needs a feature map (height, width, channels)")
+    return shape[0], shape[1], shape[2]
+
+
+def vector(node: Node, shape: Shape) -> int:
+    """Return the length of ``shape`` if it is a vector's, else raise ModelError."""
+    if len(shape) != 1:
+        raise ModelError.layer(
+            node.name, f"a {node.op} of shape {shape}", "it needs a vector: put a GlobalAveragePooling2D in front"
+        )
+    return shape[0]

@@ -1,0 +1,37 @@
+"""Softmax. At the end of a network it is dropped: runners return logits, ``Classifier`` applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.ops.operator import GraphOnlyOperator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+
+
+class Softmax(GraphOnlyOperator):
+    """``exp(x) / sum(exp(x))`` over the last axis."""
+
+    advice = "softmax is supported at the end of a network only"
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape."""
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute it without overflow."""
+        return softmax(inputs[0])
+
+
+def softmax(x: Array) -> Array:
+    """Return probabilities along the last axis; the largest logit is subtracted first."""
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    probabilities: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return probabilities
+
+
+OPERATOR = Softmax()

@@ -1,0 +1,70 @@
+"""How numbers are stored in RGBA8 texels: 8 bits for feature maps, 16-bit fixed point for vectors.
+
+Everything here is plain arithmetic on arrays; the same formulas stand in shaders/fixed_point.glsl.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array
+
+FIXED_LIMIT = 32767 / 256
+"""Largest stored value of the 16-bit format, in units of its scale."""
+
+
+def store8(values: Array) -> NDArray[np.float64]:
+    """Round values to the nearest multiple of 1/255 in [0, 1], as a store to RGBA8 does."""
+    rounded: NDArray[np.float64] = np.floor(np.clip(np.asarray(values, np.float64), 0.0, 1.0) * 255.0 + 0.5) / 255.0
+    return rounded
+
+
+def to_bytes(values: Array) -> NDArray[np.uint8]:
+    """Return the bytes that ``store8`` leaves in a texel."""
+    return np.rint(store8(values) * 255.0).astype(np.uint8)
+
+
+def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
+    """Return the integers n = floor(value / scale * 256 + 1/2), saturated to [-32768, 32767]."""
+    scaled = np.floor(np.asarray(values, np.float64) / scale * 256.0 + 0.5)
+    return np.clip(scaled, -32768, 32767).astype(np.int64)
+
+
+def store16(values: Array, scale: float) -> NDArray[np.float64]:
+    """Round values to the 16-bit fixed-point grid: multiples of scale/256 over [-128, 128) * scale."""
+    stored: NDArray[np.float64] = fixed16(values, scale) * (scale / 256.0)
+    return stored
+
+
+def split_fixed16(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the (high, low) bytes of 16-bit integers, as a new last axis: high is floor(n / 256) + 128."""
+    high = integers // 256
+    return np.stack([high + 128, integers - 256 * high], axis=-1).astype(np.uint8)
+
+
+def join_fixed16(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the integers whose (high, low) bytes are the last axis; inverse of ``split_fixed16``."""
+    high, low = pairs[..., 0].astype(np.int64), pairs[..., 1].astype(np.int64)
+    joined: NDArray[np.int64] = (high - 128) * 256 + low
+    return joined
+
+
+def power_of_two_scale(bound: float) -> float:
+    """Return the smallest power of two ``s`` with bound / s <= 32767/256; 2**-20 at least."""
+    if bound <= 0:
+        return 2.0**-20
+    return max(2.0 ** math.ceil(math.log2(bound / FIXED_LIMIT)), 2.0**-20)
+
+
+def plain(value: Any) -> Any:
+    """Return NumPy scalars, tuples and arrays as the plain numbers and lists that JSON holds."""
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

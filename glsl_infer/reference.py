@@ -1,0 +1,92 @@
+"""The reference: a network computed in NumPy, either in float32 or exactly as the textures store it.
+
+``stored`` computes every layer in float64 and rounds its output to the bits that its texture holds, so that
+a GPU may differ only where a value lies within its own arithmetic error of a rounding boundary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import ImageError, InputError
+from glsl_infer.graph import Array, Graph, Node
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+
+MODES = ("stored", "float")
+
+GraphOrBundle = Union[Graph, "Bundle"]
+
+
+def run(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = None) -> NDArray[np.float32]:
+    """Return the output of the whole network, float32: the logits, shape (classes,).
+
+    Args:
+        model: a bundle, or a graph at any step on its way to one.
+        image: uint8 (size, size, 3) at the model's size.
+        mode: ``stored`` or ``float``; by default ``stored`` once the graph has its fixed-point scales.
+
+    Raises:
+        ImageError: the picture has the wrong shape or type.
+        InputError: ``stored`` was asked of a graph without scales.
+    """
+    graph = as_graph(model)
+    value: Array = np.empty(0)
+    for name, layer in layers(graph, image, mode=mode):
+        if name == graph.output:
+            value = layer
+    return value.astype(np.float32)
+
+
+def layers(
+    model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = None
+) -> Iterator[tuple[str, Array]]:
+    """Yield (name, output) of every node but the input, in order; arguments as for ``run``."""
+    graph = as_graph(model)
+    mode = default_mode(graph) if mode is None else mode
+    if mode not in MODES:
+        raise InputError(f"mode '{mode}'; choose one of {', '.join(MODES)}")
+    if mode == "stored" and default_mode(graph) == "float":
+        raise InputError("the graph has no fixed-point scales yet; run glsl_infer.fixed_point.prepare on it")
+    expected = tuple(graph.input.attrs["shape"])
+    if image.dtype != np.uint8 or image.shape != expected:
+        raise ImageError(f"a picture of shape {image.shape}, {image.dtype}; the model reads uint8 {expected}")
+    dtype = np.float32 if mode == "float" else np.float64
+    values: dict[str, Array] = {}
+    left = {name: len(readers) for name, readers in graph.consumers.items()}
+    for node in graph.nodes:
+        if node.op == "input":
+            values[node.name] = image.astype(dtype) / dtype(255)
+            continue
+        inputs = [values[name] for name in node.inputs]
+        values[node.name] = layer(node, inputs, stored=mode == "stored")
+        for name in node.inputs:
+            left[name] -= 1
+            if not left[name]:
+                values.pop(name, None)
+        yield node.name, values[node.name]
+
+
+def layer(node: Node, inputs: Sequence[Array], *, stored: bool) -> Array:
+    """Return the output of one node for given inputs, rounded to its texture's bits when ``stored``."""
+    operator = ops.get(node.op)
+    exact = operator.reference(node, inputs)
+    return operator.store(node, exact) if stored else exact
+
+
+def default_mode(graph: Graph) -> str:
+    """Return ``stored`` when every 16-bit output has a scale, else ``float``."""
+    needing = [node for node in graph.nodes if "scale" in ops.get(node.op).attrs]
+    unsplit = any(node.op == "dense" for node in graph.nodes)
+    return "float" if unsplit or any(node.attrs.get("scale") is None for node in needing) else "stored"
+
+
+def as_graph(model: GraphOrBundle) -> Graph:
+    """Return the graph of a bundle, or the graph itself."""
+    return model if isinstance(model, Graph) else model.graph

@@ -1,0 +1,23 @@
+// One slice (4 output channels) of a convolution with all that is fused into it: bias with folded batch
+// norm, residual, activation. Input slices may lie anywhere; coord<k> holds the coordinates of sources
+// 2k (.xy) and 2k + 1 (.zw) for the first tap, and taps are whole texels apart.
+//
+// WEIGHT_COUNT   weights come from a uniform array: one vec4 (four output channels) for each input
+//                channel of each tap, the bias last. Without it they are constants in the text.
+// RESIDUAL_COORD coordinate of the residual's texel
+//@ declarations
+
+uniform vec2 texel;
+#ifdef WEIGHT_COUNT
+uniform vec4 weights[WEIGHT_COUNT];
+#endif
+
+void main() {
+    vec4 t;
+    vec4 sum = vec4(0.0);
+    //@ taps
+#ifdef RESIDUAL_COORD
+    sum += texture2D(residual, RESIDUAL_COORD);
+#endif
+    gl_FragColor = activation(sum);
+}

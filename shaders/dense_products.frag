@@ -1,0 +1,23 @@
+// Two rows of a dense layer over one block of inputs: sums of weight times input, as two 16-bit numbers.
+// The weight texture has a row of texels for each output and two weights a texel.
+#ifndef PAIRS
+#define PAIRS 8
+#define INVERSE_SCALE 1.0
+#endif
+
+varying vec4 coord0; // .xy the block's first inputs, .zw their weights for the first of the two rows
+uniform sampler2D source;
+uniform sampler2D kernel;
+uniform vec2 source_texel;
+uniform vec2 kernel_texel;
+
+void main() {
+    vec2 sum = vec2(0.0);
+    for (int i = 0; i < PAIRS; i++) {
+        vec2 x = decode(texture2D(source, coord0.xy + vec2(float(i), 0.0) * source_texel));
+        vec2 first = decode(texture2D(kernel, coord0.zw + vec2(float(i), 0.0) * kernel_texel));
+        vec2 second = decode(texture2D(kernel, coord0.zw + vec2(float(i), 1.0) * kernel_texel));
+        sum += vec2(dot(first, x), dot(second, x));
+    }
+    gl_FragColor = encode(sum * INVERSE_SCALE);
+}

@@ -1,0 +1,33 @@
+// Adds up the partial sums of two rows of a dense layer. The last such pass also multiplies each row by its
+// scale, adds its bias and applies the activation; the others only shorten the sum.
+//
+// ROW_SCALE, BIAS_SCALE   present in the last pass: units of the row constants, which lie in one texel for
+//                         each row: the scale in .xy, the bias in .zw
+#ifndef COUNT
+#define COUNT 1
+#define FACTOR 1.0
+#define INVERSE_SCALE 1.0
+#endif
+
+varying vec4 coord0; // .xy the first partial sum, .zw the constants of the first of the two rows
+uniform sampler2D source;
+uniform vec2 source_texel;
+#ifdef ROW_SCALE
+uniform sampler2D kernel;
+uniform vec2 kernel_texel;
+#endif
+
+void main() {
+    vec2 sum = vec2(0.0);
+    for (int i = 0; i < COUNT; i++) {
+        sum += decode(texture2D(source, coord0.xy + vec2(float(i), 0.0) * source_texel));
+    }
+    sum *= FACTOR;
+#ifdef ROW_SCALE
+    vec2 first = decode(texture2D(kernel, coord0.zw));
+    vec2 second = decode(texture2D(kernel, coord0.zw + vec2(0.0, 1.0) * kernel_texel));
+    sum = sum * vec2(first.x, second.x) * ROW_SCALE + vec2(first.y, second.y) * BIAS_SCALE;
+    sum = activation(sum.xyxy).xy;
+#endif
+    gl_FragColor = encode(sum * INVERSE_SCALE);
+}
