@@ -15,8 +15,8 @@ import numpy as np
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.resources import template
 
-MAX_VARYINGS = 8
-"""ES 2.0 promises this many vec4 varyings; each carries the coordinates of two sources."""
+MAX_VARYINGS = 7
+"""ES 2.0 promises 8 vertex attributes; the position is one, each other carries the coordinates of two sources."""
 
 
 def number(value: float) -> str:
@@ -67,7 +67,10 @@ def fragment(
         lines: text for the template's ``//@ key`` lines.
         defines: macros; floats are written as GLSL literals.
     """
-    parts = [f"#define {key} {number(value) if isinstance(value, float) else value}" for key, value in (defines or {}).items()]
+    parts = [
+        f"#define {key} {number(value) if isinstance(value, float) else value}"
+        for key, value in (defines or {}).items()
+    ]
     parts += [template(include).rstrip("\n") for include in includes]
     if activation is not None:
         text = ACTIVATIONS[activation].template

@@ -60,9 +60,7 @@ class Columns:
         reads = self.reads[index]
         return reads + (reads[0],) * (self.slots - len(reads))
 
-    def pack(
-        self, kernel: NDArray[np.float32], bias: NDArray[np.float32], pad_bias: float
-    ) -> NDArray[np.float32]:
+    def pack(self, kernel: NDArray[np.float32], bias: NDArray[np.float32], pad_bias: float) -> NDArray[np.float32]:
         """Return the columns of all slices, float32 (slices, count, 4).
 
         ``pad_bias`` goes to lanes beyond the last filter: what the activation turns into 0.

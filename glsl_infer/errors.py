@@ -22,7 +22,7 @@ from __future__ import annotations
 class GlslInferError(Exception):
     """Base of all exceptions of this package."""
 
-    exit_code = 1
+    exit_code: int = 1
 
 
 class InputError(GlslInferError):

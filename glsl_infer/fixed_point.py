@@ -68,9 +68,7 @@ def split_dense(graph: Graph) -> Graph:
     return graph.rebuilt(nodes)
 
 
-def assign_scales(
-    graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()
-) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+def assign_scales(graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
     """Set the ``scale`` of every node that stores 16-bit fixed point."""
     seen = _largest_values(graph, calibration)
     intervals: dict[str, tuple[Array, Array]] = {}
@@ -143,7 +141,7 @@ def _split(node: Node) -> list[Node]:
             f"{node.name}-products",
             "dense_products",
             node.inputs,
-            {"columns": padded_columns, "outputs": outputs, "scale": None},
+            {"columns": padded_columns, "scale": None},
             {"kernel": (integers / 256.0).astype(np.float32)},
         )
     ]

@@ -68,7 +68,9 @@ class Graph:
                 raise ModelError.layer(node.name, "the name is used twice", "give every layer its own name")
             missing = [name for name in node.inputs if name not in seen]
             if missing:
-                raise ModelError.layer(node.name, f"reads {missing}, which no earlier layer computes", "check the order")
+                raise ModelError.layer(
+                    node.name, f"reads {missing}, which no earlier layer computes", "check the order"
+                )
             seen.add(node.name)
         if self.output not in seen:
             raise ModelError(f"model '{self.name}': no layer is named '{self.output}', the output")

@@ -152,7 +152,7 @@ class Builder:
         activation: str | None = None,
         includes: Sequence[str] = (),
         lines: Mapping[str, Sequence[str]] | None = None,
-        **defines: int | float | str,
+        defines: Mapping[str, int | float | str] | None = None,
     ) -> str:
         """Return a fragment shader; see ``codegen.fragment``."""
         return codegen.fragment(name, activation=activation, includes=includes, lines=lines, defines=defines)
@@ -240,7 +240,9 @@ class Builder:
         )
         for index, view in enumerate(target.views):
             live = min(4, target.channels - 4 * index)
-            pads = "".join(f"sum.{'xyzw'[lane]} = {codegen.number(ACTIVATIONS[activation].zero)};" for lane in range(live, 4))
+            pads = "".join(
+                f"sum.{'xyzw'[lane]} = {codegen.number(ACTIVATIONS[activation].zero)};" for lane in range(live, 4)
+            )
             self.draw(
                 node,
                 fragment.replace("    gl_FragColor", f"    {pads}\n    gl_FragColor") if pads else fragment,
@@ -324,7 +326,9 @@ class Builder:
             safe = re.sub(r"[^A-Za-z0-9_-]", "_", layer)
             taken = set(self._file_names.values())
             self._file_names[layer] = next(
-                name for index in range(len(taken) + 1) if (name := safe if not index else f"{safe}_{index}") not in taken
+                name
+                for index in range(len(taken) + 1)
+                if (name := safe if not index else f"{safe}_{index}") not in taken
             )
         return self._file_names[layer]
 
@@ -345,5 +349,5 @@ def _gutters(graph: Graph) -> dict[str, int]:
 
 
 def _uses(fragment: str, uniform: str) -> bool:
-    """Return whether the shader reads the uniform (its declaration is one mention)."""
-    return len(re.findall(rf"\b{uniform}\b", fragment)) > 1
+    """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
+    return len(re.findall(rf"\b{uniform}\b", re.sub(r"//[^\n]*", "", fragment))) > 1

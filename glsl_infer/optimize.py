@@ -119,9 +119,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
 )
 
 
-def _absorb(
-    graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, keep_first_name: bool
-) -> Graph:
+def _absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, keep_first_name: bool) -> Graph:
     """Merge neighbours until ``merge`` finds no more.
 
     ``merge(graph, node, before)`` gets a node and one of its inputs that nothing else reads, and returns the

@@ -61,7 +61,9 @@ def open_image(source: ImageSource) -> Image.Image:
     except IsADirectoryError:
         raise ImageError(f"{path}: is a folder, not a picture") from None
     except UnidentifiedImageError:
-        raise ImageError(f"{path}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)") from None
+        raise ImageError(
+            f"{path}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)"
+        ) from None
     except Image.DecompressionBombError:
         raise ImageError(f"{path}: too many pixels to decode safely; shrink it first") from None
     except ImageError as error:

@@ -125,7 +125,8 @@ class Program:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.graph.name}: {len(self.textures)} textures, {len(self.programs)} programs, {len(self.passes)} passes"
+            f"{self.graph.name}: {len(self.textures)} textures, {len(self.programs)} programs, "
+            f"{len(self.passes)} passes"
         ]
         for one in self.passes:
             rectangle = f"{len(one.quads)} quad{'s' * (len(one.quads) > 1)}"

@@ -37,7 +37,7 @@ def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
 
 def store16(values: Array, scale: float) -> NDArray[np.float64]:
     """Round values to the 16-bit fixed-point grid: multiples of scale/256 over [-128, 128) * scale."""
-    stored: NDArray[np.float64] = fixed16(values, scale) * (scale / 256.0)
+    stored: NDArray[np.float64] = fixed16(values, scale).astype(np.float64) * (scale / 256.0)
     return stored
 
 

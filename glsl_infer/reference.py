@@ -44,9 +44,7 @@ def run(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = No
     return value.astype(np.float32)
 
 
-def layers(
-    model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = None
-) -> Iterator[tuple[str, Array]]:
+def layers(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = None) -> Iterator[tuple[str, Array]]:
     """Yield (name, output) of every node but the input, in order; arguments as for ``run``."""
     graph = as_graph(model)
     mode = default_mode(graph) if mode is None else mode

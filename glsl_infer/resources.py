@@ -6,7 +6,7 @@ models/ lie beside it.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -18,7 +18,7 @@ def _folder(name: str) -> Path:
     return inside if inside.is_dir() else PACKAGE.parent / name
 
 
-@lru_cache(maxsize=None)
+@cache
 def template(name: str) -> str:
     """Return the text of a shader template."""
     return (_folder("shaders") / name).read_text("utf-8")

@@ -1,17 +1,16 @@
 """What a training run leaves on disk, and how it is taken up again.
 
-    model.keras       the best epoch on the val split, made of Keras' own layers: this one is exported
-    last.keras        the last epoch, likewise
-    checkpoint.keras  the last epoch with the state of the optimiser, for --resume
-    history.json      one entry an epoch
-    config.json       the arguments of the run
-    labels.txt        one label a line
+model.keras       the best epoch on the val split, made of Keras' own layers: this one is exported
+last.keras        the last epoch, likewise
+checkpoint.keras  the last epoch with the state of the optimiser, for --resume
+history.json      one entry an epoch
+config.json       the arguments of the run
+labels.txt        one label a line
 """
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +72,9 @@ class RunFolder:
     def _save_model(self, name: str, model: keras.Model) -> None:
         temporary = self.path / f".tmp-{name}"
         model.save(temporary)
-        os.replace(temporary, self.path / name)
+        temporary.replace(self.path / name)
 
     def _write_json(self, name: str, value: Any) -> None:
         temporary = self.path / f".tmp-{name}"
         temporary.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
-        os.replace(temporary, self.path / name)
+        temporary.replace(self.path / name)

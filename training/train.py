@@ -72,7 +72,8 @@ def main(argv: list[str] | None = None) -> int:
         if args.debug:
             raise
         print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        code: int = error.exit_code
+        return code
     return 0
 
 

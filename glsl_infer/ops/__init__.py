@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from functools import lru_cache
+from functools import cache
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
@@ -16,13 +16,13 @@ from glsl_infer.ops.operator import Operator
 __all__ = ["Operator", "get", "names"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def names() -> tuple[str, ...]:
     """Return the names of all operators, in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "operator"))
 
 
-@lru_cache(maxsize=None)
+@cache
 def get(name: str) -> Operator:
     """Return the operator called ``name``.
 

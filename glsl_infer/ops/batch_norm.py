@@ -26,7 +26,9 @@ class BatchNorm(GraphOnlyOperator):
         for name in self.weights:
             if node.weights[name].shape != inputs[0][-1:]:
                 raise ModelError.layer(
-                    node.name, f"{name} of shape {node.weights[name].shape} on an input of {inputs[0]}", "check the weights"
+                    node.name,
+                    f"{name} of shape {node.weights[name].shape} on an input of {inputs[0]}",
+                    "check the weights",
                 )
         return inputs[0]
 

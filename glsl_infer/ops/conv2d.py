@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.activations import ACTIVATIONS
-from glsl_infer.errors import ModelError
 from glsl_infer.conv_columns import Columns
+from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
+from glsl_infer.program import Slice
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -100,7 +101,7 @@ class Conv2D(Operator):
             if residual is not None:
                 origins.append((residual.views[index].x, residual.views[index].y))
             weights = packed[index] if mode == "baked" else None
-            uniforms = {"texel": build.texel(source.views[0].texture)}
+            uniforms: dict[str, Sequence[float] | Slice] = {"texel": build.texel(source.views[0].texture)}
             if mode == "uniform":
                 uniforms["weights"] = build.slice(member, index * packed[index].size, packed[index].size)
             build.draw(
@@ -115,11 +116,11 @@ class Conv2D(Operator):
             )
 
     def read_weights(
-        self, node: Node, inputs: Sequence[Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Return kernel and bias from the member that ``passes`` wrote; attribute ``kernel`` has the shape."""
-        kernel_shape = tuple(node.attrs["kernel"])
-        columns = Columns(kernel_shape, node.attrs["groups"], inputs[0][2])
+        """Return kernel and bias from the packed columns."""
+        groups = node.attrs["groups"]
+        columns = Columns(shapes["kernel"], groups, shapes["kernel"][2] * groups)
         kernel, bias = columns.unpack(np.frombuffer(members[0], "<f4"))
         return {"kernel": kernel, "bias": bias}
 
@@ -139,7 +140,7 @@ class Conv2D(Operator):
                 "declarations": build.declarations(columns.slots + residual, samplers),
                 "taps": columns.taps(weights, build.coordinate),
             },
-            **defines,
+            defines=defines,
         )
 
 

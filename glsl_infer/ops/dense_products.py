@@ -25,10 +25,10 @@ class DenseProducts(Operator):
     """Partial sums (columns, outputs): column c holds the products of inputs 16c to 16c + 15.
 
     Weight ``kernel`` (inputs, outputs) in units of each row's scale, multiples of 1/256 in [-128, 128).
-    Attributes: ``columns`` (blocks, those of padding included), ``scale`` of the stored sums, ``outputs``.
+    Attributes: ``columns`` (blocks, those of padding included), ``scale`` of the stored sums.
     """
 
-    attrs = {"columns": 1, "outputs": 1, "scale": None}
+    attrs = {"columns": 1, "scale": None}
     weights = ("kernel",)
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
@@ -76,8 +76,10 @@ class DenseProducts(Operator):
         fragment = build.fragment(
             "dense_products.frag",
             includes=["fixed_point.glsl"],
-            PAIRS=BLOCK // 2,
-            INVERSE_SCALE=source.scale / target.scale,
+            defines={
+                "PAIRS": BLOCK // 2,
+                "INVERSE_SCALE": source.scale / target.scale,
+            },
         )
         build.draw(
             node,
@@ -90,13 +92,13 @@ class DenseProducts(Operator):
         )
 
     def read_weights(
-        self, node: Node, inputs: Sequence[Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from its texture."""
-        outputs = node.attrs["outputs"]
+        inputs, outputs = shapes["kernel"]
         width = node.attrs["columns"] * BLOCK // 2
         texels = np.frombuffer(members[0], np.uint8).reshape(outputs + outputs % 2, 2 * width, 2)
-        integers = quantize.join_fixed16(texels)[:outputs, : inputs[0][0]]
+        integers = quantize.join_fixed16(texels)[:outputs, :inputs]
         return {"kernel": (integers.T / 256.0).astype(np.float32)}
 
 

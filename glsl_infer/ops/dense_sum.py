@@ -72,9 +72,11 @@ class DenseSum(Operator):
         fragment = build.fragment(
             "dense_sum.frag",
             includes=["fixed_point.glsl"],
-            COUNT=node.attrs["count"],
-            FACTOR=1.0,
-            INVERSE_SCALE=source.scale / target.scale,
+            defines={
+                "COUNT": node.attrs["count"],
+                "FACTOR": 1.0,
+                "INVERSE_SCALE": source.scale / target.scale,
+            },
         )
         build.draw(
             node,
@@ -87,14 +89,14 @@ class DenseSum(Operator):
         )
 
     def read_weights(
-        self, node: Node, inputs: Sequence[Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return row scales and biases from their texture."""
         if not node.attrs["last"]:
             return {}
-        outputs = inputs[0][1]
+        (outputs,) = shapes["bias"]
         integers = quantize.join_fixed16(np.frombuffer(members[0], np.uint8).reshape(-1, 2, 2))[:outputs]
-        row_scale = integers[:, 0] * (node.attrs["row_unit"])
+        row_scale = integers[:, 0] * node.attrs["row_unit"]
         bias = integers[:, 1] / 256.0 * node.attrs["bias_scale"]
         return {"row_scale": row_scale.astype(np.float32), "bias": bias.astype(np.float32)}
 
@@ -119,11 +121,13 @@ class DenseSum(Operator):
             "dense_sum.frag",
             activation=node.attrs["activation"],
             includes=["fixed_point.glsl"],
-            COUNT=node.attrs["count"],
-            FACTOR=source.scale,
-            ROW_SCALE=256.0 * row_unit,
-            BIAS_SCALE=bias_scale,
-            INVERSE_SCALE=1.0 / target.scale,
+            defines={
+                "COUNT": node.attrs["count"],
+                "FACTOR": source.scale,
+                "ROW_SCALE": 256.0 * row_unit,
+                "BIAS_SCALE": bias_scale,
+                "INVERSE_SCALE": 1.0 / target.scale,
+            },
         )
         build.draw(
             node,

@@ -49,10 +49,13 @@ def average_to_vector(node: Node, build: Builder) -> None:
     target = build.allocate_vector(node, source.channels, node.attrs["scale"])
     fragment = build.fragment(
         "global_average.frag",
-        WIDTH=source.width,
-        HEIGHT=source.height,
-        INVERSE_COUNT=1.0 / (255.0 * source.height * source.width),
-        INVERSE_SCALE=1.0 / target.scale,
+        includes=["fixed_point.glsl"],
+        defines={
+            "WIDTH": source.width,
+            "HEIGHT": source.height,
+            "INVERSE_COUNT": 1.0 / (255.0 * source.height * source.width),
+            "INVERSE_SCALE": 1.0 / target.scale,
+        },
     )
     for half in range(2):
         quads = [

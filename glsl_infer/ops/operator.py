@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,12 @@ class Operator(ABC):
         """Round an exact output to what its texture holds; 8 bits over [0, 1] unless an operator overrides it."""
         return quantize.store8(exact)
 
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return the weights from the bundle members that ``passes`` wrote, given the shape of each."""
+        return {}
+
     def padding(self, node: Node) -> int:
         """Return how many texels beyond its first input's edge the node reads."""
         return 0
@@ -70,7 +76,9 @@ class GraphOnlyOperator(Operator):
 def feature_map(node: Node, shape: Shape) -> tuple[int, int, int]:
     """Return ``shape`` if it is ``(height, width, channels)``, else raise ModelError."""
     if len(shape) != 3:
-        raise ModelError.layer(node.name, f"a {node.op} of shape {shape}", "it needs a feature map (height, width, channels)")
+        raise ModelError.layer(
+            node.name, f"a {node.op} of shape {shape}", "it needs a feature map (height, width, channels)"
+        )
     return shape[0], shape[1], shape[2]
 
 

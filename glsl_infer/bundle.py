@@ -1,0 +1,222 @@
+"""The bundle file, ``.glslnn``: a zip with manifest.json, shaders/*, weights/* and labels.txt.
+
+docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import manifest as manifests
+from glsl_infer import ops, probe
+from glsl_infer.errors import BundleError, InputError, ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.manifest import Input, Layer, Manifest, Model, Output
+from glsl_infer.manifest_check import LABELS, check, needed_limits
+from glsl_infer.program import Program
+
+MANIFEST = "manifest.json"
+SUFFIX = ".glslnn"
+MAX_BYTES = 256 << 20
+"""Most bytes that all members may unpack to."""
+
+_MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle in memory: its manifest and the bytes of every member but manifest.json."""
+
+    manifest: Manifest
+    members: Mapping[str, bytes]
+    path: Path | None = None
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The lines of labels.txt, verbatim."""
+        return split_labels(self.members[LABELS].decode("utf-8"))
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The network, with its weights as the shaders have them, for the reference.
+
+        Raises:
+            BundleError: layers and weights do not fit together.
+        """
+        try:
+            nodes = [self._node(layer) for layer in self.manifest.model.layers]
+            return Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+        except (ModelError, KeyError, ValueError, TypeError, IndexError) as error:
+            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """Where the output of each layer lies, by layer name."""
+        return {layer.name: layer.output for layer in self.manifest.model.layers}
+
+    def _node(self, layer: Layer) -> Node:
+        node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
+        weights = ops.get(layer.op).read_weights(node, layer.weights, [self.members[name] for name in layer.members])
+        return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)
+
+
+def split_labels(text: str) -> tuple[str, ...]:
+    """Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it."""
+    lines = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
+    return tuple(lines[:-1] if lines and not lines[-1] else lines)
+
+
+def make(program: Program, labels: Sequence[str]) -> Bundle:
+    """Put a program, its probe and the labels together.
+
+    Raises:
+        InputError: the number of labels is not that of the logits, or a label has a line feed in it.
+    """
+    graph = program.graph
+    output, picture = program.values[graph.output], program.values[graph.input.name]
+    assert isinstance(output, FixedPoint)
+    assert isinstance(picture, FeatureMap)
+    if len(labels) != output.length:
+        raise InputError(f"{len(labels)} labels for {output.length} classes; give one line for each class")
+    if any("\n" in label for label in labels):
+        raise InputError("a label contains a line feed; give one label a line")
+    expectation, texels = probe.make(program)
+    members = {
+        **program.members,
+        expectation.member: texels,
+        LABELS: "".join(f"{label}\n" for label in labels).encode("utf-8"),
+    }
+    layers = tuple(
+        Layer(
+            node.name,
+            node.op,
+            node.inputs,
+            node.attrs,
+            {key: weights.shape for key, weights in node.weights.items()},
+            program.weight_members.get(node.name, ()),
+            program.values[node.name],
+        )
+        for node in graph.nodes
+    )
+    view = picture.views[0]
+    manifest = Manifest(
+        Model(graph.name, graph.output, layers),
+        Input(view.texture, picture.height, view.x, view.y),
+        needed_limits(program.textures, program.programs),
+        program.textures,
+        program.programs,
+        program.passes,
+        (Output("logits", output.texture, output.length, output.scale),),
+        expectation,
+        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())},
+    )
+    check(manifest, {name: len(data) for name, data in members.items()})
+    return Bundle(manifest, members)
+
+
+def write(bundle: Bundle, path: str | Path) -> None:
+    """Write the file: the same bundle gives the same bytes. An existing file is replaced only when all is written.
+
+    Raises:
+        InputError: the folder does not exist or cannot be written.
+    """
+    path = Path(path)
+    text = json.dumps(manifests.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    members = {**bundle.members, MANIFEST: text.encode("utf-8")}
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with zipfile.ZipFile(temporary, "w") as archive:
+            for name in sorted(members):
+                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.create_system = 3  # Unix on every system, so that the bytes are the same
+                info.external_attr = 0o644 << 16
+                archive.writestr(info, members[name], compresslevel=9)
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: str | Path) -> Bundle:
+    """Read and verify a bundle: every hash, every field, and that the parts fit together.
+
+    Raises:
+        BundleError: the file is missing, truncated, foreign, damaged or of a newer version.
+    """
+    path = Path(path)
+    try:
+        members = _read_members(path)
+        data = _parse(members.pop(MANIFEST))
+        manifest = manifests.from_json(data)
+        _check_hashes(manifest, members)
+        check(manifest, {name: len(member) for name, member in members.items()})
+        bundle = Bundle(manifest, members, path)
+        if len(bundle.labels) != manifest.outputs[0].length:
+            raise BundleError(f"{len(bundle.labels)} labels for {manifest.outputs[0].length} classes")
+    except UnicodeDecodeError:
+        raise BundleError(f"{path}: damaged (a text in it is not UTF-8)") from None
+    except BundleError as error:
+        raise BundleError(f"{path}: {error}") from None
+    return bundle
+
+
+def _read_members(path: Path) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+            names = [info.filename for info in infos]
+            if MANIFEST not in names:
+                raise BundleError("a zip file, but not a glsl-infer model (it has no manifest.json)")
+            for info in infos:
+                if not _MEMBER_NAME.fullmatch(info.filename) or names.count(info.filename) > 1:
+                    raise BundleError(f"not allowed in a model: member '{info.filename:.60}'")
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
+            if sum(info.file_size for info in infos) > MAX_BYTES:
+                raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
+            return {info.filename: archive.read(info) for info in infos}
+    except FileNotFoundError:
+        raise BundleError("no such file") from None
+    except IsADirectoryError:
+        raise BundleError("is a folder, not a model file") from None
+    except zipfile.BadZipFile:
+        raise BundleError("not a glsl-infer model, or cut off before its end; export or copy it again") from None
+    except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
+        raise BundleError(f"damaged or not readable ({error}); export or copy it again") from None
+
+
+def _parse(data: bytes) -> Any:
+    def no_constant(name: str) -> None:
+        raise BundleError(f"manifest: {name} is not a number")
+
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise BundleError("manifest: an object has the same key twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"manifest.json is no JSON ({error})") from None
+
+
+def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
+    missing, extra = sorted(set(manifest.members) - set(members)), sorted(set(members) - set(manifest.members))
+    if missing or extra:
+        raise BundleError(f"member '{(missing or extra)[0]}' is {'missing' if missing else 'not in the manifest'}")
+    for name, digest in manifest.members.items():
+        if hashlib.sha256(members[name]).hexdigest() != digest:
+            raise BundleError(f"member '{name}' is damaged (its sha256 differs); export or copy the file again")

@@ -1,0 +1,166 @@
+"""A frame as a list of GL calls, worked out once and replayed for every picture."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.gl.api import GL, Api
+from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
+"""Two triangles of a quad."""
+
+_FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = int(GL.GL_FRAMEBUFFER), int(GL.GL_TEXTURE_2D), int(GL.GL_TEXTURE0)
+_COLOR, _TRIANGLES = int(GL.GL_COLOR_BUFFER_BIT), int(GL.GL_TRIANGLES)
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A linked program: its GL name, its entry in the manifest, and the locations of its uniforms."""
+
+    name: int
+    entry: ShaderProgram
+    locations: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Handles:
+    """GL names of everything that passes refer to, by the names of the manifest."""
+
+    programs: Mapping[str, Linked]
+    textures: Mapping[str, int]
+    framebuffers: Mapping[str, int]
+
+
+class Recorder:
+    """Turns passes into GL calls, leaving out those that would set what is set already."""
+
+    def __init__(
+        self,
+        gl: Api,
+        handles: Handles,
+        textures: Mapping[str, Texture],
+        members: Mapping[str, bytes],
+        first_vertex: Mapping[int, int],
+    ) -> None:
+        self._gl, self._handles, self._sizes = gl, handles, textures
+        self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
+        self._first_vertex = first_vertex
+
+    def constant_uniforms(self, passes: Iterable[Pass]) -> tuple[list[Call], set[tuple[str, str]]]:
+        """Return the calls that set what never changes within a frame, and which (program, uniform) those are."""
+        values: dict[tuple[str, str], Any] = {}
+        varying: set[tuple[str, str]] = set()
+        for one in passes:
+            for name, value in one.uniforms.items():
+                key = (one.program, name)
+                if values.setdefault(key, value) != value:
+                    varying.add(key)
+        calls: list[Call] = []
+        for (program, name), value in values.items():
+            if (program, name) not in varying:
+                calls.append((self._gl.UseProgram, (self._handles.programs[program].name,)))
+                calls += self._uniform(program, name, value)
+        return calls, set(values) - varying
+
+    def record(self, passes: Iterable[Pass], constant: set[tuple[str, str]]) -> list[Call]:
+        """Return the calls that draw ``passes`` from any GL state; ``constant`` uniforms are set already."""
+        gl = self._gl
+        calls: list[Call] = []
+        program: str | None = None
+        target: str | None = None
+        bound: dict[int, str] = {}
+        active: int | None = None
+        uniforms: dict[tuple[str, str], Any] = {}
+        for one in passes:
+            if one.target != target:
+                target = one.target
+                size = self._sizes[target]
+                calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
+                calls.append((gl.Viewport, (0, 0, size.width, size.height)))
+            if one.clear:
+                calls.append((gl.Clear, (_COLOR,)))
+            if one.program != program:
+                program = one.program
+                calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
+            for unit, texture in enumerate(one.textures):
+                if bound.get(unit) != texture:
+                    bound[unit] = texture
+                    if active != unit:
+                        active = unit
+                        calls.append((gl.ActiveTexture, (_TEXTURE0 + unit,)))
+                    calls.append((gl.BindTexture, (_TEXTURE_2D, self._handles.textures[texture])))
+            for name, value in one.uniforms.items():
+                key = (program, name)
+                if key not in constant and uniforms.get(key) != value:
+                    uniforms[key] = value
+                    calls += self._uniform(program, name, value)
+            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(one)], len(CORNERS) * len(one.quads))))
+        return calls
+
+    def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
+        location = self._handles.programs[program].locations[name]
+        if location < 0:  # the compiler found that it has no influence
+            return []
+        if isinstance(value, Slice):
+            numbers = np.ascontiguousarray(
+                self._members[value.member][value.offset : value.offset + value.count], np.float32
+            )
+            width = 4
+        else:
+            numbers = np.array(value, np.float32)
+            width = len(value)
+        array = (ctypes.c_float * numbers.size)(*numbers.tolist())
+        function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
+        return [(function, (location, numbers.size // width, array))]
+
+
+def vertices(
+    passes: Iterable[Pass], textures: Mapping[str, Texture], varyings: int
+) -> tuple[NDArray[np.float32], dict[int, int]]:
+    """Return the vertices of all passes, (n, 2 + 4 * varyings), and the first vertex of each pass by its id.
+
+    A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4.
+    """
+    rows: list[list[float]] = []
+    first: dict[int, int] = {}
+    for one in passes:
+        first[id(one)] = len(rows)
+        target = textures[one.target]
+        sizes = [textures[one.textures[source.unit]] for source in one.sources]
+        for quad in one.quads:
+            for corner in CORNERS:
+                row = list(position(quad, corner, target))
+                for source, size, origin in zip(one.sources, sizes, quad.origins):
+                    row += coordinate(quad, corner, source, origin, size)
+                rows.append(row + [0.0] * (2 + 4 * varyings - len(row)))
+    return np.array(rows, np.float32), first
+
+
+def position(quad: Quad, corner: tuple[int, int], target: Texture) -> tuple[float, float]:
+    """Return a corner of a quad in clip space; row 0 of the texture is at -1."""
+    return (
+        2.0 * (quad.x + corner[0] * quad.width) / target.width - 1.0,
+        2.0 * (quad.y + corner[1] * quad.height) / target.height - 1.0,
+    )
+
+
+def coordinate(
+    quad: Quad, corner: tuple[int, int], source: Source, origin: tuple[int, int], texture: Texture
+) -> tuple[float, float]:
+    """Return a source's texture coordinate at a corner of a quad.
+
+    It is such that the fragment of pixel p of the quad gets the centre of texel ``origin + stride * p``.
+    """
+    return (
+        (origin[0] + 0.5 + source.stride_x * (corner[0] * quad.width - 0.5)) / texture.width,
+        (origin[1] + 0.5 + source.stride_y * (corner[1] * quad.height - 0.5)) / texture.height,
+    )

@@ -1,0 +1,104 @@
+"""What the driver offers: limits, precision, and how a store rounds."""
+
+from __future__ import annotations
+
+from ctypes import c_int
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.errors import LimitError
+from glsl_infer.gl.api import GL, Api
+from glsl_infer.gl.objects import Objects
+from glsl_infer.manifest import Limits
+
+_NAMES = {
+    "texture_units": (GL.GL_MAX_TEXTURE_IMAGE_UNITS, "GL_MAX_TEXTURE_IMAGE_UNITS"),
+    "texture_size": (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE"),
+    "fragment_uniform_vectors": (GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS, "GL_MAX_FRAGMENT_UNIFORM_VECTORS"),
+    "varying_vectors": (GL.GL_MAX_VARYING_VECTORS, "GL_MAX_VARYING_VECTORS"),
+    "vertex_attributes": (GL.GL_MAX_VERTEX_ATTRIBS, "GL_MAX_VERTEX_ATTRIBS"),
+}
+
+_ROUNDING_VERTEX = b"""#version 100
+attribute vec2 position;
+varying float x;
+void main() {
+    x = position.x * 0.5 + 0.5;
+    gl_Position = vec4(position, 0.0, 1.0);
+}
+"""
+_ROUNDING_FRAGMENT = b"""#version 100
+precision highp float;
+varying float x;
+void main() { gl_FragColor = vec4((100.0 + x) / 255.0); }
+"""
+
+
+def driver_limits(gl: Api) -> Limits:
+    """Return the limits of the current context."""
+    return Limits(**{field: gl.integer(int(name)) for field, (name, _) in _NAMES.items()})
+
+
+def require(needed: Limits, gl: Api) -> None:
+    """Refuse a driver that offers less than a bundle needs.
+
+    Raises:
+        LimitError: naming every limit that is too small.
+    """
+    offered = vars(driver_limits(gl))
+    short = [
+        f"{_NAMES[field][1]} is {offered[field]}, the model needs {value}"
+        for field, value in vars(needed).items()
+        if offered[field] < value
+    ]
+    if short:
+        advice = "export the model with --weights baked, or a smaller one"
+        raise LimitError(
+            f"this GPU ({gl.text(int(GL.GL_RENDERER))}) is too small for the model: {'; '.join(short)}; {advice}"
+        )
+
+
+def float_precision(gl: Api, kind: str) -> dict[str, int]:
+    """Return what ``highp`` or ``mediump`` floats are in fragment shaders: bits of mantissa, log2 of the range."""
+    span, bits = (c_int * 2)(), c_int()
+    name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[kind]
+    gl.GetShaderPrecisionFormat(int(GL.GL_FRAGMENT_SHADER), int(name), span, bits)
+    return {"mantissa_bits": bits.value, "range_low": span[0], "range_high": span[1]}
+
+
+def store_threshold(gl: Api, steps: int = 200) -> float:
+    """Measure how a store to RGBA8 rounds: the smallest fraction of a step that is rounded up.
+
+    0.5 is rounding to nearest, 1.0 would be cutting off. ``steps`` fractions are drawn and read back.
+    """
+    with Objects(gl) as objects:
+        texture = objects.texture(steps, 1)
+        framebuffer = objects.framebuffer(texture)
+        program = objects.program(_ROUNDING_VERTEX, _ROUNDING_FRAGMENT, ["position"], "rounding test")
+        triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
+        buffer = objects.buffer(triangle.tobytes())
+        objects.fixed_state()
+        gl.BindFramebuffer(int(GL.GL_FRAMEBUFFER), framebuffer)
+        gl.Viewport(0, 0, steps, 1)
+        gl.UseProgram(program)
+        gl.BindBuffer(int(GL.GL_ARRAY_BUFFER), buffer)
+        gl.VertexAttribPointer(0, 2, int(GL.GL_FLOAT), 0, 0, None)
+        gl.EnableVertexAttribArray(0)
+        gl.DrawArrays(int(GL.GL_TRIANGLES), 0, 3)
+        row = objects.read(steps, 1)[0, :, 0]
+    fractions = (np.arange(steps) + 0.5) / steps
+    return float(fractions[row > 100].min()) if (row > 100).any() else 1.0
+
+
+def describe(gl: Api) -> dict[str, Any]:
+    """Return all of the above with the driver's names, as plain data."""
+    strings = {"vendor": GL.GL_VENDOR, "renderer": GL.GL_RENDERER, "version": GL.GL_VERSION}
+    return {
+        **{key: gl.text(int(name)) for key, name in strings.items()},
+        "shading_language": gl.text(int(GL.GL_SHADING_LANGUAGE_VERSION)),
+        "limits": {_NAMES[field][1]: value for field, value in vars(driver_limits(gl)).items()},
+        "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
+        "store_rounds_up_from": round(store_threshold(gl), 3),
+        "extensions": sorted(gl.text(int(GL.GL_EXTENSIONS)).split()),
+    }

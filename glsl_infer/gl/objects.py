@@ -1,0 +1,171 @@
+"""GL objects and their end: whatever is made here is deleted on close."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import GlError, ShaderError
+from glsl_infer.gl.api import GL, Api
+
+FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
+    int(GL.GL_FRAMEBUFFER),
+    int(GL.GL_TEXTURE_2D),
+    int(GL.GL_RGBA),
+    int(GL.GL_UNSIGNED_BYTE),
+)
+
+
+class Objects:
+    """Textures, framebuffers, buffers and programs of one user of a context."""
+
+    def __init__(self, gl: Api) -> None:
+        self.gl = gl
+        self.textures: list[int] = []
+        self.framebuffers: list[int] = []
+        self.buffers: list[int] = []
+        self.shaders: dict[tuple[int, bytes], int] = {}
+        self.programs: list[int] = []
+
+    def fixed_state(self) -> None:
+        """Switch off what would change stored values (dithering is on by default) and set pixel alignment."""
+        for capability in (
+            GL.GL_DITHER,
+            GL.GL_BLEND,
+            GL.GL_SCISSOR_TEST,
+            GL.GL_DEPTH_TEST,
+            GL.GL_STENCIL_TEST,
+            GL.GL_CULL_FACE,
+        ):
+            self.gl.Disable(int(capability))
+        self.gl.ClearColor(0.0, 0.0, 0.0, 0.0)
+        self.gl.PixelStorei(int(GL.GL_UNPACK_ALIGNMENT), 4)
+        self.gl.PixelStorei(int(GL.GL_PACK_ALIGNMENT), 4)
+
+    def texture(self, width: int, height: int, texels: bytes | None = None) -> int:
+        """Make an RGBA8 texture (zeros unless given ``4 * width * height`` bytes): nearest, clamped to the edge."""
+        name = self._generate(self.gl.GenTextures, self.textures)
+        self.gl.BindTexture(TEXTURE_2D, name)
+        data = bytes(4 * width * height) if texels is None else texels
+        self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, UNSIGNED_BYTE, data)
+        for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
+            self.gl.TexParameteri(TEXTURE_2D, int(parameter), int(GL.GL_NEAREST))
+        for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
+            self.gl.TexParameteri(TEXTURE_2D, int(parameter), int(GL.GL_CLAMP_TO_EDGE))
+        return name
+
+    def framebuffer(self, texture: int) -> int:
+        """Make a framebuffer that renders into ``texture``.
+
+        Raises:
+            GlError: the driver cannot render into it.
+        """
+        name = self._generate(self.gl.GenFramebuffers, self.framebuffers)
+        self.gl.BindFramebuffer(FRAMEBUFFER, name)
+        self.gl.FramebufferTexture2D(FRAMEBUFFER, int(GL.GL_COLOR_ATTACHMENT0), TEXTURE_2D, texture, 0)
+        status = self.gl.CheckFramebufferStatus(FRAMEBUFFER)
+        if status != GL.GL_FRAMEBUFFER_COMPLETE:
+            raise GlError(f"the driver cannot render into an RGBA8 texture (framebuffer status {status:#x})")
+        return name
+
+    def buffer(self, data: bytes) -> int:
+        """Make a vertex buffer."""
+        name = self._generate(self.gl.GenBuffers, self.buffers)
+        self.gl.BindBuffer(int(GL.GL_ARRAY_BUFFER), name)
+        self.gl.BufferData(int(GL.GL_ARRAY_BUFFER), len(data), data, int(GL.GL_STATIC_DRAW))
+        return name
+
+    def program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str], where: str) -> int:
+        """Compile, link and check one program; see ``start_program`` and ``check_program``."""
+        name = self.start_program(vertex, fragment, attributes)
+        self.check_program(name, vertex, fragment, where)
+        return name
+
+    def start_program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str]) -> int:
+        """Begin to compile and link; the k-th attribute gets location k. Ask for no status, so nothing waits."""
+        gl = self.gl
+        name: int = gl.CreateProgram()
+        self.programs.append(name)
+        for kind, source in ((int(GL.GL_VERTEX_SHADER), vertex), (int(GL.GL_FRAGMENT_SHADER), fragment)):
+            if (kind, source) not in self.shaders:
+                shader = gl.CreateShader(kind)
+                self.shaders[kind, source] = shader
+                gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(source), (ctypes.c_int * 1)(len(source)))
+                gl.CompileShader(shader)
+            gl.AttachShader(name, self.shaders[kind, source])
+        for location, attribute in enumerate(attributes):
+            gl.BindAttribLocation(name, location, attribute.encode())
+        gl.LinkProgram(name)
+        return name
+
+    def check_program(self, name: int, vertex: bytes, fragment: bytes, where: str) -> None:
+        """Raise ShaderError with the driver's log unless the program compiled and linked; ``where`` names it."""
+        status, gl = ctypes.c_int(), self.gl
+        for kind, label, source in (
+            (int(GL.GL_VERTEX_SHADER), "vertex", vertex),
+            (int(GL.GL_FRAGMENT_SHADER), "fragment", fragment),
+        ):
+            shader = self.shaders[kind, source]
+            gl.GetShaderiv(shader, int(GL.GL_COMPILE_STATUS), ctypes.byref(status))
+            if not status.value:
+                raise ShaderError(
+                    f"{where}: the driver refuses the {label} shader:\n{self._log(shader, gl.GetShaderInfoLog)}"
+                )
+        gl.GetProgramiv(name, int(GL.GL_LINK_STATUS), ctypes.byref(status))
+        if not status.value:
+            raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
+
+    def drop_shaders(self) -> None:
+        """Delete the shader objects; linked programs keep what they need."""
+        for shader in self.shaders.values():
+            self.gl.DeleteShader(shader)
+        self.shaders.clear()
+
+    def read(self, width: int, height: int) -> NDArray[np.uint8]:
+        """Return the first texels of the bound framebuffer, uint8 (height, width, 4), row 0 first."""
+        pixels = np.empty((height, width, 4), np.uint8)
+        self.gl.ReadPixels(0, 0, width, height, RGBA, UNSIGNED_BYTE, pixels.ctypes.data)
+        return pixels
+
+    def close(self) -> None:
+        """Delete everything."""
+        gl = self.gl
+        gl.BindFramebuffer(FRAMEBUFFER, 0)
+        gl.UseProgram(0)
+        for delete, names in (
+            (gl.DeleteFramebuffers, self.framebuffers),
+            (gl.DeleteTextures, self.textures),
+            (gl.DeleteBuffers, self.buffers),
+        ):
+            if names:
+                delete(len(names), (ctypes.c_uint * len(names))(*names))
+            names.clear()
+        self.drop_shaders()
+        for program in self.programs:
+            gl.DeleteProgram(program)
+        self.programs.clear()
+
+    def __enter__(self) -> Objects:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _generate(self, generate: object, names: list[int]) -> int:
+        name = ctypes.c_uint()
+        assert callable(generate)
+        generate(1, ctypes.byref(name))
+        names.append(name.value)
+        return name.value
+
+    def _log(self, name: int, get: object) -> str:
+        buffer = ctypes.create_string_buffer(8192)
+        assert callable(get)
+        get(name, len(buffer), None, buffer)
+        return buffer.value.decode("utf-8", "replace").strip() or "(the driver gives no reason)"

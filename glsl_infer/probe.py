@@ -1,0 +1,157 @@
+"""The probe: a picture by formula, and what every layer of a network must make of it.
+
+A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
+driver computes what it should, and which layer it fails in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops, quantize
+from glsl_infer.graph import Array, Graph
+from glsl_infer.layout import FixedPoint, Value
+from glsl_infer.manifest import Probe, ProbeLayer
+from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program import Program
+from glsl_infer.texels import pack_fixed, pack_map
+
+FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
+MEMBER = "weights/probe.bin"
+TEXELS = 256
+RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
+
+NOISE = 0.02
+"""How far, in stored steps, another driver's value may lie from the reference's before rounding."""
+
+NOISY_RUNS = 3
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """Difference of one layer from the probe, in stored integers."""
+
+    layer: str
+    worst: float
+    mean: float
+    allowed: ProbeLayer
+
+    @property
+    def passed(self) -> bool:
+        """Whether both errors are within the tolerance."""
+        return self.worst <= self.allowed.max_error and self.mean <= self.allowed.mean_error
+
+
+def picture(size: int) -> NDArray[np.uint8]:
+    """Return the probe's picture, uint8 (size, size, 3): ``FORMULA`` of column x, row y and channel c."""
+    y, x, c = np.meshgrid(np.arange(size), np.arange(size), np.arange(3), indexing="ij")
+    values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
+    return values.astype(np.uint8)
+
+
+def make(program: Program) -> tuple[Probe, bytes]:
+    """Compute the probe of a program, and the bytes of its member.
+
+    The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
+    to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
+    largest difference seen, plus one step.
+    """
+    graph = program.graph
+    image = picture(graph.input.attrs["shape"][0])
+    exact = dict(_run(graph, image, None))
+    runs = [dict(_run(graph, image, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
+    layers: list[ProbeLayer] = []
+    records: list[NDArray[np.void]] = []
+    offset = 0
+    for node in graph.nodes:
+        if node.op == "input" or isinstance(ops.get(node.op), ViewOperator):
+            continue
+        value = program.values[node.name]
+        differences = [np.abs(stored(run[node.name], value) - stored(exact[node.name], value)) for run in runs]
+        worst = max(float(one.max()) for one in differences)
+        mean = max(float(one.mean()) for one in differences)
+        entries = _records(exact[node.name], value, seed=len(layers))
+        layers.append(ProbeLayer(node.name, offset, len(entries), 2.0 * worst + 1.0, round(2.0 * mean + 0.05, 6)))
+        records.append(entries)
+        offset += len(entries)
+    logits = exact[graph.output]
+    moved = max(float(np.abs(run[graph.output] - logits).max()) for run in runs)
+    output = program.values[graph.output]
+    assert isinstance(output, FixedPoint)
+    probe = Probe(FORMULA, MEMBER, tuple(layers), tuple(float(v) for v in logits), 2.0 * moved + output.scale / 256.0)
+    return probe, np.concatenate(records).tobytes()
+
+
+def compare(
+    probe: Probe, member: bytes, outputs: Iterator[tuple[str, NDArray[np.uint8]]], values: Mapping[str, Value]
+) -> Iterator[LayerError]:
+    """Yield the error of every layer.
+
+    Args:
+        probe: from the manifest.
+        member: bytes of its member.
+        outputs: (layer, texture as uint8 (height, width, 4)) of every layer in the probe's order.
+        values: where each layer's output lies.
+    """
+    records = np.frombuffer(member, RECORD)
+    allowed = {layer.layer: layer for layer in probe.layers}
+    for name, texture in outputs:
+        layer = allowed[name]
+        expected = records[layer.offset : layer.offset + layer.count]
+        given = texture[expected["y"], expected["x"]]
+        if isinstance(values[name], FixedPoint):
+            shape = (layer.count, 2, 2)
+            difference = quantize.join_fixed16(given.reshape(shape)) - quantize.join_fixed16(
+                expected["value"].reshape(shape)
+            )
+        else:
+            difference = given.astype(np.int64) - expected["value"]
+        yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
+
+
+def stored(output: Array, value: Value) -> NDArray[np.float64]:
+    """Return a layer's output in units of its stored integers."""
+    unit = value.scale / 256.0 if isinstance(value, FixedPoint) else 1.0 / 255.0
+    return np.asarray(output, np.float64) / unit
+
+
+def _run(graph: Graph, image: NDArray[np.uint8], noise: np.random.Generator | None) -> Iterator[tuple[str, Array]]:
+    """Yield the stored output of every layer, optionally moved before each rounding."""
+    values: dict[str, Array] = {graph.input.name: image.astype(np.float64) / 255.0}
+    for node in graph.nodes:
+        if node.op == "input":
+            continue
+        operator = ops.get(node.op)
+        exact = operator.reference(node, [values[name] for name in node.inputs])
+        if noise is not None and not isinstance(operator, ViewOperator):
+            step = node.attrs["scale"] / 256.0 if node.attrs.get("scale") else 1.0 / 255.0
+            exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
+        values[node.name] = operator.store(node, exact)
+        yield node.name, values[node.name]
+
+
+def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:
+    """Return records of at least ``TEXELS`` texels (or all, where there are fewer), spread over all slices."""
+    state = seed + 1
+    if isinstance(value, FixedPoint):
+        packed = pack_fixed(output, value)
+        places = [(x, y) for y in range(packed.shape[0]) for x in range(packed.shape[1])]
+        chosen = (
+            places if len(places) <= TEXELS else [places[(index * len(places)) // TEXELS] for index in range(TEXELS)]
+        )
+        entries = [(x, y, tuple(packed[y, x])) for x, y in chosen]
+        return np.array(entries, RECORD)
+    packed = pack_map(output, value)
+    slices, height, width, _ = packed.shape
+    wanted = min(max(TEXELS, 4 * slices), slices * height * width)
+    entries = []
+    for index in range(wanted):
+        state = (1103515245 * state + 12345) % 2**31
+        y, x = divmod((state >> 8) % (height * width), width)
+        view = value.views[index % slices]
+        entries.append((view.x + x, view.y + y, tuple(packed[index % slices, y, x])))
+    return np.array(entries, RECORD)
