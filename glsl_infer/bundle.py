@@ -17,8 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from glsl_infer import manifest as manifests
-from glsl_infer import ops, probe
+from glsl_infer import manifest_json, ops, probe
 from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap, FixedPoint, Value
@@ -132,7 +131,9 @@ def write(bundle: Bundle, path: str | Path) -> None:
         InputError: the folder does not exist or cannot be written.
     """
     path = Path(path)
-    text = json.dumps(manifests.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
     members = {**bundle.members, MANIFEST: text.encode("utf-8")}
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -160,7 +161,7 @@ def read(path: str | Path) -> Bundle:
     try:
         members = _read_members(path)
         data = _parse(members.pop(MANIFEST))
-        manifest = manifests.from_json(data)
+        manifest = manifest_json.from_json(data)
         _check_hashes(manifest, members)
         check(manifest, {name: len(member) for name, member in members.items()})
         bundle = Bundle(manifest, members, path)

@@ -20,7 +20,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     """Refuse a manifest whose parts contradict one another.
 
     Args:
-        manifest: what ``manifest.from_json`` returned.
+        manifest: what ``manifest_json.from_json`` returned.
         sizes: bytes of every member.
 
     Raises:

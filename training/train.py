@@ -72,8 +72,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.debug:
             raise
         print(f"error: {error}", file=sys.stderr)
-        code: int = error.exit_code
-        return code
+        return 2 if isinstance(error, InputError) else 1
     return 0
 
 

@@ -1,0 +1,329 @@
+"""The manifest as JSON, both ways.
+
+Reading is strict: unknown keys, missing ones, wrong types and numbers out of range are refused.
+bundle.schema.json says the same for other tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glsl_infer import preprocess, strict
+from glsl_infer.errors import BundleError
+from glsl_infer.layout import FeatureMap, FixedPoint, Value, View
+from glsl_infer.manifest import (
+    FORMAT,
+    VERSION,
+    Input,
+    Layer,
+    Limits,
+    Manifest,
+    Model,
+    Output,
+    Probe,
+    ProbeLayer,
+)
+from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+from glsl_infer.quantize import plain
+from glsl_infer.strict import Fields
+
+MAX_SIDE = 8192
+MAX_COUNT = 1 << 20
+KINDS = ("input", "target", "constant")
+
+
+def to_json(manifest: Manifest) -> dict[str, Any]:
+    """Return the manifest as JSON data."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": {
+            "name": manifest.model.name,
+            "output": manifest.model.output,
+            "layers": [_layer_to_json(layer) for layer in manifest.model.layers],
+        },
+        "input": vars(manifest.input),
+        "limits": vars(manifest.limits),
+        "textures": [
+            {key: value for key, value in vars(texture).items() if value is not None} for texture in manifest.textures
+        ],
+        "programs": [
+            {**vars(program), "samplers": list(program.samplers), "uniforms": dict(program.uniforms)}
+            for program in manifest.programs
+        ],
+        "passes": [_pass_to_json(one) for one in manifest.passes],
+        "outputs": [vars(output) for output in manifest.outputs],
+        "probe": {
+            **vars(manifest.probe),
+            "layers": [vars(layer) for layer in manifest.probe.layers],
+            "logits": list(manifest.probe.logits),
+        },
+        "members": dict(manifest.members),
+    }
+
+
+def from_json(data: Any) -> Manifest:
+    """Read a manifest from JSON data, strictly.
+
+    Raises:
+        BundleError: anything missing, unknown, of the wrong type, out of range, or of a newer version.
+    """
+    fields = Fields(data, "manifest")
+    if fields.any("format") != FORMAT:
+        raise BundleError(f"manifest: 'format' is not '{FORMAT}'; this is no glsl-infer model")
+    version = fields.integer("version", 1, 1 << 30)
+    if version > VERSION:
+        raise BundleError(
+            f"the model has format version {version}, this program reads up to {VERSION}: pip install -U glsl-infer"
+        )
+    manifest = Manifest(
+        _model(fields.any("model")),
+        _input(fields.any("input")),
+        _limits(fields.any("limits")),
+        tuple(_texture(one, f"textures[{i}]") for i, one in enumerate(fields.items("textures"))),
+        tuple(_program(one, f"programs[{i}]") for i, one in enumerate(fields.items("programs"))),
+        tuple(_pass(one, f"passes[{i}]") for i, one in enumerate(fields.items("passes"))),
+        tuple(_output(one, f"outputs[{i}]") for i, one in enumerate(fields.items("outputs"))),
+        _probe(fields.any("probe")),
+        {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()},
+    )
+    fields.done()
+    return manifest
+
+
+def _layer_to_json(layer: Layer) -> dict[str, Any]:
+    out = layer.output
+    if isinstance(out, FeatureMap):
+        output = {**vars(out), "views": [[view.texture, view.x, view.y] for view in out.views]}
+    else:
+        output = dict(vars(out))
+    return {
+        "name": layer.name,
+        "op": layer.op,
+        "inputs": list(layer.inputs),
+        "attrs": {key: plain(value) for key, value in layer.attrs.items()},
+        "weights": {key: list(shape) for key, shape in layer.weights.items()},
+        "members": list(layer.members),
+        "output": output,
+    }
+
+
+def _pass_to_json(one: Pass) -> dict[str, Any]:
+    return {
+        "layer": one.layer,
+        "program": one.program,
+        "target": one.target,
+        "clear": one.clear,
+        "textures": list(one.textures),
+        "sources": [[source.unit, source.stride_x, source.stride_y] for source in one.sources],
+        "quads": [
+            [quad.x, quad.y, quad.width, quad.height, *(c for origin in quad.origins for c in origin)]
+            for quad in one.quads
+        ],
+        "uniforms": {
+            key: [value.member, value.offset, value.count] if isinstance(value, Slice) else list(value)
+            for key, value in one.uniforms.items()
+        },
+    }
+
+
+def _model(data: Any) -> Model:
+    fields = Fields(data, "model")
+    model = Model(
+        fields.text("name"),
+        fields.text("output"),
+        tuple(_layer(one, f"model.layers[{i}]") for i, one in enumerate(fields.items("layers"))),
+    )
+    fields.done()
+    return model
+
+
+def _layer(data: Any, where: str) -> Layer:
+    fields = Fields(data, where)
+    layer = Layer(
+        fields.text("name"),
+        fields.text("op"),
+        fields.texts("inputs"),
+        {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
+        {
+            key: tuple(
+                strict.integer(size, f"{where}.weights['{key:.60}']", 1, MAX_COUNT)
+                for size in strict.items(shape, where)
+            )
+            for key, shape in fields.mapping("weights").items()
+        },
+        fields.texts("members"),
+        _value(fields.any("output"), f"{where}.output"),
+    )
+    fields.done()
+    return layer
+
+
+def _attribute(value: Any, where: str) -> Any:
+    if isinstance(value, list):
+        return tuple(_attribute(item, where) for item in value)
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    return value if isinstance(value, int) else strict.number(value, where)
+
+
+def _value(data: Any, where: str) -> Value:
+    fields = Fields(data, where)
+    if isinstance(data, Mapping) and "views" in data:
+        value: Value = FeatureMap(
+            fields.integer("height", 1, MAX_SIDE),
+            fields.integer("width", 1, MAX_SIDE),
+            fields.integer("channels", 1, MAX_COUNT),
+            fields.integer("gutter", 0, 64),
+            tuple(_view(one, f"{where}.views[{i}]") for i, one in enumerate(fields.items("views"))),
+        )
+    else:
+        value = FixedPoint(
+            fields.text("texture"),
+            fields.integer("columns", 0, MAX_SIDE),
+            fields.integer("length", 1, MAX_COUNT),
+            _scale(fields),
+        )
+    fields.done()
+    return value
+
+
+def _view(data: Any, where: str) -> View:
+    entries = strict.items(data, where)
+    if len(entries) != 3:
+        raise BundleError(f"{where}: expected [texture, x, y]")
+    x, y = (strict.integer(entry, where, 0, MAX_SIDE) for entry in entries[1:])
+    return View(strict.text(entries[0], where), x, y)
+
+
+def _scale(fields: Fields) -> float:
+    scale = fields.number("scale")
+    if scale <= 0:
+        raise BundleError(f"{fields.where}: 'scale' is {scale:g}, not positive")
+    return scale
+
+
+def _input(data: Any) -> Input:
+    fields = Fields(data, "input")
+    value = Input(
+        fields.text("texture"),
+        fields.integer("size", 1, MAX_SIDE),
+        fields.integer("x", 0, MAX_SIDE),
+        fields.integer("y", 0, MAX_SIDE),
+        fields.text("preprocessing", one_of=(preprocess.NAME,)),
+    )
+    fields.done()
+    return value
+
+
+def _limits(data: Any) -> Limits:
+    fields = Fields(data, "limits")
+    limits = Limits(
+        fields.integer("texture_units", 1, 32),
+        fields.integer("texture_size", 1, MAX_SIDE),
+        fields.integer("fragment_uniform_vectors", 0, 4096),
+        fields.integer("varying_vectors", 1, 32),
+        fields.integer("vertex_attributes", 1, 32),
+    )
+    fields.done()
+    return limits
+
+
+def _texture(data: Any, where: str) -> Texture:
+    fields = Fields(data, where)
+    texture = Texture(
+        fields.text("name"),
+        fields.integer("width", 1, MAX_SIDE),
+        fields.integer("height", 1, MAX_SIDE),
+        fields.text("kind", one_of=KINDS),
+        fields.optional_text("member"),
+    )
+    fields.done()
+    return texture
+
+
+def _program(data: Any, where: str) -> ShaderProgram:
+    fields = Fields(data, where)
+    program = ShaderProgram(
+        fields.text("name"),
+        fields.text("vertex"),
+        fields.text("fragment"),
+        fields.texts("samplers"),
+        fields.integer("varyings", 1, 7),
+        {
+            key: strict.integer(value, f"{where}.uniforms['{key:.60}']", 1, 1 << 14)
+            for key, value in fields.mapping("uniforms").items()
+        },
+    )
+    fields.done()
+    return program
+
+
+def _pass(data: Any, where: str) -> Pass:
+    fields = Fields(data, where)
+    layer, program, target = fields.text("layer"), fields.text("program"), fields.text("target")
+    clear, textures = fields.boolean("clear"), fields.texts("textures")
+    sources = tuple(_source(one, f"{where}.sources[{i}]") for i, one in enumerate(fields.items("sources")))
+    quads = tuple(_quad(one, len(sources), f"{where}.quads[{i}]") for i, one in enumerate(fields.items("quads")))
+    uniforms = {
+        key: _uniform(value, f"{where}.uniforms['{key:.60}']") for key, value in fields.mapping("uniforms").items()
+    }
+    fields.done()
+    return Pass(layer, program, target, clear, textures, sources, quads, uniforms)
+
+
+def _source(data: Any, where: str) -> Source:
+    entries = strict.items(data, where)
+    if len(entries) != 3:
+        raise BundleError(f"{where}: expected [unit, stride x, stride y]")
+    return Source(
+        strict.integer(entries[0], where, 0, 31), strict.number(entries[1], where), strict.number(entries[2], where)
+    )
+
+
+def _quad(data: Any, sources: int, where: str) -> Quad:
+    entries = [strict.integer(entry, where, 0, MAX_SIDE) for entry in strict.items(data, where)]
+    if len(entries) != 4 + 2 * sources:
+        raise BundleError(
+            f"{where}: {len(entries)} numbers; x, y, width, height and 2 for each source are {4 + 2 * sources}"
+        )
+    return Quad(entries[0], entries[1], entries[2], entries[3], tuple(zip(entries[4::2], entries[5::2])))
+
+
+def _uniform(data: Any, where: str) -> UniformValue:
+    entries = strict.items(data, where)
+    if entries and isinstance(entries[0], str):
+        if len(entries) != 3:
+            raise BundleError(f"{where}: expected [member, offset, count]")
+        offset, count = (strict.integer(entry, where, 0, 1 << 28) for entry in entries[1:])
+        return Slice(entries[0], offset, count)
+    return tuple(strict.number(entry, where) for entry in entries)
+
+
+def _output(data: Any, where: str) -> Output:
+    fields = Fields(data, where)
+    output = Output(fields.text("name"), fields.text("texture"), fields.integer("length", 1, MAX_COUNT), _scale(fields))
+    fields.done()
+    return output
+
+
+def _probe(data: Any) -> Probe:
+    fields = Fields(data, "probe")
+    layers = []
+    for i, one in enumerate(fields.items("layers")):
+        entry = Fields(one, f"probe.layers[{i}]")
+        layers.append(
+            ProbeLayer(
+                entry.text("layer"),
+                entry.integer("offset", 0, 1 << 28),
+                entry.integer("count", 1, MAX_COUNT),
+                entry.number("max_error"),
+                entry.number("mean_error"),
+            )
+        )
+        entry.done()
+    logits = tuple(strict.number(value, "probe.logits") for value in fields.items("logits"))
+    probe = Probe(fields.text("formula"), fields.text("member"), tuple(layers), logits, fields.number("max_error"))
+    fields.done()
+    return probe
