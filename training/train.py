@@ -46,7 +46,9 @@ class AugmentedBatches(keras.utils.PyDataset):  # type: ignore[misc]
     def __init__(self, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, args: argparse.Namespace):
         super().__init__()
         self.images, self.labels, self.classes = images, labels, classes
-        self.size, self.batch, self.seed = args.input_size, args.batch, args.seed
+        self.size: int = args.input_size
+        self.batch: int = args.batch
+        self.seed: int = args.seed
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -72,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         if args.debug:
             raise
         print(f"error: {error}", file=sys.stderr)
-        return 2 if isinstance(error, InputError) else 1
+        return error.exit_code
     return 0
 
 
