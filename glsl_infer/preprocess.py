@@ -17,11 +17,22 @@ from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
 from glsl_infer.errors import ImageError
 
 ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
+
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What makes a picture of an EXIF orientation upright."""
 
 NAME = "center-square/area-average"
 """How a manifest calls this definition (``input.preprocessing``)."""
@@ -47,29 +58,29 @@ def open_image(source: ImageSource) -> Image.Image:
     """
     if isinstance(source, np.ndarray):
         return _to_srgb(_from_array(source))
-    if isinstance(source, Image.Image):
-        return _to_srgb(source)
-    path = Path(source)
+    what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                image.load()
+            warnings.simplefilter("ignore")  # Pillow's, about damaged metadata and large pictures
+            if isinstance(source, Image.Image):
+                return _to_srgb(source)
+            with Image.open(Path(source)) as image:
                 return _to_srgb(image)
     except FileNotFoundError:
-        raise ImageError(f"{path}: no such file") from None
+        raise ImageError(f"{what}: no such file") from None
     except IsADirectoryError:
-        raise ImageError(f"{path}: is a folder, not a picture") from None
+        raise ImageError(f"{what}: is a folder, not a picture") from None
     except UnidentifiedImageError:
         raise ImageError(
-            f"{path}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)"
+            f"{what}: not a picture that Pillow can read (JPEG, PNG, WebP, GIF, BMP, TIFF ... are)"
         ) from None
     except Image.DecompressionBombError:
-        raise ImageError(f"{path}: too many pixels to decode safely; shrink it first") from None
+        raise ImageError(f"{what}: too many pixels to decode safely; shrink it first") from None
     except ImageError as error:
-        raise ImageError(f"{path}: {error}") from None
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise ImageError(f"{path}: the picture is damaged or cannot be read ({error})") from None
+        raise ImageError(f"{what}: {error}") from None
+    except Exception as error:  # Pillow's decoders raise a dozen kinds; all mean that the picture is not usable.
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ImageError(f"{what}: the picture is damaged or cannot be read ({reason})") from error
 
 
 def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:
@@ -125,8 +136,11 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
 
 
 def _to_srgb(image: Image.Image) -> Image.Image:
+    if 0 in image.size:
+        raise ImageError(f"a picture of {image.width} x {image.height} pixels has nothing to show")
+    image.load()
     profile = image.info.get("icc_profile")
-    image = ImageOps.exif_transpose(image)
+    image = _upright(image)
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = _to_8_bit(image)
     if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
@@ -140,10 +154,21 @@ def _to_srgb(image: Image.Image) -> Image.Image:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
+def _upright(image: Image.Image) -> Image.Image:
+    """Turn or mirror as the EXIF orientation says; damaged EXIF says nothing."""
+    try:
+        method = _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+    except Exception:  # Pillow's EXIF parser raises a dozen kinds.
+        method = None
+    return image.copy() if method is None else image.transpose(method)
+
+
 def _to_8_bit(image: Image.Image) -> Image.Image:
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() > 65535:
         raise ImageError("pictures with more than 16 bits a channel are not supported; save it with 8 or 16")
+    if "transparency" in image.info:  # the one value of a grey PNG that is transparent
+        values = np.where(values == image.info["transparency"], 65535, values)
     return Image.fromarray(((values.astype(np.uint32) * 2 + 257) // 514).astype(np.uint8))
 
 

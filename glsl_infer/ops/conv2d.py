@@ -77,10 +77,16 @@ class Conv2D(Operator):
         source = build.feature_map(node.inputs[0])
         columns = Columns.of(node, source.channels)
         if columns.slots > MAX_SLICES:
+            wide = columns.group_channels > 4 * MAX_SLICES
             raise ModelError.layer(
                 node.name,
                 f"4 output channels read {4 * columns.slots} input channels ({columns.group_channels} in a group)",
-                f"at most {4 * MAX_SLICES} are supported; use more groups (groups={-(-source.channels // 32)} or more)",
+                f"at most {4 * MAX_SLICES} are supported; "
+                + (
+                    "use more groups"
+                    if wide
+                    else "make the filters of a group a multiple of 4, so that fewer groups meet"
+                ),
             )
         build.require_8_bits(node, node.attrs["activation"])
         packed = columns.pack(node.weights["kernel"], node.weights["bias"], ACTIVATIONS[node.attrs["activation"]].zero)

@@ -1,0 +1,77 @@
+"""The command line: ``glsl-infer COMMAND``, and ``classify`` as a shorthand.
+
+Exit codes: 0 it worked, 1 it failed, 2 what was given cannot be used. Results go to standard output, messages
+and progress to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from glsl_infer.cli import classify, export, info
+from glsl_infer.errors import GlslInferError
+
+COMMANDS = (classify, export, info)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with 2."""
+        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``glsl-infer``; return the exit code."""
+    from glsl_infer import __version__
+
+    parser = Parser(
+        prog="glsl-infer",
+        description="Neural networks as OpenGL ES 2.0 fragment shaders.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"glsl-infer {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        name = module.__name__.rsplit(".", 1)[1]
+        summary = (module.__doc__ or "").splitlines()[0]
+        sub = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
+        module.add_arguments(sub)
+        _add_debug(sub)
+        sub.set_defaults(run=module.run)
+    return _run(parser.parse_args(argv))
+
+
+def main_classify(argv: Sequence[str] | None = None) -> int:
+    """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
+    parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0], allow_abbrev=False)
+    classify.add_arguments(parser)
+    _add_debug(parser)
+    parser.set_defaults(run=classify.run)
+    return _run(parser.parse_args(argv))
+
+
+def _add_debug(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except GlslInferError as error:
+        if args.debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        sys.stderr.close()
+        return 1

@@ -1,0 +1,53 @@
+"""Say what is on pictures: the most probable labels, best first."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from glsl_infer.cli import pictures, progress
+from glsl_infer.errors import ImageError, InputError
+from glsl_infer.gl.context import CHOICES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="picture files, or folders of them")
+    parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
+    parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Classify every picture; one that cannot be read is reported and the others go on."""
+    from glsl_infer.classifier import Classifier
+
+    if args.top < 1:
+        raise InputError(f"--top {args.top}; at least 1 is possible")
+    files = pictures.find(args.images)
+    results = []
+    failed = 0
+    with Classifier(args.model, context=args.context) as classifier:
+        for path in progress.bar(files, "pictures"):
+            try:
+                predictions = classifier.classify(path, top=args.top)
+            except ImageError as error:
+                if args.debug:
+                    raise
+                failed += 1
+                print(f"error: {error}", file=sys.stderr)
+                continue
+            if args.json:
+                results.append({"file": str(path), "predictions": [asdict(one) for one in predictions]})
+                continue
+            if len(files) > 1:
+                print(f"{path}:")
+            for one in predictions:
+                print(f"{100 * one.probability:6.2f} %  {one.label}")
+    if args.json:
+        print(json.dumps(results, indent=1, ensure_ascii=False))
+    return ImageError.exit_code if failed else 0

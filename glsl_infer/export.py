@@ -1,0 +1,158 @@
+"""Keras model -> bundle file, and a report of what was made: every arrow of the data flow in one function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer import fixed_point, lowering, optimize
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError
+from glsl_infer.fixed_point import ScaleChoice
+from glsl_infer.graph import Graph
+from glsl_infer.layout import FeatureMap
+from glsl_infer.program import Program
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One layer of the export report: its output's shape, its draws, its programs and how weights travel."""
+
+    layer: str
+    op: str
+    shape: tuple[int, ...]
+    weights: str
+    passes: int
+    programs: int
+    texture: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an export made.
+
+    Attributes:
+        layers: one entry a layer that draws.
+        scales: how each 16-bit vector got its scale.
+        warnings: sentences for the person who exports.
+        totals: passes, jobs, programs, texture bytes, file bytes.
+    """
+
+    layers: tuple[LayerReport, ...]
+    scales: tuple[ScaleChoice, ...]
+    warnings: tuple[str, ...]
+    totals: dict[str, int]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self)
+
+
+def build(
+    graph: Graph, labels: Sequence[str], *, weights: str = "auto", calibration: Sequence[NDArray[np.uint8]] = ()
+) -> tuple[Bundle, Program, tuple[ScaleChoice, ...]]:
+    """Turn an imported graph into a bundle in memory.
+
+    Args:
+        graph: from an importer.
+        labels: one for each class.
+        weights: see ``lowering.to_program``.
+        calibration: pictures for scales that interval bounds leave too coarse; see ``fixed_point``.
+
+    Raises:
+        ModelError: a layer that cannot be exported, by name.
+        InputError: labels or options that do not fit.
+    """
+    prepared, scales = fixed_point.prepare(optimize.optimize(graph), calibration)
+    program = lowering.to_program(prepared, weights=weights)
+    return bundles.make(program, labels), program, scales
+
+
+def export(
+    model: str | Path,
+    out: str | Path,
+    labels: str | Path,
+    *,
+    weights: str = "auto",
+    calibration: Sequence[str | Path] = (),
+) -> Report:
+    """Export a saved Keras model to a ``.glslnn`` file.
+
+    Args:
+        model: a ``.keras`` file.
+        out: the file to write; an existing one is replaced once the new one is complete.
+        labels: a text file with a label a line.
+        weights: ``auto``, ``baked`` or ``uniform``.
+        calibration: picture files.
+
+    Raises:
+        InputError: anything given that cannot be used, naming the file or the layer.
+    """
+    from glsl_infer import preprocess
+    from glsl_infer.importers import keras
+
+    names = read_labels(labels)
+    graph = keras.load(model)
+    size = graph.input.attrs["shape"][0]
+    pictures = [preprocess.load(path, size) for path in calibration]
+    bundle, program, scales = build(graph, names, weights=weights, calibration=pictures)
+    bundles.write(bundle, out)
+    return report(program, bundle, scales, Path(out).stat().st_size)
+
+
+def read_labels(path: str | Path) -> tuple[str, ...]:
+    """Return the lines of a labels file, verbatim.
+
+    Raises:
+        InputError: it cannot be read, is not UTF-8, is empty or has an empty line.
+    """
+    try:
+        labels = bundles.split_labels(Path(path).read_bytes().decode("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: labels cannot be read ({error}); give a UTF-8 text file, one label a line") from None
+    if not labels or not all(label.strip() for label in labels):
+        raise InputError(f"{path}: every line must be a label; it is empty or has an empty line")
+    return labels
+
+
+def report(program: Program, bundle: Bundle, scales: tuple[ScaleChoice, ...], file_bytes: int) -> Report:
+    """Return the report on an export."""
+    textures = {texture.name: texture for texture in program.textures}
+    layers = []
+    for node in program.graph.nodes:
+        passes = [one for one in program.passes if one.layer == node.name]
+        if not passes:
+            continue
+        value = program.values[node.name]
+        texture = textures[value.views[0].texture if isinstance(value, FeatureMap) else value.texture]
+        layers.append(
+            LayerReport(
+                node.name,
+                node.op,
+                program.graph.shapes[node.name],
+                program.weights_modes.get(node.name, "texture" if program.weight_members.get(node.name) else "-"),
+                len(passes),
+                len({one.program for one in passes}),
+                (texture.width, texture.height),
+            )
+        )
+    coarse = [choice for choice in scales if choice.too_coarse]
+    warnings = tuple(
+        f"layer '{one.layer}': its interval bound {one.bound:.0f} leaves steps of {one.step:.3g}; "
+        "give --calibrate DIR with typical pictures for a finer scale"
+        for one in coarse
+    )
+    totals = {
+        "passes": len(program.passes),
+        "jobs": bundle.manifest.jobs,
+        "programs": len(program.programs),
+        "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
+        "file_bytes": file_bytes,
+    }
+    return Report(tuple(layers), scales, warnings, totals)

@@ -1,0 +1,81 @@
+"""Contexts: both ways to make one, what they say of themselves, and what goes wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from glsl_infer.errors import ContextError, GlError, LimitError
+from glsl_infer.gl import context as contexts
+from glsl_infer.gl.api import GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.limits import describe, driver_limits, require, store_threshold
+from glsl_infer.manifest import Limits
+
+
+@pytest.mark.parametrize("choice, how", [("surfaceless", "surfaceless EGL"), ("device", "EGL device"), ("auto", "")])
+def test_each_way_gives_es_2(choice: str, how: str) -> None:
+    with Context(choice) as made:
+        assert made.how.startswith(how)
+        assert made.gl.text(int(GL.GL_VERSION)).startswith("OpenGL ES")
+        assert not made.refusals
+
+
+def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tuple[int, int, str]:
+        raise ContextError("not here")
+
+    monkeypatch.setattr(contexts, "_surfaceless", refuse)
+    with Context() as made:
+        assert made.how.startswith("EGL device")
+        assert made.refusals == ["surfaceless: not here"]
+
+
+def test_without_any_way_the_error_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> tuple[int, int, str]:
+        raise ContextError("broken")
+
+    monkeypatch.setattr(contexts, "_surfaceless", refuse)
+    monkeypatch.setattr(contexts, "_device", refuse)
+    with pytest.raises(ContextError, match=r"surfaceless: broken; device: broken.*sudo apt install libegl1") as caught:
+        Context()
+    assert caught.value.exit_code == 2
+
+
+def test_unknown_choice() -> None:
+    with pytest.raises(ContextError, match="choose one of auto, surfaceless, device"):
+        Context("window")
+
+
+def test_a_closed_context_says_so(context: Context) -> None:
+    made = Context()
+    made.close()
+    made.close()
+    with pytest.raises(ContextError, match="closed"):
+        made.make_current()
+
+
+def test_gl_errors_are_reported_by_name(context: Context) -> None:
+    context.gl.BindTexture(0x1234, 0)
+    with pytest.raises(GlError, match="GL_INVALID_ENUM in this test"):
+        context.gl.check("in this test")
+    context.gl.check("afterwards")
+
+
+def test_description_has_what_a_bug_report_needs(context: Context) -> None:
+    found = describe(context.gl)
+    assert found["renderer"]
+    assert found["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8
+    assert found["precision"]["highp"]["mantissa_bits"] >= 16
+
+
+def test_stores_round_to_nearest_here(context: Context) -> None:
+    assert 0.48 <= store_threshold(context.gl) <= 0.52
+
+
+def test_limits_are_compared_and_named(context: Context) -> None:
+    offered = driver_limits(context.gl)
+    require(offered, context.gl)
+    for field in vars(offered):
+        larger = Limits(**{**vars(offered), field: vars(offered)[field] + 1})
+        with pytest.raises(LimitError, match=f"is {vars(offered)[field]}, the model needs {vars(larger)[field]}"):
+            require(larger, context.gl)

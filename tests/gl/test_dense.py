@@ -1,0 +1,96 @@
+"""Pooling, flattening and dense layers in 16-bit fixed point on the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import PLS, conv_node, dense_node, input_node, pool_node, stored_map
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from layer_check import TOLERANCE, exact_steps, gpu_steps, make_bundle
+
+from glsl_infer import quantize
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import FixedPoint
+from glsl_infer.session import Session
+
+
+def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int = 3, **attrs: object) -> Graph:
+    nodes = [
+        input_node(size),
+        conv_node(rng, "conv", ("image",), 3, channels),
+        pool_node("pool", "conv"),
+        dense_node(rng, "dense", "pool", channels, outputs, **attrs),
+    ]
+    return Graph("test", tuple(nodes), "dense")
+
+
+def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Generator) -> None:
+    """Feed every 16-bit layer with random stored inputs and compare."""
+    made = make_bundle(graph)
+    with Session(made, context=context) as session:
+        for node in made.graph.nodes:
+            value = made.values[node.name]
+            if not isinstance(value, FixedPoint):
+                continue
+            inputs = []
+            for name in node.inputs:
+                source = made.values[name]
+                shape = made.graph.shapes[name]
+                if isinstance(source, FixedPoint):
+                    inputs.append(quantize.store16(rng.uniform(0, 1, shape) * 30 * source.scale, source.scale))
+                else:
+                    inputs.append(stored_map(rng, shape))
+            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(made, node, inputs)).max()
+            assert difference <= TOLERANCE, (node.name, difference)
+
+
+@given(st.integers(1, 70), st.integers(1, 40), st.integers(1, 6), st.integers(0, 1 << 30))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_dense_layers_are_exact(context: Context, channels: int, outputs: int, size: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    check_all_fixed_layers(context, dense_graph(rng, channels, outputs, size), rng)
+
+
+@pytest.mark.parametrize("inputs", [256, 257, 300, 1030])
+def test_long_rows_take_several_sums(context: Context, inputs: int) -> None:
+    rng = np.random.default_rng(inputs)
+    graph = dense_graph(rng, inputs, 5)
+    made = make_bundle(graph)
+    sums = [node for node in made.graph.nodes if node.op == "dense_sum"]
+    assert len(sums) == (1 if inputs <= 256 else 2)
+    check_all_fixed_layers(context, graph, rng)
+
+
+@pytest.mark.parametrize("activation", [PLS, "relu", "hard_sigmoid", "sigmoid"])
+def test_two_dense_layers_with_activation(context: Context, activation: str) -> None:
+    rng = np.random.default_rng(7)
+    nodes = [*dense_graph(rng, 10, 9, activation=activation).nodes, dense_node(rng, "second", "dense", 9, 4)]
+    check_all_fixed_layers(context, Graph("test", tuple(nodes), "second"), rng)
+
+
+def test_flatten_of_one_pixel(context: Context) -> None:
+    rng = np.random.default_rng(3)
+    nodes = [
+        input_node(3),
+        conv_node(rng, "conv", ("image",), 3, 7, kernel=(3, 3)),
+        Node("flat", "flatten", ("conv",), {"scale": None}),
+        dense_node(rng, "dense", "flat", 7, 3),
+    ]
+    check_all_fixed_layers(context, Graph("test", tuple(nodes), "dense"), rng)
+
+
+def test_values_saturate_and_never_wrap(context: Context) -> None:
+    rng = np.random.default_rng(4)
+    made = make_bundle(dense_graph(rng, 16, 4))
+    node = made.graph.by_name["dense"]
+    source = made.values["dense-products"]
+    assert isinstance(source, FixedPoint)
+    largest = np.full((1, 4), 127.0 * source.scale) * np.array([1, -1, 1, -1])
+    with Session(made, context=context) as session:
+        steps = gpu_steps(session, "dense", [largest])
+    exact = node.weights["row_scale"] * largest[0] + node.weights["bias"]
+    scale = node.attrs["scale"]
+    assert (np.abs(exact) > 128 * scale).any(), "the test must drive at least one row beyond its range"
+    np.testing.assert_allclose(steps, np.clip(exact / scale * 256, -32768, 32767), atol=TOLERANCE)

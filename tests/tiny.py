@@ -1,0 +1,98 @@
+"""A tiny network and its bundle, made by the engine itself: what tests of the format and of runners use.
+
+The network has every kind of layer that a bundle can hold, at sizes that a software driver draws in
+milliseconds: a 9x9 picture -> 5x5/2 convolution, 6 channels (so two pad lanes) -> 1x1 convolution to 64 ->
+a residual unit with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd number,
+so half a pad texel). With ``weights="auto"`` the first convolution is baked, the others use uniform arrays.
+
+    bundle = tiny_bundle()          # a Bundle in memory; the same object every time, so do not change it
+    path = write_tiny(tmp_path)     # the same as a file
+    data = tiny_manifest()          # its manifest.json, parsed: a fresh copy, change it as you like
+    logits = glsl_infer.Session(path).run(tiny_picture(1))
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from graphs import PLS, conv_node, dense_node, input_node, pool_node
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer import fixed_point, lowering, manifest_json, optimize
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import Graph, Node
+from glsl_infer.program import Program
+
+SIZE = 9
+LABELS = ("first", "second class", "dritte Klasse: größte")
+
+
+def tiny_graph() -> Graph:
+    """The network as an importer would give it: nothing folded or fused; the weights are seeded."""
+    rng = np.random.default_rng(2)
+    same = (1, 1, 1, 1)
+    nodes = (
+        input_node(SIZE),
+        conv_node(rng, "stem", ("image",), 3, 6, kernel=(5, 5), strides=(2, 2), activation="linear"),
+        _norm(rng, "stem-bn", "stem", 6),
+        _activation("stem-act", "stem-bn"),
+        conv_node(rng, "expand", ("stem-act",), 6, 64),
+        Node("unit-shuffle", "channel_shuffle", ("expand",), {"step": 8}),
+        conv_node(rng, "unit-pw", ("unit-shuffle",), 64, 64, groups=2),
+        conv_node(rng, "unit-dw", ("unit-pw",), 64, 64, kernel=(3, 3), groups=16, padding=same, activation="linear"),
+        Node("unit-add", "add", ("unit-dw", "expand"), {"activation": "linear"}),
+        _activation("unit-act", "unit-add"),
+        pool_node("pool", "unit-act"),
+        dense_node(rng, "dense", "pool", 64, len(LABELS)),
+        Node("softmax", "softmax", ("dense",)),
+    )
+    return Graph("tiny", nodes, "softmax")
+
+
+@cache
+def tiny_program(weights: str = "auto") -> Program:
+    """The network as passes; ``weights`` as for ``lowering.to_program``."""
+    prepared, _ = fixed_point.prepare(optimize.optimize(tiny_graph()))
+    return lowering.to_program(prepared, weights=weights)
+
+
+@cache
+def tiny_bundle(weights: str = "auto") -> Bundle:
+    """The network as a bundle in memory, with ``LABELS``."""
+    return bundles.make(tiny_program(weights), LABELS)
+
+
+def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "auto") -> Path:
+    """Write the bundle into a folder and return its path."""
+    bundles.write(tiny_bundle(weights), folder / name)
+    return folder / name
+
+
+def tiny_manifest() -> dict[str, Any]:
+    """The bundle's manifest.json as parsed JSON, for tests that change it."""
+    data: dict[str, Any] = json.loads(json.dumps(manifest_json.to_json(tiny_bundle().manifest)))
+    return data
+
+
+def tiny_picture(seed: int) -> NDArray[np.uint8]:
+    """A random picture of the network's size."""
+    return np.random.default_rng(seed).integers(0, 256, (SIZE, SIZE, 3), np.uint8)
+
+
+def _activation(name: str, source: str) -> Node:
+    return Node(name, "activation", (source,), {"function": PLS})
+
+
+def _norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:
+    weights = {
+        "gamma": rng.uniform(0.5, 1.5, channels).astype(np.float32),
+        "beta": rng.normal(0, 0.2, channels).astype(np.float32),
+        "mean": rng.normal(0, 0.2, channels).astype(np.float32),
+        "variance": rng.uniform(0.5, 1.5, channels).astype(np.float32),
+    }
+    return Node(name, "batch_norm", (source,), {"epsilon": 1e-3}, weights)
