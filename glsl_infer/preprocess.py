@@ -157,7 +157,7 @@ def _to_srgb(image: Image.Image) -> Image.Image:
 def _upright(image: Image.Image) -> Image.Image:
     """Turn or mirror as the EXIF orientation says; damaged EXIF says nothing."""
     try:
-        method = _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+        method = _UPRIGHT.get(int(image.getexif().get(ExifTags.Base.Orientation, 1)))
     except Exception:  # Pillow's EXIF parser raises a dozen kinds.
         method = None
     return image.copy() if method is None else image.transpose(method)

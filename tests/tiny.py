@@ -1,9 +1,9 @@
 """A tiny network and its bundle, made by the engine itself: what tests of the format and of runners use.
 
 The network has every kind of layer that a bundle can hold, at sizes that a software driver draws in
-milliseconds: a 9x9 picture -> 5x5/2 convolution, 6 channels (so two pad lanes) -> 1x1 convolution to 64 ->
-a residual unit with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd number,
-so half a pad texel). With ``weights="auto"`` the first convolution is baked, the others use uniform arrays.
+milliseconds: a 9x9 picture -> padded 5x5/2 convolution to 6 channels (so two pad lanes) -> 1x1 convolution to
+64 -> a residual unit with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd
+number, so half a pad texel). With ``weights="auto"`` the first convolution is baked, the others use uniform arrays.
 
     bundle = tiny_bundle()          # a Bundle in memory; the same object every time, so do not change it
     path = write_tiny(tmp_path)     # the same as a file
@@ -38,7 +38,9 @@ def tiny_graph() -> Graph:
     same = (1, 1, 1, 1)
     nodes = (
         input_node(SIZE),
-        conv_node(rng, "stem", ("image",), 3, 6, kernel=(5, 5), strides=(2, 2), activation="linear"),
+        conv_node(
+            rng, "stem", ("image",), 3, 6, kernel=(5, 5), strides=(2, 2), padding=(2, 2, 2, 2), activation="linear"
+        ),
         _norm(rng, "stem-bn", "stem", 6),
         _activation("stem-act", "stem-bn"),
         conv_node(rng, "expand", ("stem-act",), 6, 64),

@@ -30,7 +30,8 @@ def x22(
         input_size: side of the square input in pixels; the spatial arithmetic must come out even
             (385 or 257 with five stages, 129 or 193 with four).
         classes: length of the logits.
-        width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8.
+        width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8
+            (0.25 works up to three stages, 0.5 and whole numbers always).
         stages: how many of the five stages to build, from the first.
         conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster on a CPU.
 
@@ -45,6 +46,7 @@ def x22(
         raise ValueError(f"x22: stages={stages}; 1 to {len(STAGES)} are possible")
     if classes < 2:
         raise ValueError(f"x22: classes={classes}; a classifier needs at least 2")
+    _check_width(width, stages)
     _check_size(input_size, stages)
 
     def convolution(x: Any, name: str, filters: int, kernel: int, groups: int, **options: Any) -> Any:
@@ -55,7 +57,7 @@ def x22(
         return PiecewiseLinearSigmoid(name=f"{name}-act")(x)
 
     inputs = keras.Input((input_size, input_size, 3), name="image")
-    depth = _scaled(STEM_CHANNELS, width)
+    depth = int(STEM_CHANNELS * width)
     x = activation(convolution(inputs, "b0-conv", depth, 5, 1, strides=2), "b0-conv")
     for block, stage in enumerate(STAGES[:stages], start=1):
         for unit in range(1, stage.units + 1):
@@ -64,7 +66,7 @@ def x22(
             y = activation(convolution(y, f"{name}-pw", depth, 1, max(depth // 32, 1)), f"{name}-pw")
             y = convolution(y, f"{name}-dw", depth, 3, depth // 4, padding="same")
             x = activation(keras.layers.Add(name=f"{name}-add")([y, x]), f"{name}-dw")
-        out = _scaled(stage.out, width)
+        out = int(stage.out * width)
         name = f"b{block}-scale"
         x = activation(convolution(x, name, out, 3, max(depth // 8, 1), strides=2), name)
         depth = out
@@ -75,25 +77,33 @@ def x22(
     return keras.Model(inputs, outputs, name="x22")
 
 
-def _scaled(channels: int, width: float) -> int:
-    scaled = channels * width
-    if scaled != int(scaled) or scaled <= 0 or int(scaled) % (32 if scaled > 32 else 8):
+def _check_width(width: float, stages: int) -> None:
+    """Refuse a width that would leave groups or slices uneven."""
+
+    def fits(factor: float) -> bool:
+        counts = [count * factor for count in (STEM_CHANNELS, *(stage.out for stage in STAGES[:stages]))]
+        return all(count > 0 and count % (32 if count > 32 else 8) == 0 for count in counts)
+
+    if not fits(width):
+        working = ", ".join(f"{factor:g}" for factor in (0.25, 0.5, 1, 2, 3) if fits(factor))
         raise ValueError(
-            f"x22: width={width:g} makes {scaled:g} channels of {channels}; "
-            "counts above 32 must be multiples of 32, others of 8 (0.25, 0.5, 1, 2 ... work)"
+            f"x22: width={width:g} with {stages} stages; channel counts above 32 must stay multiples of 32, "
+            f"others of 8: {working} ... work"
         )
-    return int(scaled)
 
 
 def _check_size(input_size: int, stages: int) -> None:
     """Refuse a size whose strided convolutions would silently drop a row, or that ends below 3 pixels."""
+    advice = "385 and 257 work with 5 stages, 193 and 129 with 4"
     size = input_size
     for index, kernel in enumerate([5] + [3] * stages):
         if size < kernel or (size - kernel) % 2:
             raise ValueError(
                 f"x22: input_size={input_size} leaves {size} pixels before strided convolution {index}, which needs "
-                f"an odd number of at least {kernel}; 385 and 257 work with 5 stages, 193 and 129 with 4"
+                f"an odd number of at least {kernel}; {advice}"
             )
         size = (size - kernel) // 2 + 1
     if size < 3:
-        raise ValueError(f"x22: input_size={input_size} with {stages} stages ends in {size} pixels; 3 are needed")
+        raise ValueError(
+            f"x22: input_size={input_size} with {stages} stages ends in {size} pixels; 3 are needed; {advice}"
+        )

@@ -7,8 +7,11 @@ and progress to standard error.
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from glsl_infer.cli import classify, export, info
@@ -43,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(sub)
         _add_debug(sub)
         sub.set_defaults(run=module.run)
-    return _run(parser.parse_args(argv))
+    return _run(parser, argv)
 
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
@@ -52,20 +55,28 @@ def main_classify(argv: Sequence[str] | None = None) -> int:
     classify.add_arguments(parser)
     _add_debug(parser)
     parser.set_defaults(run=classify.run)
-    return _run(parser.parse_args(argv))
+    return _run(parser, argv)
 
 
 def _add_debug(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+    """Parse the arguments and run the command; whatever goes wrong becomes one line and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # file names and labels may have what the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
+    debug = False
     try:
-        code: int = args.run(args)
-        sys.stdout.flush()
-        return code
+        try:
+            args = parser.parse_args(argv)
+            debug = args.debug
+            code: int = args.run(args)
+            return code
+        finally:
+            sys.stdout.flush()
     except GlslInferError as error:
-        if args.debug:
+        if debug:
             raise
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -73,5 +84,20 @@ def _run(args: argparse.Namespace) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        sys.stderr.close()
+        _drop_output()
         return 1
+    except OSError as error:  # a full disk behind standard output, for one
+        if debug:
+            raise
+        _drop_output()
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _drop_output() -> None:
+    """Forget what standard output does not take: Python tries again at exit, and would report that as well."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())

@@ -49,5 +49,5 @@ def run(args: argparse.Namespace) -> int:
             for one in predictions:
                 print(f"{100 * one.probability:6.2f} %  {one.label}")
     if args.json:
-        print(json.dumps(results, indent=1, ensure_ascii=False))
+        print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0

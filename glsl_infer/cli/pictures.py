@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,13 +15,17 @@ def find(paths: Sequence[Path]) -> list[Path]:
     """Return the files among ``paths``, and the pictures in (and below) the folders, sorted.
 
     Raises:
-        ImageError: a path does not exist, or a folder holds no pictures.
+        ImageError: a path does not exist or cannot be read, or a folder holds no pictures.
     """
     found: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            if not path.exists():
-                raise ImageError(f"{path}: no such file")
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            raise ImageError(f"{path}: no such file") from None
+        except OSError as error:  # a name too long, a folder that may not be entered ...
+            raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
+        if not stat.S_ISDIR(mode):
             found.append(path)
             continue
         inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())

@@ -13,6 +13,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any
 
+from glsl_infer import llvm_clash
 from glsl_infer.errors import ContextError
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 
@@ -60,9 +61,13 @@ class Context:
             if choice in ("auto", name):
                 try:
                     self._display, self._handle, self.how = make()
-                    return
                 except ContextError as error:
                     self.refusals.append(f"{name}: {error}")
+                    continue
+                if llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded():
+                    self.close()
+                    raise ContextError(llvm_clash.ADVICE)
+                return
         raise ContextError(f"no OpenGL ES 2.0 context could be made ({'; '.join(self.refusals)}); {LIBRARIES_HINT}")
 
     def make_current(self) -> None:

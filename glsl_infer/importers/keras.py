@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import llvm_clash
 from glsl_infer.activations import ACTIVATIONS
-from glsl_infer.errors import MissingExtraError, ModelError
+from glsl_infer.errors import InputError, MissingExtraError, ModelError
 from glsl_infer.graph import Graph, Node, Shape
 
 SUPPORTED = (
@@ -277,6 +278,8 @@ def _keras() -> Any:
     """Import Keras and our layers, quietly, with TensorFlow behind it unless another backend is chosen."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and os.environ["KERAS_BACKEND"] == "tensorflow":
+        raise InputError(llvm_clash.ADVICE)
     try:
         import keras
 

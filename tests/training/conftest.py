@@ -1,0 +1,32 @@
+"""A data set of generated pictures that a network can learn: three classes, told apart by colour."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+import pytest
+from PIL import Image
+
+COLOURS = {"blue": (40, 60, 200), "green": (50, 190, 60), "red": (210, 50, 40)}
+COUNTS = {"train": 6, "val": 3, "test": 2}
+
+
+def picture(path: Path, colour, seed: int, size: int = 48) -> None:
+    """Write a picture of a noisy colour."""
+    noise = np.random.default_rng(seed).normal(0, 25, (size, size + 8, 3))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.clip(noise + colour, 0, 255).astype(np.uint8)).save(path)
+
+
+@pytest.fixture(scope="session")
+def image_folder(tmp_path_factory):
+    """``SPLIT/CLASS/*.png``; do not change it, all tests of this folder share it."""
+    root = tmp_path_factory.mktemp("pictures")
+    for split, count in COUNTS.items():
+        for index, (label, colour) in enumerate(COLOURS.items()):
+            for number in range(count):
+                picture(root / split / label / f"{label}{number}.png", colour, 100 * len(split) + 10 * index + number)
+    return root

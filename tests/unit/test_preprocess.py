@@ -1,0 +1,457 @@
+"""From any picture to the bytes that a network reads."""
+
+from __future__ import annotations
+
+import io
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, ImageCms
+
+from glsl_infer import preprocess
+from glsl_infer.errors import ImageError
+
+Pixels = NDArray[np.uint8]
+WHITE = (255, 255, 255)
+
+
+def noise(width: int, height: int, seed: int = 0) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+
+
+def saved(folder: Path, picture: Image.Image, name: str = "picture.png", **options: object) -> Path:
+    picture.save(folder / name, **options)
+    return folder / name
+
+
+def only_colour(pixels: Pixels) -> tuple[int, ...]:
+    """The colour of a picture of one colour."""
+    assert (pixels == pixels[0, 0]).all()
+    return tuple(int(value) for value in pixels[0, 0])
+
+
+# Scaling -------------------------------------------------------------------------------------------
+
+
+def overlaps(side: int, size: int) -> NDArray[np.float64]:
+    """How much of each of ``side`` pixels lies in each of ``size`` equal windows, in pixels."""
+    starts, ends = np.arange(size) * side / size, (np.arange(size) + 1) * side / size
+    pixel = np.arange(side)
+    common = np.minimum(ends[:, None], pixel + 1) - np.maximum(starts[:, None], pixel)
+    return np.maximum(common, 0.0)
+
+
+@given(side=st.integers(1, 40), data=st.data(), seed=st.integers(0, 2**32 - 1), dark=st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObject, seed: int, dark: bool) -> None:
+    size = data.draw(st.integers(1, side))
+    pixels = np.random.default_rng(seed).integers(0, 2 if dark else 256, (side, side, 3), np.uint8)
+    weights = overlaps(side, size)
+    mean = np.einsum("ay,bx,yxc->abc", weights, weights, pixels.astype(np.float64)) * (size / side) ** 2
+    # A mean that is no tie is at least 1/(2 * 40**2) away from one: 1e-6 makes ties go up and nothing else.
+    assert (preprocess.area_average(pixels, size) == np.floor(mean + 0.5 + 1e-6)).all()
+
+
+@given(side=st.integers(1, 60), size=st.integers(1, 60), value=st.integers(0, 255))
+@settings(max_examples=60, deadline=None)
+def test_a_constant_picture_stays_constant(side: int, size: int, value: int) -> None:
+    assert (preprocess.load(np.full((side, side, 3), value, np.uint8), size) == value).all()
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4, 5, 7, 8])
+def test_integer_factors_equal_pillows_reduce(factor: int) -> None:
+    picture = Image.fromarray(noise(9 * factor, 9 * factor, seed=factor))
+    assert (preprocess.load(picture, 9) == np.asarray(picture.reduce(factor))).all()
+
+
+@pytest.mark.parametrize(("side", "size"), [(1, 5), (7, 8), (10, 33), (16, 32)])
+def test_enlarging_is_bilinear(side: int, size: int) -> None:
+    pixels = noise(side, side, seed=size)
+    enlarged = preprocess.load(pixels, size)
+    pillows = Image.fromarray(pixels).resize((size, size), Image.Resampling.BILINEAR)
+    assert (enlarged == np.asarray(pillows)).all()
+    centre = np.clip((np.arange(size) + 0.5) * side / size - 0.5, 0, side - 1)
+    weights = np.maximum(1 - np.abs(centre[:, None] - np.arange(side)), 0)
+    expected = np.einsum("ay,bx,yxc->abc", weights, weights, pixels.astype(np.float64))
+    assert np.abs(enlarged - expected).max() <= 1.01  # Pillow rounds twice: after the rows and after the columns
+
+
+def test_the_size_of_the_network_is_left_alone() -> None:
+    pixels = noise(13, 13)
+    assert (preprocess.load(pixels, 13) == pixels).all()
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "left", "top"),
+    [(10, 4, 3, 0), (11, 4, 3, 0), (4, 9, 0, 2), (5, 4, 0, 0), (4, 5, 0, 0), (6, 6, 0, 0)],
+)
+def test_the_square_is_centred_and_an_odd_pixel_is_cut_right_or_below(
+    width: int, height: int, left: int, top: int
+) -> None:
+    pixels, side = noise(width, height), min(width, height)
+    assert (preprocess.load(pixels, side) == pixels[top : top + side, left : left + side]).all()
+
+
+def test_a_picture_of_one_pixel_fills_the_square(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.new("RGB", (1, 1), (10, 20, 30)))
+    assert only_colour(preprocess.load(path, 7)) == (10, 20, 30)
+
+
+# Orientation ---------------------------------------------------------------------------------------
+
+STORED_AS = {
+    1: lambda upright: upright,
+    2: lambda upright: upright[:, ::-1],
+    3: lambda upright: upright[::-1, ::-1],
+    4: lambda upright: upright[::-1],
+    5: lambda upright: upright.transpose(1, 0, 2),
+    6: lambda upright: np.rot90(upright),  # shown after a quarter turn clockwise
+    7: lambda upright: upright[::-1, ::-1].transpose(1, 0, 2),
+    8: lambda upright: np.rot90(upright, -1),
+}
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "webp"])
+@pytest.mark.parametrize("orientation", list(STORED_AS))
+def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation: int, suffix: str) -> None:
+    upright = noise(12, 9)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    options = {"lossless": True} if suffix == "webp" else {}
+    stored = Image.fromarray(np.ascontiguousarray(STORED_AS[orientation](upright)))
+    path = saved(tmp_path, stored, f"picture.{suffix}", exif=exif, **options)
+    assert (np.asarray(preprocess.open_image(path)) == upright).all()
+    assert (preprocess.load(path, 4) == preprocess.load(upright, 4)).all()
+
+
+def exif_block(*entries: bytes) -> bytes:
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, len(entries)) + b"".join(entries) + bytes(4)
+
+
+def test_the_orientation_counts_even_if_other_metadata_is_damaged(tmp_path: Path) -> None:
+    orientation = struct.pack("<HHIHH", ExifTags.Base.Orientation, 3, 1, 6, 0)
+    text_for_a_number = struct.pack("<HHI4s", ExifTags.Base.XResolution, 2, 4, b"abc\0")
+    exif = exif_block(orientation, text_for_a_number)
+    path = saved(tmp_path, Image.new("RGB", (8, 4)), "picture.jpg", exif=exif)
+    assert preprocess.open_image(path).size == (4, 8)
+
+
+@pytest.mark.parametrize(
+    "exif", [b"Exif\0\0", b"Exif\0\0garbage", exif_block() + b"II", b"Exif\0\0II*\0\xff\xff\xff\xff"]
+)
+def test_damaged_metadata_is_ignored(tmp_path: Path, exif: bytes) -> None:
+    path = saved(tmp_path, Image.new("RGB", (8, 4), (40, 50, 60)), "picture.jpg", exif=exif, quality=100)
+    assert preprocess.open_image(path).size == (8, 4)
+
+
+# Modes ---------------------------------------------------------------------------------------------
+
+
+def over_white(colour: tuple[int, ...], alpha: int) -> NDArray[np.float64]:
+    return (np.array(colour) * alpha + 255.0 * (255 - alpha)) / 255
+
+
+@pytest.mark.parametrize("alpha", [0, 1, 100, 254, 255])
+def test_alpha_is_shown_over_white(tmp_path: Path, alpha: int) -> None:
+    colour = (200, 30, 0)
+    rgba = saved(tmp_path, Image.new("RGBA", (3, 3), (*colour, alpha)))
+    assert np.abs(preprocess.load(rgba, 2) - over_white(colour, alpha)).max() <= 1
+    grey = saved(tmp_path, Image.new("LA", (3, 3), (90, alpha)), "grey.png")
+    assert np.abs(preprocess.load(grey, 2) - over_white((90, 90, 90), alpha)).max() <= 1
+
+
+def palette_picture() -> Image.Image:
+    """Three columns: red, green and blue, of a palette of three."""
+    picture = Image.new("P", (3, 3))
+    picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    picture.putdata([0, 1, 2] * 3)
+    return picture
+
+
+def test_palette(tmp_path: Path) -> None:
+    expected = [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
+    assert preprocess.load(saved(tmp_path, palette_picture()), 3)[0].tolist() == expected
+
+
+def test_palette_with_transparency_is_shown_over_white(tmp_path: Path) -> None:
+    path = saved(tmp_path, palette_picture(), transparency=bytes([0, 51, 255]))
+    assert preprocess.load(path, 3)[0].tolist() == [[255, 255, 255], [204, 255, 204], [0, 0, 255]]
+
+
+@pytest.mark.parametrize(("mode", "transparent", "opaque"), [("L", 7, 8), ("RGB", (7, 7, 7), (8, 8, 8)), ("1", 0, 255)])
+def test_a_transparent_colour_is_white(tmp_path: Path, mode: str, transparent: object, opaque: object) -> None:
+    picture = Image.new(mode, (2, 2), transparent)
+    picture.paste(opaque, (1, 0, 2, 2))
+    row = preprocess.load(saved(tmp_path, picture, transparency=transparent), 2)[0]
+    assert row[0].tolist() == [255, 255, 255]
+    assert row[1].tolist() == ([255] * 3 if mode == "1" else [8, 8, 8])
+
+
+def test_one_bit(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.fromarray(np.array([[0, 255], [255, 0]], np.uint8)).convert("1"))
+    assert preprocess.load(path, 2)[..., 1].tolist() == [[0, 255], [255, 0]]
+
+
+@pytest.mark.parametrize(
+    ("ink", "expected"), [((0, 0, 0, 0), WHITE), ((0, 0, 0, 255), (0, 0, 0)), ((255, 0, 0, 0), (0, 255, 255))]
+)
+def test_cmyk(tmp_path: Path, ink: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    picture = Image.new("CMYK", (8, 8), ink)
+    assert only_colour(preprocess.load(saved(tmp_path, picture, "picture.tif"), 4)) == expected
+    jpeg = preprocess.load(saved(tmp_path, picture, "picture.jpg", quality=100), 4)
+    assert np.abs(jpeg.astype(int) - expected).max() <= 2
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_16_bit_grey_is_scaled_not_clipped(tmp_path: Path, suffix: str) -> None:
+    values = np.array([[0, 128, 129], [32767, 32896, 33024], [256, 65406, 65535]], np.uint16)
+    path = saved(tmp_path, Image.fromarray(values), f"picture.{suffix}")
+    expected = np.floor(values / 257 + 0.5)
+    assert expected.tolist() == [[0, 0, 1], [128, 128, 128], [1, 254, 255]]
+    assert (preprocess.load(path, 3) == expected[..., None]).all()
+
+
+def test_16_bit_grey_with_a_transparent_value(tmp_path: Path) -> None:
+    path = saved(tmp_path, Image.fromarray(np.array([[257, 258], [514, 257]], np.uint16)), transparency=257)
+    assert preprocess.load(path, 2)[..., 0].tolist() == [[255, 1], [2, 255]]
+
+
+def test_16_bit_grey_is_turned_upright(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 3
+    path = saved(tmp_path, Image.fromarray(np.array([[0, 257], [514, 771]], np.uint16)), exif=exif)
+    assert preprocess.load(path, 2)[..., 0].tolist() == [[3, 2], [1, 0]]
+
+
+def test_more_than_16_bits_are_refused(tmp_path: Path) -> None:
+    for picture in (Image.new("F", (2, 2), 0.5), Image.new("I", (2, 2), 65536), Image.new("I", (2, 2), -1)):
+        with pytest.raises(ImageError, match=r"picture\.tif: .*more than 16 bits"):
+            preprocess.load(saved(tmp_path, picture, "picture.tif"), 2)
+
+
+@pytest.mark.parametrize("suffix", ["gif", "png", "webp"])
+def test_an_animation_is_its_first_frame(tmp_path: Path, suffix: str) -> None:
+    frames = [Image.new("RGB", (6, 6), colour) for colour in ((255, 0, 0), (0, 255, 0), (0, 0, 255))]
+    options = {"lossless": True} if suffix == "webp" else {}
+    path = saved(tmp_path, frames[0], f"picture.{suffix}", save_all=True, append_images=frames[1:], **options)
+    with Image.open(path) as opened:
+        assert opened.n_frames == 3
+    assert only_colour(preprocess.load(path, 3)) == (255, 0, 0)
+
+
+@pytest.mark.parametrize("mode", ["L", "YCbCr", "HSV", "RGBX", "RGBa", "PA", "LAB"])
+def test_every_mode_becomes_rgb(mode: str) -> None:
+    pixels = preprocess.load(Image.new(mode, (5, 4)), 3)
+    assert pixels.shape == (3, 3, 3)
+    assert pixels.dtype == np.uint8
+
+
+# Colour profiles -----------------------------------------------------------------------------------
+
+RED, GREEN, BLUE = (0.4360, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)
+"""The primaries of sRGB, as D50 profiles give them."""
+D50 = (0.9642, 1.0, 0.8249)
+
+
+def icc_profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:
+    """A minimal ICC version 2 monitor profile."""
+    table, body = struct.pack(">I", len(tags)), b""
+    for name, data in tags.items():
+        table += name + struct.pack(">II", 132 + 12 * len(tags) + len(body), len(data))
+        body += data
+    head = struct.pack(">I4xI4s4s4s", 132 + 12 * len(tags) + len(body), 0x02400000, b"mntr", space, b"XYZ ")
+    head += struct.pack(">6H4s", 2020, 1, 1, 0, 0, 0, b"acsp") + bytes(28) + xyz(D50)[8:]
+    return head.ljust(128, b"\0") + table + body
+
+
+def xyz(values: tuple[float, ...]) -> bytes:
+    return b"XYZ \0\0\0\0" + struct.pack(">3i", *(round(value * 65536) for value in values))
+
+
+LINEAR = b"curv" + struct.pack(">II", 0, 1) + struct.pack(">H2x", 256)
+"""The curve of gamma 1."""
+
+
+def linear_rgb(red: tuple[float, ...], green: tuple[float, ...], blue: tuple[float, ...]) -> bytes:
+    primaries = {b"rXYZ": xyz(red), b"gXYZ": xyz(green), b"bXYZ": xyz(blue)}
+    return icc_profile(b"RGB ", {b"wtpt": xyz(D50), **primaries, b"rTRC": LINEAR, b"gTRC": LINEAR, b"bTRC": LINEAR})
+
+
+def srgb_curve(linear: Pixels) -> NDArray[np.float64]:
+    """Bytes that stand for light -> bytes of sRGB (IEC 61966-2-1)."""
+    light = linear / 255.0
+    return 255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_a_linear_profile_is_converted_to_srgb(tmp_path: Path, suffix: str) -> None:
+    pixels = noise(8, 8)
+    path = saved(tmp_path, Image.fromarray(pixels), f"a.{suffix}", icc_profile=linear_rgb(RED, GREEN, BLUE))
+    assert np.abs(preprocess.load(path, 8) - srgb_curve(pixels)).max() <= 1.5
+    assert np.abs(preprocess.load(path, 8).astype(int) - pixels).max() > 40
+
+
+def test_a_profile_with_red_and_green_exchanged(tmp_path: Path) -> None:
+    pixels = noise(8, 8)
+    path = saved(tmp_path, Image.fromarray(pixels), icc_profile=linear_rgb(GREEN, RED, BLUE))
+    assert np.abs(preprocess.load(path, 8) - srgb_curve(pixels[..., [1, 0, 2]])).max() <= 1.5
+
+
+def test_a_profile_of_a_palette_picture_and_of_one_with_alpha(tmp_path: Path) -> None:
+    exchanged = linear_rgb(GREEN, RED, BLUE)
+    palette = saved(tmp_path, palette_picture(), icc_profile=exchanged)
+    assert np.abs(preprocess.load(palette, 3)[0] - [[0.0, 255, 0], [255, 0, 0], [0, 0, 255]]).max() <= 1
+    alpha = Image.new("RGBA", (3, 3), (255, 0, 0, 0))
+    alpha.paste((255, 0, 0, 255), (0, 0, 1, 3))
+    row = preprocess.load(saved(tmp_path, alpha, "alpha.png", icc_profile=exchanged), 3)[0]
+    assert np.abs(row - [[0.0, 255, 0], [255, 255, 255], [255, 255, 255]]).max() <= 1
+
+
+def test_a_grey_profile(tmp_path: Path) -> None:
+    grey = noise(8, 8)[..., 0]
+    profile = icc_profile(b"GRAY", {b"wtpt": xyz(D50), b"kTRC": LINEAR})
+    pixels = preprocess.load(saved(tmp_path, Image.fromarray(grey), icc_profile=profile), 8)
+    assert np.abs(pixels - srgb_curve(grey)[..., None]).max() <= 1.5
+
+
+def test_the_srgb_profile_changes_nothing(tmp_path: Path) -> None:
+    pixels = noise(16, 16)
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    path = saved(tmp_path, Image.fromarray(pixels), icc_profile=srgb)
+    assert np.abs(preprocess.load(path, 16).astype(int) - pixels).max() <= 1
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [b"no profile", linear_rgb(GREEN, RED, BLUE)[:200], icc_profile(b"GRAY", {b"wtpt": xyz(D50), b"kTRC": LINEAR})],
+    ids=["garbage", "truncated", "of another colour space"],
+)
+def test_a_profile_that_cannot_be_used_is_ignored(tmp_path: Path, profile: bytes) -> None:
+    pixels = noise(8, 8)
+    path = saved(tmp_path, Image.fromarray(pixels), icc_profile=profile)
+    assert (preprocess.load(path, 8) == pixels).all()
+
+
+# Sources -------------------------------------------------------------------------------------------
+
+
+def test_paths_images_and_arrays_are_the_same(tmp_path: Path) -> None:
+    pixels = noise(11, 7)
+    path = saved(tmp_path, Image.fromarray(pixels))
+    expected = preprocess.load(path, 5)
+    for source in (str(path), Image.fromarray(pixels), pixels, np.asfortranarray(pixels)):
+        assert (preprocess.load(source, 5) == expected).all()
+
+
+def test_arrays_of_grey_and_of_rgba() -> None:
+    pixels = noise(6, 6)
+    grey = np.ascontiguousarray(pixels[..., 0])
+    assert (preprocess.load(grey, 6) == grey[..., None]).all()
+    opaque = np.dstack([pixels, np.full((6, 6), 255, np.uint8)])
+    assert (preprocess.load(opaque, 6) == pixels).all()
+    assert only_colour(preprocess.load(np.dstack([pixels, np.zeros((6, 6), np.uint8)]), 6)) == WHITE
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((4, 4, 3), np.float32),
+        np.zeros((4, 4, 3), np.int64),
+        np.zeros((4, 4, 3), np.uint16),
+        np.zeros((4, 4, 3), bool),
+        np.zeros((4, 4, 1), np.uint8),
+        np.zeros((4, 4, 2), np.uint8),
+        np.zeros((4, 4, 5), np.uint8),
+        np.zeros((1, 4, 4, 3), np.uint8),
+        np.zeros(4, np.uint8),
+        np.zeros((), np.uint8),
+        np.zeros((0, 4, 3), np.uint8),
+        np.zeros((4, 0), np.uint8),
+    ],
+    ids=lambda array: f"{array.dtype}-{array.shape}",
+)
+def test_other_arrays_are_refused(array: Pixels) -> None:
+    with pytest.raises(ImageError, match=r"no picture; give uint8 of shape") as error:
+        preprocess.load(array, 2)
+    assert str(array.dtype) in str(error.value)
+    assert str(array.shape) in str(error.value)
+
+
+def test_a_pillow_image_is_not_modified() -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    stream = io.BytesIO()
+    Image.fromarray(noise(9, 6)).save(stream, "PNG", exif=exif, icc_profile=linear_rgb(GREEN, RED, BLUE))
+    image = Image.open(stream)
+    image.load()
+    before = (image.tobytes(), image.size, image.mode, dict(image.info), dict(image.getexif()))
+    preprocess.load(image, 4)
+    assert (image.tobytes(), image.size, image.mode, dict(image.info), dict(image.getexif())) == before
+
+
+def test_open_image_returns_a_new_image() -> None:
+    given = Image.new("RGB", (4, 4))
+    preprocess.open_image(given).putpixel((0, 0), WHITE)
+    assert given.getpixel((0, 0)) == (0, 0, 0)
+
+
+def test_a_pillow_image_that_cannot_be_used() -> None:
+    stream = io.BytesIO()
+    Image.fromarray(noise(40, 40)).save(stream, "PNG")
+    for image in (Image.new("La", (2, 2)), Image.new("RGB", (0, 3)), Image.open(io.BytesIO(stream.getvalue()[:900]))):
+        with pytest.raises(ImageError, match="the Pillow image: "):
+            preprocess.load(image, 2)
+
+
+# Files that are no pictures ------------------------------------------------------------------------
+
+
+def refusal(path: Path) -> str:
+    """The message about ``path``: one line that starts with the path."""
+    with pytest.raises(ImageError) as error:
+        preprocess.load(path, 4)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    assert "no such file" in refusal(tmp_path / "nothing.jpg")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert "is a folder" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"This is no picture.\n", bytes(1000), b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"])
+def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "picture.jpg"
+    path.write_bytes(content)
+    assert "not a picture" in refusal(path)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"])
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+def test_a_truncated_picture(tmp_path: Path, suffix: str, kept: float) -> None:
+    path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])
+    assert "damaged" in (message := refusal(path)) or "not a picture" in message
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    refusal(Path("a\0b.png"))
+    refusal(Path("a" * 300))
+
+
+def test_a_decompression_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, Image.new("RGB", (10, 10)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 49)
+    assert "too many pixels" in refusal(path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 51)  # over Pillow's warning, within its limit
+    assert only_colour(preprocess.load(path, 4)) == (0, 0, 0)
