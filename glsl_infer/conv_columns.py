@@ -82,7 +82,10 @@ class Columns:
         return kernel.reshape(shape), packed[:, -1, :].reshape(-1)[: self.filters].copy()
 
     def taps(self, weights: NDArray[np.float32] | None, coordinate: Callable[[int], str]) -> list[str]:
-        """Return the GLSL lines that add up one slice's columns.
+        """Return the GLSL lines that add up one slice's columns .
+
+        One product a line: where several stand in one sum, compilers regroup constants, and baked weights would differ
+        from uniform ones in the last bit. The bias, which starts the sum, is not among the lines.
 
         Args:
             weights: (count, 4) to write as constants, leaving out zeros; None to read the uniform array.
@@ -103,8 +106,7 @@ class Columns:
                     if terms:
                         offset = f" + vec2({kx}.0, {ky}.0) * texel" if kx or ky else ""
                         lines.append(f"t = texture2D(source, {coordinate(slot)}{offset});")
-                        lines.append(f"sum += {' + '.join(terms)};")
-        lines.append(f"sum += {f'weights[{at}]' if weights is None else codegen.vec(weights[at])};")
+                        lines += [f"sum += {term};" for term in terms]
         return lines
 
     def _filters_of(self, index: int) -> range:

@@ -77,14 +77,11 @@ def assign_scales(graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()) -
     for node in graph.nodes:
         operator = ops.get(node.op)
         shape = graph.shapes[node.name]
+        below = intervals[node.inputs[0]] if node.inputs else (np.zeros(0), np.zeros(0))
+        low, high = intervals[node.name] = operator.interval(node, shape, *below)
         if "scale" not in operator.attrs:
-            intervals[node.name] = np.zeros(shape[-1]), np.ones(shape[-1])
             nodes.append(node)
             continue
-        low, high = intervals[node.inputs[0]]
-        if hasattr(operator, "interval"):
-            low, high = operator.interval(node, low, high)
-        intervals[node.name] = low, high
         bound = float(max(np.abs(low).max(), np.abs(high).max()))
         choice = _choose(node.name, bound, seen.get(node.name), _unit(graph, node))
         choices.append(choice)

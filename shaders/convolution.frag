@@ -4,7 +4,12 @@
 //
 // WEIGHT_COUNT   weights come from a uniform array: one vec4 (four output channels) for each input
 //                channel of each tap, the bias last. Without it they are constants in the text.
+// BIAS           where the sum starts
 // RESIDUAL_COORD coordinate of the residual's texel
+#ifndef BIAS
+#define BIAS vec4(0.0)
+#endif
+
 //@ declarations
 
 uniform vec2 texel;
@@ -14,7 +19,8 @@ uniform vec4 weights[WEIGHT_COUNT];
 
 void main() {
     vec4 t;
-    vec4 sum = vec4(0.0);
+    // The bias comes first: added last, a compiler may fold a constant one into the activation.
+    vec4 sum = BIAS;
     //@ taps
 #ifdef RESIDUAL_COORD
     sum += texture2D(residual, RESIDUAL_COORD);

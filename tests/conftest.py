@@ -6,8 +6,21 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
+
+KERAS_FOLDERS = {"keras", "training"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    folders = {item.path.relative_to(Path(__file__).parent).parts[0] for item in items}
+    if folders & KERAS_FOLDERS and folders - KERAS_FOLDERS:
+        raise pytest.UsageError(
+            "TensorFlow and Mesa's LLVM crash in one process: run `make test`, "
+            "or pytest for tests/keras and tests/training apart from the others"
+        )

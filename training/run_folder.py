@@ -35,8 +35,9 @@ class RunFolder:
             raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / "labels.txt").write_text("".join(f"{label}\n" for label in labels), "utf-8")
-        self._write_json("config.json", config)
-        self._write_json("history.json", [])
+        for name, value in (("history.json", []), ("config.json", config)):
+            self._write_json(name, value)
+            self._rename(name)
 
     def resume(self, config: dict[str, Any]) -> list[dict[str, float]]:
         """Return the history of the run in the folder.
@@ -61,20 +62,20 @@ class RunFolder:
         return keras.saving.load_model(path) if path.exists() else None
 
     def save(self, training: keras.Model, plain: keras.Model, history: list[dict[str, float]], *, best: bool) -> None:
-        """Write the files of one finished epoch; ``plain`` gets the weights of ``training``."""
-        plain.set_weights(training.get_weights())
-        self._save_model("last.keras", plain)
-        if best:
-            self._save_model("model.keras", plain)
-        self._save_model("checkpoint.keras", training)
-        self._write_json("history.json", history)
+        """Write the files of one finished epoch; ``plain`` gets the weights of ``training``.
 
-    def _save_model(self, name: str, model: keras.Model) -> None:
-        temporary = self.path / f".tmp-{name}"
-        model.save(temporary)
-        temporary.replace(self.path / name)
+        All are written before the first is renamed: an interruption leaves the epoch before whole.
+        """
+        plain.set_weights(training.get_weights())
+        models = {"last.keras": plain, **({"model.keras": plain} if best else {}), "checkpoint.keras": training}
+        for name, model in models.items():
+            model.save(self.path / f".tmp-{name}")
+        self._write_json("history.json", history)
+        for name in [*models, "history.json"]:
+            self._rename(name)
 
     def _write_json(self, name: str, value: Any) -> None:
-        temporary = self.path / f".tmp-{name}"
-        temporary.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
-        temporary.replace(self.path / name)
+        (self.path / f".tmp-{name}").write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+
+    def _rename(self, name: str) -> None:
+        (self.path / f".tmp-{name}").replace(self.path / name)

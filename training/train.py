@@ -41,7 +41,7 @@ RECALIBRATION_BATCHES = 12
 
 
 class AugmentedBatches(keras.utils.PyDataset):  # type: ignore[misc]
-    """The training split in a new random order each epoch, augmented, with smoothed one-hot labels."""
+    """The training split in a new random order each epoch, augmented, with one-hot labels."""
 
     def __init__(self, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, args: argparse.Namespace):
         super().__init__()
@@ -168,6 +168,12 @@ def _verbosity() -> int:
     return 1 if sys.stdout.isatty() else 0
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+    return int(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="train.py", description="Train a network on a folder of pictures.", allow_abbrev=False
@@ -178,8 +184,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--input-size", type=int, default=385, help="side of the input in pixels (default: 385)")
     parser.add_argument("--stages", type=int, default=5, help="stages of x22, 1 to 5 (default: 5)")
     parser.add_argument("--width", type=float, default=1.0, help="multiplies the channels (default: 1)")
-    parser.add_argument("--epochs", type=int, default=30, help="passes over the training pictures (default: 30)")
-    parser.add_argument("--batch", type=int, default=32, help="pictures a step (default: 32)")
+    parser.add_argument("--epochs", type=_positive, default=30, help="passes over the training pictures (default: 30)")
+    parser.add_argument("--batch", type=_positive, default=32, help="pictures a step (default: 32)")
     parser.add_argument("--rate", type=float, default=3e-3, help="highest learning rate (default: 0.003)")
     parser.add_argument("--weight-decay", type=float, default=1e-3, help="of AdamW (default: 0.001)")
     parser.add_argument("--label-smoothing", type=float, default=0.05, help="(default: 0.05)")

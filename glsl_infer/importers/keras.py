@@ -278,7 +278,11 @@ def _keras() -> Any:
     """Import Keras and our layers, quietly, with TensorFlow behind it unless another backend is chosen."""
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if not llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded() and os.environ["KERAS_BACKEND"] == "tensorflow":
+    if (
+        not llvm_clash.tensorflow_loaded()
+        and llvm_clash.mesa_llvm_loaded()
+        and os.environ["KERAS_BACKEND"] == "tensorflow"
+    ):
         raise InputError(llvm_clash.ADVICE)
     try:
         import keras

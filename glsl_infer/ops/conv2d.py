@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import codegen
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.conv_columns import Columns
 from glsl_infer.errors import ModelError
@@ -137,6 +138,9 @@ class Conv2D(Operator):
         defines: dict[str, int | float | str] = {}
         if weights is None:
             defines["WEIGHT_COUNT"] = columns.count
+            defines["BIAS"] = f"weights[{columns.count - 1}]"
+        else:
+            defines["BIAS"] = codegen.vec(weights[-1])
         if residual:
             defines["RESIDUAL_COORD"] = build.coordinate(columns.slots)
         return build.fragment(

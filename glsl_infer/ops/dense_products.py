@@ -50,7 +50,7 @@ class DenseProducts(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, low: Array, high: Array) -> tuple[Array, Array]:
+    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
         """Return bounds of the sums from bounds of the inputs."""
         kernel = node.weights["kernel"].astype(np.float64)
         columns = node.attrs["columns"]

@@ -57,7 +57,7 @@ class DenseSum(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, low: Array, high: Array) -> tuple[Array, Array]:
+    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
         """Return bounds of the result from bounds of the partial sums; every step is monotone."""
         return self._apply(node, low), self._apply(node, high)
 

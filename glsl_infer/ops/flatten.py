@@ -36,6 +36,11 @@ class Flatten(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
+    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return the input's bounds, once for every pixel."""
+        pixels = shape[0] // len(low)
+        return np.tile(low, pixels), np.tile(high, pixels)
+
     def passes(self, node: Node, build: Builder) -> None:
         """Copy a 1x1 map: the average of one pixel."""
         height, width, _ = feature_map(node, build.shapes[node.inputs[0]])

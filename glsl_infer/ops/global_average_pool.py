@@ -34,6 +34,10 @@ class GlobalAveragePool(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
+    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return the input's bounds: a mean lies within them."""
+        return low, high
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the two halves of every slice; see ``average_to_vector``."""
         average_to_vector(node, build)

@@ -44,6 +44,13 @@ class Operator(ABC):
         """Round an exact output to what its texture holds; 8 bits over [0, 1] unless an operator overrides it."""
         return quantize.store8(exact)
 
+    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return bounds of the output from bounds of the first input; one pair for each entry of the last axis.
+
+        8-bit feature maps are stored over [0, 1], whatever comes in.
+        """
+        return np.zeros(shape[-1]), np.ones(shape[-1])
+
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
     ) -> Mapping[str, NDArray[np.float32]]:

@@ -1,10 +1,6 @@
 """A data set of generated pictures that a network can learn: three classes, told apart by colour."""
 
-import os
 from pathlib import Path
-
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 import pytest

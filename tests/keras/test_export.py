@@ -1,0 +1,105 @@
+"""From a saved Keras model to a bundle file, by function and by command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from glsl_infer import bundle, fixed_point, optimize, reference
+from glsl_infer.cli import main
+from glsl_infer.importers.keras import load, to_graph
+from training.models import x22
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    keras.utils.set_random_seed(3)
+    x22(33, 4, stages=2, width=1).save(folder / "model.keras")
+    (folder / "labels.txt").write_text("one\ntwo words\n drei \nvier\n", "utf-8")
+    return folder
+
+
+def arguments(saved: Path, out: Path, *more: str) -> list[str]:
+    return ["export", str(saved / "model.keras"), "-o", str(out), "--labels", str(saved / "labels.txt"), *more]
+
+
+def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(saved, tmp_path / "a.glslnn")) == 0
+    assert main(arguments(saved, tmp_path / "b.glslnn")) == 0
+    assert (tmp_path / "a.glslnn").read_bytes() == (tmp_path / "b.glslnn").read_bytes()
+    printed = capsys.readouterr().out
+    assert "b1-stage1-dw" in printed
+    assert "passes in" in printed
+    assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
+def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp_path: Path, weights: str) -> None:
+    out = tmp_path / "m.glslnn"
+    assert main(arguments(saved, out, "--weights", weights)) == 0
+    made = bundle.read(out)
+    model = keras.saving.load_model(saved / "model.keras")
+    picture = np.random.default_rng(0).integers(0, 256, (33, 33, 3), np.uint8)
+    expected = np.asarray(model(picture[None].astype(np.float32) / 255.0))[0]
+    np.testing.assert_allclose(reference.run(made, picture, mode="float"), expected, atol=1e-3)
+    np.testing.assert_allclose(reference.run(made, picture), expected, atol=0.1)
+
+
+def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: Path) -> None:
+    out = tmp_path / "m.glslnn"
+    assert main(arguments(saved, out)) == 0
+    prepared, _ = fixed_point.prepare(optimize.optimize(load(saved / "model.keras")))
+    read = bundle.read(out).graph
+    assert [node.name for node in read.nodes] == [node.name for node in prepared.nodes]
+    for one, other in zip(read.nodes, prepared.nodes):
+        assert (one.op, one.inputs, dict(one.attrs)) == (other.op, other.inputs, dict(other.attrs))
+        assert set(one.weights) == set(other.weights)
+        for key in one.weights:
+            np.testing.assert_array_equal(one.weights[key], other.weights[key])
+
+
+def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments(saved, tmp_path / "m.glslnn", "--json")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {one["layer"] for one in report["layers"]} >= {"b0-conv", "b3-conv", "pool", "Dense-products", "Dense"}
+    assert report["totals"]["passes"] == sum(one["passes"] for one in report["layers"])
+    assert [one["by"] for one in report["scales"]] == ["bound"] * 3
+
+
+def test_calibration_refines_scales_of_heavy_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    model = x22(17, 2, stages=1)
+    kernel, bias = model.get_layer("Dense").get_weights()
+    model.get_layer("Dense").set_weights([np.sign(kernel) * 65.0, bias])
+    model.save(tmp_path / "model.keras")
+    (tmp_path / "labels.txt").write_text("a\nb\n")
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    rng = np.random.default_rng(0)
+    for index in range(3):
+        Image.fromarray(rng.integers(0, 256, (20, 20, 3), np.uint8)).save(pictures / f"{index}.png")
+    assert main(arguments(tmp_path, tmp_path / "m.glslnn")) == 0
+    assert "give --calibrate" in capsys.readouterr().err
+    assert main(arguments(tmp_path, tmp_path / "m.glslnn", "--calibrate", str(pictures), "--json")) == 0
+    report = json.loads(capsys.readouterr().out)
+    by = {one["layer"]: one for one in report["scales"]}
+    assert by["Dense"]["by"] == "calibration"
+    assert by["Dense"]["scale"] * 128 >= 2 * by["Dense"]["calibrated"]
+    assert not report["warnings"]
+
+
+def test_optimised_x22_has_one_node_a_convolution() -> None:
+    graph = optimize.optimize(to_graph(x22()))
+    kinds = [node.op for node in graph.nodes]
+    assert kinds.count("conv2d") == 41
+    assert set(kinds) == {"input", "conv2d", "channel_shuffle", "global_average_pool", "dense"}
+    assert kinds.count("channel_shuffle") == 3 + 4 + 5
+    last = graph.by_name["b5-stage5-dw"]
+    assert last.inputs == ("b5-stage5-pw", "b5-stage4-dw")
+    assert last.attrs["fused"] == ("b5-stage5-dw-bn", "b5-stage5-add", "b5-stage5-dw-act")

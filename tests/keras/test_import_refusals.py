@@ -1,0 +1,117 @@
+"""What cannot be exported is refused by the layer's name, saying what to change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from glsl_infer import export
+from glsl_infer.errors import ModelError
+from glsl_infer.importers import keras as importer
+
+L = keras.layers
+X = keras.Input((8, 8, 3))
+
+
+@pytest.mark.parametrize(
+    "outputs, message",
+    [
+        (lambda: L.MaxPooling2D(name="pool")(X), "layer 'pool': a MaxPooling2D cannot be exported; these can be"),
+        (lambda: L.Conv2D(4, 3, dilation_rate=2, name="c")(X), r"layer 'c': dilation_rate=\(2, 2\)"),
+        (lambda: L.Conv2D(4, 3, activation="tanh", name="c")(X), "layer 'c': activation 'tanh'.*use one of"),
+        (lambda: L.ReLU(6.0, name="r")(X), "layer 'r': a ReLU with .*max_value"),
+        (lambda: L.Softmax(axis=1, name="s")(X), "layer 's': axis=1"),
+        (lambda: L.BatchNormalization(axis=1, name="b")(X), "layer 'b': axis=1"),
+        (lambda: L.GlobalAveragePooling2D(keepdims=True, name="g")(X), "layer 'g': keepdims"),
+        (
+            lambda: L.Add(name="a")([X, L.GlobalAveragePooling2D(keepdims=True)(X)]),
+            "keepdims",
+        ),
+        (lambda: keras.Sequential([keras.Input((8, 8, 3)), L.ReLU()], name="inner")(X), "layer 'inner'.*nesting"),
+    ],
+)
+def test_refused_layers(outputs, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        importer.to_graph(keras.Model(X, outputs()))
+
+
+def test_inputs_of_free_size_several_inputs_and_outputs() -> None:
+    free = keras.Input((None, None, 3))
+    with pytest.raises(ModelError, match="fixed"):
+        importer.to_graph(keras.Model(free, L.ReLU()(free)))
+    with pytest.raises(ModelError, match="2 outputs"):
+        importer.to_graph(keras.Model(X, [L.ReLU()(X), L.ReLU()(X)]))
+    other = keras.Input((8, 8, 3))
+    graph = importer.to_graph(keras.Model([X, other], L.Add()([X, other])))
+    with pytest.raises(ModelError, match="2 inputs"):
+        _ = graph.input
+
+
+class Subclassed(keras.Model):
+    def call(self, inputs):
+        return inputs
+
+
+def test_subclassed_models() -> None:
+    with pytest.raises(ModelError, match="not functional"):
+        importer.to_graph(Subclassed())
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no model at all"])
+def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "model.keras"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ModelError, match=r"model\.keras: (no such file|not a model)"):
+        importer.load(path)
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        (L.Conv2D(8, 3, name="bare"), "layer 'bare': a feature map with activation 'linear'"),
+        (L.Conv2D(8, 3, activation="relu", name="bare"), "layer 'bare'.*'relu'.*follow the layer with"),
+        (
+            lambda x: L.Conv2D(8, 1, activation="sigmoid", name="wide")(L.Conv2D(64, 3, activation="sigmoid")(x)),
+            "layer 'wide': 4 output channels read 64 input channels.*at most 32.*more groups",
+        ),
+    ],
+)
+def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
+    outputs = L.Dense(2)(L.GlobalAveragePooling2D()(body(X)))
+    with pytest.raises(ModelError, match=message):
+        export.build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
+
+
+def test_networks_without_a_vector_at_the_end_and_pictures_that_are_not_square() -> None:
+    with pytest.raises(ModelError, match="end it with GlobalAveragePooling2D and Dense"):
+        export.build(importer.to_graph(keras.Model(X, L.Conv2D(4, 3, activation="sigmoid")(X))), ["a"])
+    wide = keras.Input((8, 9, 3), name="wide")
+    outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(wide)))
+    with pytest.raises(ModelError, match=r"layer 'wide'.*must be square"):
+        export.build(importer.to_graph(keras.Model(wide, outputs)), ["a", "b"])
+    large = L.Flatten(name="flat")(L.Conv2D(4, 3, activation="sigmoid")(X))
+    with pytest.raises(ModelError, match="layer 'flat': flattening a map of 6x6"):
+        export.build(importer.to_graph(keras.Model(X, L.Dense(2)(large))), ["a", "b"])
+
+
+def test_the_existing_file_survives_a_refused_export(tmp_path: Path) -> None:
+    model, out, labels = tmp_path / "m.keras", tmp_path / "m.glslnn", tmp_path / "labels.txt"
+    keras.Model(X, L.MaxPooling2D(name="pool")(X)).save(model)
+    labels.write_text("a\nb\n")
+    out.write_bytes(b"precious")
+    with pytest.raises(ModelError, match="pool"):
+        export.export(model, out, labels)
+    assert out.read_bytes() == b"precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "m.glslnn", "m.keras"]
+
+
+def test_labels_must_fit(tmp_path: Path) -> None:
+    outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(X)))
+    graph = importer.to_graph(keras.Model(X, outputs))
+    with pytest.raises(export.InputError, match="3 labels for 2 classes"):
+        export.build(graph, ["a", "b", "c"])
+    assert np.isfinite(export.build(graph, ["a", "b"])[0].manifest.probe.logits).all()

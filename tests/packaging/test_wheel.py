@@ -1,0 +1,187 @@
+"""The wheel: what is in it, what it asks for, and that it works alone in a fresh environment.
+
+Builds once, and installs once with pip from PyPI, so it needs the network. The picture is classified on this
+machine's OpenGL ES driver.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+import glsl_infer
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = "models/trashnet-x22-129.glslnn"
+PICTURE = ROOT / "docs" / "images" / "example.jpg"
+DIST_INFO = f"glsl_infer-{glsl_infer.__version__}.dist-info"
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    done = subprocess.run(build, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def members(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture(scope="session")
+def metadata(members: dict[str, bytes]) -> Message:
+    return Parser().parsestr(members[f"{DIST_INFO}/METADATA"].decode("utf-8"))
+
+
+@pytest.fixture(scope="session")
+def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of commands of a fresh environment in which the wheel is installed, with nothing else asked for."""
+    folder = tmp_path_factory.mktemp("fresh") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=300)
+    done = run(folder / "bin", "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    assert done.returncode == 0, done.stderr
+    return folder / "bin"
+
+
+def run(scripts: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the fresh environment, from a folder that has nothing to do with the project."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        [str(scripts / command), *arguments],
+        cwd=scripts.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=600,
+    )
+
+
+# What is inside ------------------------------------------------------------------------------------
+
+
+def test_it_is_for_every_platform(wheel: Path) -> None:
+    assert wheel.name == f"glsl_infer-{glsl_infer.__version__}-py3-none-any.whl"
+
+
+def test_only_the_package_is_inside(members: dict[str, bytes]) -> None:
+    assert {name.partition("/")[0] for name in members} == {"glsl_infer", DIST_INFO}
+    assert {Path(name).suffix for name in members if name.startswith("glsl_infer/")} == {
+        *(".py", ".typed", ".json"),
+        *(".glsl", ".frag", ".vert"),
+        ".glslnn",
+    }
+
+
+def test_all_modules_are_inside(members: dict[str, bytes]) -> None:
+    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "glsl_infer").rglob("*.py")}
+    assert {name for name in members if name.endswith(".py")} == modules
+
+
+def test_the_shaders_are_inside(members: dict[str, bytes]) -> None:
+    inside = {name: data for name, data in members.items() if name.startswith("glsl_infer/shaders/")}
+    assert inside == {f"glsl_infer/shaders/{path.name}": path.read_bytes() for path in (ROOT / "shaders").iterdir()}
+    assert "glsl_infer/shaders/convolution.frag" in inside
+
+
+@pytest.mark.parametrize("name", ["py.typed", "bundle.schema.json"])
+def test_a_data_file_is_inside(members: dict[str, bytes], name: str) -> None:
+    assert members[f"glsl_infer/{name}"] == (ROOT / "glsl_infer" / name).read_bytes()
+
+
+def test_the_default_model_is_inside(members: dict[str, bytes]) -> None:
+    assert [name for name in members if name.startswith("glsl_infer/models/")] == [f"glsl_infer/{MODEL}"]
+    assert members[f"glsl_infer/{MODEL}"] == (ROOT / MODEL).read_bytes()
+
+
+def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
+    (licence,) = [data for name, data in members.items() if name.startswith(DIST_INFO) and name.endswith("/LICENSE")]
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+# What it says --------------------------------------------------------------------------------------
+
+
+def test_it_needs_four_packages(metadata: Message) -> None:
+    needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
+    assert sorted(one.lower() for one in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
+    assert set(metadata.get_all("Provides-Extra", [])) == {"train", "tools", "dev"}
+
+
+def test_its_description_is_the_readme(metadata: Message) -> None:
+    assert metadata["Name"] == "glsl-infer"
+    assert metadata["Version"] == glsl_infer.__version__
+    assert metadata["Requires-Python"] == ">=3.9"
+    assert metadata.get_payload() == (ROOT / "README.md").read_text("utf-8")
+
+
+def test_its_commands(members: dict[str, bytes]) -> None:
+    lines = members[f"{DIST_INFO}/entry_points.txt"].decode("utf-8").split("\n")
+    assert [line for line in lines if line] == [
+        "[console_scripts]",
+        "classify = glsl_infer.cli:main_classify",
+        "glsl-infer = glsl_infer.cli:main",
+    ]
+
+
+# In a fresh environment ----------------------------------------------------------------------------
+
+
+def test_it_runs_from_the_environment(scripts: Path) -> None:
+    done = run(scripts, "python", "-c", "import glsl_infer; print(glsl_infer.__file__)")
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(scripts.parent)
+
+
+def test_there_is_no_tensorflow(scripts: Path) -> None:
+    for name in ("tensorflow", "keras"):
+        done = run(scripts, "python", "-c", f"import {name}")
+        assert done.returncode == 1
+        assert f"No module named '{name}'" in done.stderr
+
+
+def test_classify(scripts: Path) -> None:
+    done = run(scripts, "classify", str(PICTURE))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [re.fullmatch(r" *(\d+\.\d\d) %  \S.*", line) for line in done.stdout.splitlines()]
+    percentages = [float(line.group(1)) for line in lines if line]
+    assert len(percentages) == len(lines) == 5
+    assert percentages == sorted(percentages, reverse=True)
+    assert 0 < sum(percentages) <= 100.1
+
+
+def test_classify_says_what_is_wrong(scripts: Path) -> None:
+    done = run(scripts, "classify", "no.jpg")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
+
+
+def test_info(scripts: Path) -> None:
+    done = run(scripts, "glsl-infer", "info")
+    assert (done.returncode, done.stderr) == (0, "")
+    words = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert words["glsl_infer"] == glsl_infer.__version__
+    assert words["renderer"]
+    assert words["version"].startswith("OpenGL ES ")
+
+
+def test_export_says_what_to_install(scripts: Path, tmp_path: Path) -> None:
+    model, labels = tmp_path / "model.keras", tmp_path / "labels.txt"
+    model.write_bytes(b"nobody gets to look at it")
+    labels.write_text("a\nb\n")
+    done = run(scripts, "glsl-infer", "export", str(model), "-o", str(tmp_path / "a.glslnn"), "--labels", str(labels))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install 'glsl-infer[train]'" in done.stderr

@@ -1,0 +1,179 @@
+"""What the package promises to those who import it: names, docstrings, exceptions, and no TensorFlow."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import glsl_infer
+from glsl_infer import errors
+
+PACKAGE = Path(glsl_infer.__file__).parent
+KERAS_ONLY = "glsl_infer.importers.keras_layers"
+"""The one module that cannot be imported without Keras."""
+MODULES = [
+    "glsl_infer",
+    *(one.name for one in pkgutil.walk_packages([str(PACKAGE)], "glsl_infer.") if one.name != KERAS_ONLY),
+]
+NOT_FOR_THE_ENGINE = {"keras", "tensorflow", "jax", "torch", "h5py", "jsonschema", "matplotlib", "training"}
+
+
+# Names ---------------------------------------------------------------------------------------------
+
+
+def test_all_is_honest() -> None:
+    names = glsl_infer.__all__
+    assert len(set(names)) == len(names)
+    assert [name for name in names if not hasattr(glsl_infer, name)] == []
+    own = {name for name, value in vars(glsl_infer).items() if not name.startswith("_") and not inspect.ismodule(value)}
+    assert own == {name for name in names if not inspect.ismodule(getattr(glsl_infer, name))}
+
+
+def test_star_import_gives_what_all_says() -> None:
+    namespace: dict[str, object] = {}
+    exec("from glsl_infer import *", namespace)
+    assert set(glsl_infer.__all__) == set(namespace) - {"__builtins__"}
+
+
+# Docstrings ----------------------------------------------------------------------------------------
+
+
+def documented(thing: object) -> bool:
+    doc = thing.__doc__ or ""  # its own: inspect.getdoc would take a base class's
+    name = getattr(thing, "__name__", "")
+    return bool(doc.strip()) and not doc.startswith(f"{name}(")  # which is what a dataclass writes by itself
+
+
+def public_things(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """The module, its functions and classes, and their methods and properties: all that have public names."""
+    yield module.__name__, module
+    for name, value in vars(module).items():
+        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+            continue
+        if inspect.isfunction(value) or inspect.isclass(value):
+            yield f"{module.__name__}.{name}", value
+        if inspect.isclass(value):
+            for member, inside in vars(value).items():
+                if not member.startswith("_") and (
+                    inspect.isroutine(inside)
+                    or isinstance(inside, (property, cached_property, classmethod, staticmethod))
+                ):
+                    yield f"{module.__name__}.{name}.{member}", getattr(value, member)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_everything_public_has_a_docstring(name: str) -> None:
+    assert [where for where, thing in public_things(importlib.import_module(name)) if not documented(thing)] == []
+
+
+def test_the_walk_finds_things() -> None:
+    found = {where for name in MODULES for where, _ in public_things(importlib.import_module(name))}
+    assert {
+        "glsl_infer.session.Session.run",
+        "glsl_infer.classifier.Classifier.labels",
+        "glsl_infer.errors.ModelError.layer",
+        "glsl_infer.preprocess.load",
+        "glsl_infer.gl.context.Context",
+        "glsl_infer.importers.keras.load",
+    } <= found
+
+
+# Exceptions ----------------------------------------------------------------------------------------
+
+
+def drawn_tree() -> dict[str, str | None]:
+    """The tree in the docstring of errors.py: parent by name."""
+    parents: dict[str, str | None] = {}
+    path: list[str] = []
+    for branch, name in re.findall(r"^ {4}([│├└─ ]*)(\w+Error)  +\S", errors.__doc__ or "", re.MULTILINE):
+        depth = len(branch) // 4
+        path[depth:] = [name]
+        parents[name] = path[depth - 1] if depth else None
+    return parents
+
+
+def real_tree() -> dict[str, str | None]:
+    tree: dict[str, str | None] = {}
+    for name, value in vars(errors).items():
+        if inspect.isclass(value) and issubclass(value, BaseException):
+            (parent,) = value.__bases__
+            tree[name] = None if parent is Exception else parent.__name__
+    return tree
+
+
+def test_the_tree_of_exceptions_is_as_drawn() -> None:
+    assert drawn_tree() == real_tree()
+    assert list(drawn_tree()) == list(real_tree())  # in the same order
+    assert [name for name, parent in real_tree().items() if parent is None] == ["GlslInferError"]
+
+
+def test_exit_codes() -> None:
+    for name in real_tree():
+        error = getattr(errors, name)
+        assert error.exit_code == (2 if issubclass(error, errors.InputError) else 1)
+
+
+def test_all_exceptions_are_in_errors() -> None:
+    for name in MODULES:
+        for where, thing in public_things(importlib.import_module(name)):
+            if inspect.isclass(thing) and issubclass(thing, BaseException):
+                assert where.startswith("glsl_infer.errors.")
+
+
+def test_messages_of_errors() -> None:
+    layer = errors.ModelError.layer("b1-conv", "dilation_rate=(2, 2)", "only (1, 1) can be exported")
+    assert str(layer) == "layer 'b1-conv': dilation_rate=(2, 2); only (1, 1) can be exported"
+    missing = errors.MissingExtraError.of("TensorFlow", "train", "training")
+    assert str(missing) == "training needs TensorFlow, which is not installed: pip install 'glsl-infer[train]'"
+
+
+# No TensorFlow -------------------------------------------------------------------------------------
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The top-level packages that a syntax tree imports, at any depth."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add((node.module or "").partition(".")[0])
+    return names
+
+
+def test_the_scan_sees_imports() -> None:
+    source = "import keras.ops as k\ndef f():\n    from tensorflow.io import x\nfrom . import torch\n"
+    assert imported(ast.parse(source)) == {"keras", "tensorflow"}
+
+
+def test_only_importers_import_keras() -> None:
+    files = sorted(PACKAGE.rglob("*.py"))
+    found = {
+        str(path.relative_to(PACKAGE)): imported(ast.parse(path.read_text("utf-8"))) & NOT_FOR_THE_ENGINE
+        for path in files
+    }
+    assert {path: names for path, names in found.items() if names and not path.startswith("importers")} == {}
+    assert found[str(Path("importers", "keras.py"))] == {"keras"}
+    assert found[str(Path("importers", "keras_layers.py"))] == {"keras"}
+
+
+def test_importing_everything_imports_no_keras() -> None:
+    program = (
+        f"import importlib, sys\nfor name in {MODULES!r}: importlib.import_module(name)\n"
+        f"print(sorted({NOT_FOR_THE_ENGINE!r} & {{name.partition('.')[0] for name in sys.modules}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent, timeout=60
+    )
+    assert done.stdout == "[]\n"

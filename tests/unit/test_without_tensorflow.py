@@ -1,0 +1,60 @@
+"""The engine where TensorFlow, Keras, JAX and PyTorch cannot be imported: everything but export works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import glsl_infer
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("tensorflow", "keras", "jax", "torch"):
+            raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def run_without(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a Python of its own, from the folder that has the package."""
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT + program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(glsl_infer.__file__).parent.parent,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "keras", "keras.layers", "jax", "torch"])
+def test_the_hook_hides_them(name: str) -> None:
+    done = run_without(f"import {name}")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: No module named ")
+
+
+def test_the_package_imports() -> None:
+    done = run_without("import glsl_infer, glsl_infer.export, glsl_infer.importers.keras; print(glsl_infer.__all__)")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{glsl_infer.__all__}\n"
+
+
+def test_export_says_what_to_install(tmp_path: Path) -> None:
+    model, labels, out = tmp_path / "model.keras", tmp_path / "labels.txt", tmp_path / "model.glslnn"
+    model.write_bytes(b"nobody gets to look at it")
+    labels.write_text("a\nb\n")
+    main = "from glsl_infer.cli import main; sys.exit(main())"
+    done = run_without(main, "export", str(model), "-o", str(out), "--labels", str(labels))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'glsl-infer[train]'" in done.stderr
+    assert not out.exists()
