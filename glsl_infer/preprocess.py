@@ -87,11 +87,13 @@ def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:
     """Cut the centred square out of an RGB ``image`` and scale it to uint8 ``(size, size, 3)``."""
     side = min(image.size)
     left, top = (image.width - side) // 2, (image.height - side) // 2
-    square = image.crop((left, top, left + side, top + side))
+    # Not Image.crop: that of older Pillows warns of large pictures.
+    square = np.asarray(image, np.uint8)[top : top + side, left : left + side]
+    if side > size:
+        return area_average(square, size)
     if side < size:
-        square = square.resize((size, size), Image.Resampling.BILINEAR)
-    pixels: NDArray[np.uint8] = np.asarray(square, np.uint8)
-    return pixels if side <= size else area_average(pixels, size)
+        return np.asarray(Image.fromarray(square).resize((size, size), Image.Resampling.BILINEAR))
+    return np.ascontiguousarray(square)
 
 
 def area_average(pixels: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

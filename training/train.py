@@ -49,6 +49,7 @@ class AugmentedBatches(keras.utils.PyDataset):  # type: ignore[misc]
         self.size: int = args.input_size
         self.batch: int = args.batch
         self.seed: int = args.seed
+        self.any_way_up: bool = args.any_way_up
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -58,7 +59,7 @@ class AugmentedBatches(keras.utils.PyDataset):  # type: ignore[misc]
         order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.images))
         chosen = order[index * self.batch : (index + 1) * self.batch]
         rng = augmentation.batch_rng(self.seed, self.epoch, index)
-        x = np.stack([augmentation.augment(self.images[i], self.size, rng) for i in chosen])
+        x = np.stack([augmentation.augment(self.images[i], self.size, rng, any_way_up=self.any_way_up) for i in chosen])
         return x, np.eye(self.classes, dtype=np.float32)[self.labels[chosen]]
 
 
@@ -190,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--weight-decay", type=float, default=1e-3, help="of AdamW (default: 0.001)")
     parser.add_argument("--label-smoothing", type=float, default=0.05, help="(default: 0.05)")
     parser.add_argument("--seed", type=int, default=1, help="of weights, order and augmentation (default: 1)")
+    parser.add_argument("--any-way-up", action="store_true", help="the things have no up: turn them every way")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser

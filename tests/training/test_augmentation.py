@@ -58,13 +58,56 @@ def test_half_are_flipped():
     assert 0.42 < flipped < 0.58
 
 
-def test_every_position_is_cut():
-    image = np.zeros((SIDE, SIDE, 3), np.uint8)
-    image[SIDE // 2, SIDE // 2] = 255
-    places = {np.unravel_index(result[..., 0].argmax(), (SIZE, SIZE)) for result in draws(image, 300)}
-    room = SIDE - SIZE
-    assert {int(y) for y, _ in places} == set(range(SIDE // 2 - room, SIDE // 2 + 1))
-    assert len({int(x) for _, x in places}) >= room + 1
+def spot(side=120, size=97, **options):
+    """Where a bright spot at the picture's centre turns up, over many draws: (n, 2) rows and columns."""
+    image = np.zeros((side, side, 3), np.uint8)
+    image[side // 2 - 2 : side // 2 + 2, side // 2 - 2 : side // 2 + 2] = 255
+    results = [augment(image, size, batch_rng(1, 2, index), **options)[..., 0] for index in range(200)]
+    return np.array([np.unravel_index(one.argmax(), one.shape) for one in results])
+
+
+def test_windows_move_about_the_centre():
+    places = spot() - 48
+    assert np.abs(places.mean(axis=0)).max() < 4
+    assert 5 < places.std() < 15
+    assert np.abs(places).max() < 40
+
+
+def test_windows_vary_in_size_and_angle():
+    image = np.zeros((120, 120, 3), np.uint8)
+    image[58:62] = 255  # a horizontal bar
+    slopes, heights = [], []
+    for index in range(200):
+        result = augment(image, 97, batch_rng(1, 2, index))[..., 0]
+        lit = result > (result.min() + result.max()) / 2
+        rows = [np.flatnonzero(lit[:, x]).mean() for x in (30, 66) if lit[:, x].any()]
+        if len(rows) == 2:
+            slopes.append((rows[1] - rows[0]) / 36)
+            heights.append(lit[:, 48].sum())
+    angles = np.degrees(np.arctan(slopes))
+    assert len(angles) > 150
+    assert np.abs(angles).max() < 17 and angles.std() > 6 and abs(angles.mean()) < 3
+    assert len(set(heights)) >= 2
+
+
+def test_beyond_the_edge_the_picture_goes_on():
+    image = np.full((120, 120, 3), 200, np.uint8)
+    for index in range(100):
+        result = augment(image, 105, batch_rng(1, 2, index))
+        assert np.ptp(result, axis=(0, 1)).max() < 0.02, "no black corner"
+
+
+def test_any_way_up_turns_as_well():
+    image = np.zeros((120, 120, 3), np.uint8)
+    image[:40] = 200  # bright at the top
+    ways = set()
+    for index in range(60):
+        result = augment(image, 97, batch_rng(1, 2, index), any_way_up=True)[..., 0]
+        edges = [result[:20].mean(), result[-20:].mean(), result[:, :20].mean(), result[:, -20:].mean()]
+        ways.add(int(np.argmax(edges)))
+        upright = augment(image, 97, batch_rng(1, 2, index))[..., 0]
+        assert upright[:20].mean() > upright[-20:].mean()
+    assert ways == {0, 1, 2, 3}
 
 
 def test_brightness_varies_around_the_original():
@@ -75,9 +118,10 @@ def test_brightness_varies_around_the_original():
 
 
 def test_contrast_varies_around_the_original():
-    image = grey()
-    image[:, :] = np.where(np.arange(SIDE)[:, None, None] % 2, 108, 148)
-    spread = draws(image, 600).std(axis=1).mean(axis=(1, 2)) / (20 / 255)
+    image = np.full((60, 60, 3), 108, np.uint8)
+    image[:, 30:] = 148
+    results = np.stack([augment(image, 48, batch_rng(1, 2, index)) for index in range(600)])
+    spread = np.ptp(results, axis=(1, 2)).mean(axis=1) / (40 / 255)
     assert spread.min() < 0.85 and spread.max() > 1.18
     assert spread.mean() == pytest.approx(1.025, abs=0.025)
 

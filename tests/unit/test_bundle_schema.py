@@ -90,12 +90,9 @@ def test_it_is_a_schema() -> None:
 
 def test_every_object_of_the_schema_is_closed() -> None:
     for place, value in values(SCHEMA):
-        if isinstance(value, dict) and value.get("type") == "object":
-            assert "additionalProperties" in value, name(place)
-            assert (
-                set(value.get("required", ())) >= set(value.get("properties", ())) - {"member"}
-                or "labels.txt" in value["required"]
-            )
+        if isinstance(value, dict) and "properties" in value and "type" in value:
+            assert value["additionalProperties"] is False, name(place)
+            assert set(value["properties"]) - set(value["required"]) <= {"member"}, name(place)
 
 
 @pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
@@ -258,8 +255,7 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
 )
 def test_what_the_reader_refuses_only_when_it_fits_the_parts_together(place: Place, value: Any) -> None:
     data = put(tiny.tiny_manifest(), place, value)
-    fits_pattern = value == "weights/none.f32"
-    assert VALIDATOR.is_valid(data) == fits_pattern
+    assert not VALIDATOR.is_valid(data)
     sizes = {member: len(content) for member, content in tiny.tiny_bundle().members.items()}
     with pytest.raises(BundleError):
         manifest = manifest_json.from_json(data)

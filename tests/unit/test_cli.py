@@ -22,7 +22,6 @@ from glsl_infer.errors import ImageError, InputError, RunError, ShaderError
 from glsl_infer.export import LayerReport, Report
 from glsl_infer.fixed_point import ScaleChoice
 
-Main = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
 COMMANDS = ("classify", "export", "info")
 

@@ -54,7 +54,9 @@ def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObjec
     weights = overlaps(side, size)
     mean = np.einsum("ay,bx,yxc->abc", weights, weights, pixels.astype(np.float64)) * (size / side) ** 2
     # A mean that is no tie is at least 1/(2 * 40**2) away from one: 1e-6 makes ties go up and nothing else.
-    assert (preprocess.area_average(pixels, size) == np.floor(mean + 0.5 + 1e-6)).all()
+    expected = np.floor(mean + 0.5 + 1e-6)
+    assert (preprocess.area_average(pixels, size) == expected).all()
+    assert (preprocess.load(pixels, size) == expected).all()
 
 
 @given(side=st.integers(1, 60), size=st.integers(1, 60), value=st.integers(0, 255))
@@ -152,11 +154,14 @@ def test_the_orientation_counts_even_if_other_metadata_is_damaged(tmp_path: Path
     assert preprocess.open_image(path).size == (4, 8)
 
 
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
 @pytest.mark.parametrize(
-    "exif", [b"Exif\0\0", b"Exif\0\0garbage", exif_block() + b"II", b"Exif\0\0II*\0\xff\xff\xff\xff"]
+    "exif",
+    [b"Exif\0\0", b"Exif\0\0garbage", b"Exif\0\0MM\0*\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", exif_block() + b"II"],
+    ids=["empty", "garbage", "truncated", "pointing nowhere", "trailing bytes"],
 )
-def test_damaged_metadata_is_ignored(tmp_path: Path, exif: bytes) -> None:
-    path = saved(tmp_path, Image.new("RGB", (8, 4), (40, 50, 60)), "picture.jpg", exif=exif, quality=100)
+def test_damaged_metadata_is_ignored(tmp_path: Path, exif: bytes, suffix: str) -> None:
+    path = saved(tmp_path, Image.new("RGB", (8, 4)), f"picture.{suffix}", exif=exif)
     assert preprocess.open_image(path).size == (8, 4)
 
 
@@ -260,6 +265,11 @@ def test_every_mode_becomes_rgb(mode: str) -> None:
     pixels = preprocess.load(Image.new(mode, (5, 4)), 3)
     assert pixels.shape == (3, 3, 3)
     assert pixels.dtype == np.uint8
+
+
+@pytest.mark.parametrize("mode", ["LA", "PA", "RGBA", "RGBa"])
+def test_every_mode_with_alpha_is_shown_over_white(mode: str) -> None:
+    assert only_colour(preprocess.load(Image.new(mode, (3, 3)), 2)) == WHITE
 
 
 # Colour profiles -----------------------------------------------------------------------------------

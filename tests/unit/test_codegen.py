@@ -1,0 +1,38 @@
+"""Generated shader text: literals that read back exactly, templates filled in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer import codegen
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_literals_are_the_same_float32_and_have_a_point(value: float) -> None:
+    text = codegen.number(value)
+    assert np.float32(text) == np.float32(value)
+    assert "." in text
+
+
+@pytest.mark.parametrize(
+    "value, text", [(1, "1.0"), (-2.5, "-2.5"), (1e-10, "1.00000001e-10"), (3e20, "3.00000006e20")]
+)
+def test_literals_by_example(value: float, text: str) -> None:
+    assert codegen.number(value) == text
+
+
+def test_lines_take_the_place_of_markers_at_their_indentation() -> None:
+    text = "a\n    //@ body what goes here\nb\n//@ none\n"
+    assert codegen.fill(text, {"body": ["one;", "two;"]}) == "a\n    one;\n    two;\nb\n"
+
+
+def test_two_sources_share_a_varying() -> None:
+    assert [codegen.coordinate(k) for k in range(3)] == ["coord0.xy", "coord0.zw", "coord1.xy"]
+    assert [codegen.varyings(n) for n in (1, 2, 3, 9)] == [1, 1, 2, 5]
+
+
+def test_vertex_shader_declares_as_many_attributes() -> None:
+    assert codegen.vertex(9).startswith("#version 100\n#define VARYINGS 5\n")

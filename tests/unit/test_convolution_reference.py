@@ -1,0 +1,74 @@
+"""The reference convolution against the definition, written as plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glsl_infer.conv_columns import Columns
+from glsl_infer.ops.conv2d import convolve
+
+
+def by_definition(x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int) -> np.ndarray:
+    kernel_height, kernel_width, group_channels, filters = kernel.shape
+    height = (x.shape[0] - kernel_height) // strides[0] + 1
+    width = (x.shape[1] - kernel_width) // strides[1] + 1
+    out = np.zeros((height, width, filters))
+    for row in range(height):
+        for column in range(width):
+            for filter_index in range(filters):
+                first = filter_index // (filters // groups) * group_channels
+                window = x[
+                    row * strides[0] : row * strides[0] + kernel_height,
+                    column * strides[1] : column * strides[1] + kernel_width,
+                    first : first + group_channels,
+                ]
+                out[row, column, filter_index] = (window * kernel[..., filter_index]).sum()
+    return out
+
+
+shapes = st.tuples(
+    st.integers(1, 4), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(1, 3), st.integers(0, 999)
+)
+
+
+@given(shapes, st.tuples(st.integers(1, 3), st.integers(1, 3)))
+@settings(max_examples=40, deadline=None)
+def test_convolve(shape: tuple[int, ...], strides: tuple[int, int]) -> None:
+    groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(7, 6, groups * group_channels))
+    kernel = rng.normal(size=(kernel_height, kernel_width, group_channels, groups * group_filters))
+    np.testing.assert_allclose(convolve(x, kernel, strides, groups), by_definition(x, kernel, strides, groups))
+
+
+@given(shapes)
+@settings(max_examples=60, deadline=None)
+def test_packed_columns_unpack_to_the_kernel(shape: tuple[int, ...]) -> None:
+    groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
+    rng = np.random.default_rng(seed)
+    kernel = rng.normal(size=(kernel_height, kernel_width, group_channels, groups * group_filters)).astype(np.float32)
+    bias = rng.normal(size=groups * group_filters).astype(np.float32)
+    columns = Columns(kernel.shape, groups, groups * group_channels)
+    packed = columns.pack(kernel, bias, -100.0)
+    assert packed.shape == (columns.slices, columns.count, 4)
+    back = columns.unpack(packed.reshape(-1))
+    np.testing.assert_array_equal(back[0], kernel)
+    np.testing.assert_array_equal(back[1], bias)
+    # Every weight is there once, and nothing else but the bias and what stands for it in pad lanes.
+    assert np.count_nonzero(packed[:, :-1]) == np.count_nonzero(kernel)
+    assert (packed[:, -1].reshape(-1)[len(bias) :] == -100.0).all()
+
+
+def test_reads_follow_the_groups() -> None:
+    columns = Columns((1, 1, 32, 64), 2, 64)
+    assert columns.slots == 8
+    assert columns.read_by(0) == columns.read_by(7) == tuple(range(8))
+    assert columns.read_by(8) == tuple(range(8, 16))
+    depthwise_like = Columns((3, 3, 4, 16), 4, 16)
+    assert [depthwise_like.read_by(index) for index in range(4)] == [(0,), (1,), (2,), (3,)]
+    assert depthwise_like.count == 9 * 4 + 1
+    picture = Columns((5, 5, 3, 32), 1, 3)
+    assert picture.lanes == ((0, 1, 2),)
+    assert picture.count == 76

@@ -1,0 +1,111 @@
+"""Dense layers in 16-bit fixed point: close to float, bounded, and calibrated where bounds are too wide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import PLS, conv_node, dense_node, input_node, pool_node
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glsl_infer import fixed_point, reference
+from glsl_infer.graph import Graph
+
+
+def network(rng: np.random.Generator, channels: int, classes: int, weight: float = 1.0, **attrs: object) -> Graph:
+    dense = dense_node(rng, "dense", "pool", channels, classes, **attrs)
+    dense.weights["kernel"][...] *= weight  # type: ignore[index]
+    nodes = [input_node(5), conv_node(rng, "conv", ("image",), 3, channels), pool_node("pool", "conv"), dense]
+    return Graph("test", tuple(nodes), "dense")
+
+
+def pictures(rng: np.random.Generator, count: int) -> list[np.ndarray]:
+    return [rng.integers(0, 256, (5, 5, 3), np.uint8) for _ in range(count)]
+
+
+@given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: int, classes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = network(rng, channels, classes)
+    split = fixed_point.split_dense(graph)
+    picture = pictures(rng, 1)[0]
+    step = np.abs(graph.by_name["dense"].weights["kernel"]).max() / 2**14
+    difference = reference.run(split, picture, mode="float") - reference.run(graph, picture, mode="float")
+    assert np.abs(difference).max() <= channels * step + 1e-3
+
+
+@given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph, choices = fixed_point.prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
+    bounds = {one.layer: one for one in choices}
+    for picture in pictures(rng, 2):
+        for name, value in reference.layers(graph, picture, mode="float"):
+            if name in bounds:
+                assert np.abs(value).max() <= bounds[name].bound + 1e-4
+                assert bounds[name].bound / bounds[name].scale <= 32767 / 256
+
+
+def test_stored_results_are_within_the_stages_steps_of_float() -> None:
+    rng = np.random.default_rng(5)
+    graph, choices = fixed_point.prepare(network(rng, 100, 7))
+    steps = {one.layer: one.step for one in choices}
+    for picture in pictures(rng, 5):
+        stored, exact = (reference.run(graph, picture, mode=mode) for mode in ("stored", "float"))
+        # 8-bit rounding of the convolution dominates: half a step of 1/255 on 100 inputs with weights of about 2.
+        assert np.abs(stored - exact).max() < 0.1 + 8 * steps["dense-products"] + steps["dense"]
+
+
+def test_weights_of_very_different_rows_keep_their_precision() -> None:
+    rng = np.random.default_rng(6)
+    graph = network(rng, 40, 4)
+    kernel = graph.by_name["dense"].weights["kernel"]
+    kernel *= np.array([65.0, 1.0, 1e-2, 1e-3], np.float32)
+    split = fixed_point.split_dense(graph)
+    products, last = split.by_name["dense-products"], split.by_name["dense"]
+    restored = products.weights["kernel"] * last.weights["row_scale"]
+    assert (np.abs(restored - kernel) <= last.weights["row_scale"] / 512 * 1.001).all()
+    assert (np.abs(kernel).max(axis=0) / last.weights["row_scale"] > 32).all(), "no row wastes its bits"
+    assert (np.log2(last.weights["row_scale"]) % 1 == 0).all()
+
+
+def test_calibration_replaces_bounds_that_are_too_wide() -> None:
+    rng = np.random.default_rng(7)
+    graph = network(rng, 192, 5, weight=40.0)
+    by_bound = {one.layer: one for one in fixed_point.prepare(graph)[1]}
+    assert by_bound["dense"].by == "bound"
+    assert by_bound["dense"].step > fixed_point.LARGEST_STEP
+    assert by_bound["dense"].too_coarse
+    seen = pictures(rng, 8)
+    prepared, choices = fixed_point.prepare(graph, seen)
+    calibrated = {one.layer: one for one in choices}
+    assert calibrated["pool"].by == "bound"
+    one = calibrated["dense"]
+    assert one.by == "calibration"
+    assert not one.too_coarse
+    assert one.calibrated is not None
+    assert 2 * one.calibrated <= one.scale * 128 < by_bound["dense"].scale * 128
+    largest = max(np.abs(reference.run(prepared, picture)).max() for picture in seen)
+    assert largest <= one.calibrated * 1.1
+
+
+def test_long_rows_are_summed_in_several_steps() -> None:
+    rng = np.random.default_rng(8)
+    graph = network(rng, 1000, 3)
+    split = fixed_point.split_dense(graph)
+    assert [(node.name, split.shapes[node.name]) for node in split.nodes[3:]] == [
+        ("dense-products", (64, 3)),
+        ("dense-sum1", (4, 3)),
+        ("dense", (3,)),
+    ]
+    picture = pictures(rng, 1)[0]
+    expected = reference.run(graph, picture, mode="float")
+    np.testing.assert_allclose(reference.run(split, picture, mode="float"), expected, rtol=1e-3, atol=1e-1)
+
+
+def test_stored_mode_asks_for_scales() -> None:
+    rng = np.random.default_rng(9)
+    with pytest.raises(reference.InputError, match=r"fixed_point\.prepare"):
+        reference.run(network(rng, 4, 2), pictures(rng, 1)[0], mode="stored")

@@ -1,0 +1,148 @@
+"""The program of a graph: what is drawn where, and the rules that every runner relies on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import PLS, classifier, conv_node, input_node, pool_node
+from tiny import tiny_graph, tiny_program
+
+from glsl_infer import fixed_point, lowering
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import FeatureMap
+from glsl_infer.program import Program
+
+
+def program(graph: Graph, weights: str = "auto") -> Program:
+    return lowering.to_program(fixed_point.prepare(graph)[0], weights=weights)
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
+def test_rules_of_every_pass(weights: str) -> None:
+    made = tiny_program(weights=weights)
+    textures = {texture.name: texture for texture in made.textures}
+    target = None
+    for one in made.passes:
+        assert len(one.textures) <= 8
+        assert one.target not in one.textures
+        assert one.clear == (one.target != target)
+        target = one.target
+        for quad in one.quads:
+            assert quad.x + quad.width <= textures[one.target].width
+            assert quad.y + quad.height <= textures[one.target].height
+    targets = [one.target for one in made.passes if one.clear]
+    assert len(targets) == len(set(targets)), "every layer is drawn in one job"
+
+
+def test_baked_has_a_program_a_slice_and_uniform_one_a_layer() -> None:
+    baked, uniform = tiny_program(weights="baked"), tiny_program(weights="uniform")
+    assert len(baked.passes) == len(uniform.passes)
+    assert len(baked.programs) > len(uniform.programs)
+    convolutions = [one for one in baked.passes if one.program.rsplit(".", 1)[-1].isdigit()]
+    assert len({one.program for one in convolutions}) == len(convolutions)
+    assert all("weights" not in one.uniforms for one in baked.passes)
+
+
+def test_layers_of_one_shape_share_their_program() -> None:
+    rng = np.random.default_rng(0)
+    chain = [input_node(6), conv_node(rng, "c0", ("image",), 3, 8)]
+    chain += [conv_node(rng, f"c{i}", (f"c{i - 1}",), 8, 8) for i in range(1, 4)]
+    made = program(classifier(rng, chain, 8), "uniform")
+    assert len({one.program for one in made.passes if one.layer in ("c1", "c2", "c3")}) == 1
+
+
+def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(7),
+        conv_node(rng, "plain", ("image",), 3, 64, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        conv_node(rng, "shuffled", ("plain",), 64, 64, groups=2),
+        Node("shuffle", "channel_shuffle", ("shuffled",), {"step": 8}),
+        conv_node(rng, "reader", ("shuffle",), 64, 64, kernel=(5, 5), groups=16, padding=(2, 1, 0, 2)),
+    ]
+    made = program(classifier(rng, nodes, 64))
+    gutters = {name: value.gutter for name, value in made.values.items() if isinstance(value, FeatureMap)}
+    assert gutters == {"image": 1, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
+
+
+def test_layer_names_that_are_no_file_names() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(5), conv_node(rng, "block/conv:1", ("image",), 3, 4)]
+    nodes.append(conv_node(rng, "block_conv_1", ("block/conv:1",), 4, 4))
+    made = program(classifier(rng, nodes, 4))
+    names = {texture.name for texture in made.textures}
+    assert {"block_conv_1", "block_conv_1_1"} <= names
+    assert len(names) == len(made.textures)
+
+
+@pytest.mark.parametrize(
+    "nodes, message",
+    [
+        (
+            lambda rng: [conv_node(rng, "c", ("image",), 3, 4, activation="linear")],
+            "'c': a feature map with activation",
+        ),
+        (lambda rng: [conv_node(rng, "c", ("image",), 3, 4, activation="relu")], "follow the layer with one of"),
+        (
+            lambda rng: [conv_node(rng, "a", ("image",), 3, 36), conv_node(rng, "c", ("a",), 36, 4)],
+            "'c': 4 output channels read 36 input channels .36 in a group.; at most 32 are supported; use more groups",
+        ),
+        (
+            lambda rng: [
+                conv_node(rng, "a", ("image",), 3, 4),
+                Node("s", "softmax", ("a",)),
+                conv_node(rng, "c", ("s",), 4, 4),
+            ],
+            "'s': a softmax in this place has no shader; softmax is supported at the end",
+        ),
+        (
+            lambda rng: [
+                conv_node(rng, "a", ("image",), 3, 4),
+                Node("p", "zero_padding", ("a",), {"padding": (1, 1, 1, 1)}),
+                Node("c", "activation", ("p",), {"function": PLS}),
+            ],
+            "'p': a zero_padding in this place",
+        ),
+    ],
+)
+def test_what_shaders_cannot_do_is_refused_by_layer(nodes, message: str) -> None:
+    rng = np.random.default_rng(0)
+    body = [input_node(5), *nodes(rng)]
+    channels = body[-1].weights["kernel"].shape[3] if body[-1].op == "conv2d" else 4
+    with pytest.raises(ModelError, match=message):
+        program(classifier(rng, body, channels))
+
+
+def test_a_layer_too_large_for_a_texture() -> None:
+    rng = np.random.default_rng(0)
+    body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
+    with pytest.raises(ModelError, match=r"'c': its output of 1100x1100 pixels and 8 channels fits no texture"):
+        program(classifier(rng, body, 8))
+
+
+def test_a_dense_layer_too_large_for_a_texture() -> None:
+    rng = np.random.default_rng(0)
+    body = [input_node(3), conv_node(rng, "c", ("image",), 3, 4100)]
+    with pytest.raises(ModelError, match="'dense-products': a dense layer of 4100 inputs and 3 outputs; at most 4096"):
+        program(classifier(rng, body, 4100))
+
+
+def test_a_network_must_end_in_a_vector() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 4)), "c")
+    with pytest.raises(ModelError, match="end it with GlobalAveragePooling2D and Dense"):
+        program(graph)
+    pooled = Graph("g", (*graph.nodes, pool_node("p", "c")), "p")
+    assert program(pooled).passes[-1].layer == "p"
+
+
+def test_unknown_weights_mode() -> None:
+    with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
+        program(tiny_graph(), "magic")
+
+
+def test_the_program_prints_itself() -> None:
+    text = str(tiny_program())
+    assert "textures" in text
+    assert "clear" in text

@@ -1,0 +1,126 @@
+"""Every optimisation step leaves the reference's output as it was, and does what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from graphs import PLS, conv_node, dense_node, input_node, pool_node
+
+from glsl_infer import optimize, reference
+from glsl_infer.graph import Graph, Node
+
+
+def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:
+    weights = {key: rng.normal(0, 1, channels).astype(np.float32) for key in ("gamma", "beta", "mean")}
+    weights["variance"] = rng.uniform(0.2, 2, channels).astype(np.float32)
+    return Node(name, "batch_norm", (source,), {"epsilon": 1e-3}, weights)
+
+
+def everything(seed: int) -> Graph:
+    """A network in which every step finds something, and something that it must leave alone."""
+    rng = np.random.default_rng(seed)
+    linear = {"activation": "linear"}
+    nodes = [
+        input_node(11),
+        Node("pad", "zero_padding", ("image",), {"padding": (1, 0, 2, 1)}),
+        conv_node(rng, "a", ("pad",), 3, 8, kernel=(3, 3), padding=(0, 1, 0, 0), **linear),
+        batch_norm(rng, "a-bn", "a", 8),
+        batch_norm(rng, "a-bn2", "a-bn", 8),
+        Node("a-drop", "identity", ("a-bn2",)),
+        Node("a-act", "activation", ("a-drop",), {"function": PLS}),
+        Node("same", "channel_shuffle", ("a-act",), {"step": 8}),
+        conv_node(rng, "b", ("same",), 8, 8, kernel=(3, 3), padding=(1, 1, 1, 1), groups=2, **linear),
+        batch_norm(rng, "b-bn", "b", 8),
+        Node("b-add", "add", ("b-bn", "a-act"), linear),
+        Node("b-act", "activation", ("b-add",), {"function": "sigmoid"}),
+        Node("lin", "activation", ("b-act",), {"function": "linear"}),
+        batch_norm(rng, "alone", "lin", 8),
+        Node("alone-act", "activation", ("alone",), {"function": "hard_sigmoid"}),
+        conv_node(rng, "read-twice", ("alone-act",), 8, 8, **linear),
+        Node("one", "activation", ("read-twice",), {"function": "sigmoid"}),
+        Node("two", "activation", ("read-twice",), {"function": PLS}),
+        Node("sum", "add", ("one", "two"), linear),
+        Node("sum-act", "activation", ("sum",), {"function": PLS}),
+        pool_node("pool", "sum-act"),
+        Node("flat", "flatten", ("pool",), {"scale": None}),
+        dense_node(rng, "dense", "flat", 8, 5),
+        batch_norm(rng, "dense-bn", "dense", 5),
+        Node("dense-act", "activation", ("dense-bn",), {"function": "relu"}),
+        dense_node(rng, "logits", "dense-act", 5, 4),
+    ]
+    return Graph("everything", tuple(nodes), "logits")
+
+
+def outputs(graph: Graph, seed: int) -> np.ndarray:
+    picture = np.random.default_rng(seed).integers(0, 256, (11, 11, 3), np.uint8)
+    return reference.run(graph, picture, mode="float")
+
+
+@pytest.mark.parametrize("step", optimize.STEPS, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_step_alone_changes_no_output(step: Callable[[Graph], Graph], seed: int) -> None:
+    graph = everything(seed)
+    np.testing.assert_allclose(outputs(step(graph), seed), outputs(graph, seed), rtol=1e-4, atol=1e-4)
+
+
+def test_the_original_graph_is_left_alone() -> None:
+    graph = everything(0)
+    before = str(graph), graph.by_name["a"].weights["kernel"].copy()
+    optimize.optimize(graph)
+    assert str(graph) == before[0]
+    np.testing.assert_array_equal(graph.by_name["a"].weights["kernel"], before[1])
+
+
+def test_all_steps_together() -> None:
+    graph = everything(2)
+    small = optimize.optimize(graph)
+    np.testing.assert_allclose(outputs(small, 2), outputs(graph, 2), rtol=1e-4, atol=1e-4)
+    assert [(node.name, node.op) for node in small.nodes] == [
+        ("image", "input"),
+        ("a", "conv2d"),
+        ("b", "conv2d"),
+        ("alone", "conv2d"),
+        ("read-twice", "conv2d"),
+        ("one", "activation"),
+        ("two", "activation"),
+        ("sum", "add"),
+        ("pool", "global_average_pool"),
+        ("dense", "dense"),
+        ("logits", "dense"),
+    ]
+    a, b = small.by_name["a"], small.by_name["b"]
+    assert a.attrs["padding"] == (1, 1, 2, 1)
+    assert a.attrs["fused"] == ("a-bn", "a-bn2", "a-act")
+    assert b.inputs == ("a", "a")
+    assert b.attrs["activation"] == "sigmoid"
+    assert small.by_name["alone"].attrs["groups"] == 8
+    assert small.by_name["dense"].attrs["activation"] == "relu"
+
+
+def test_optimising_twice_changes_nothing_more() -> None:
+    once = optimize.optimize(everything(0))
+    assert str(optimize.optimize(once)) == str(once)
+
+
+def test_final_softmax_goes_and_others_stay() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        pool_node("pool", "image"),
+        dense_node(rng, "one", "pool", 3, 4),
+        Node("inner", "softmax", ("one",)),
+        dense_node(rng, "two", "inner", 4, 3),
+        Node("last", "softmax", ("two",)),
+    ]
+    small = optimize.drop_final_softmax(Graph("g", tuple(nodes), "last"))
+    assert small.output == "two"
+    assert "inner" in small.by_name
+
+
+def test_a_convolution_that_is_the_output_keeps_its_name_and_value() -> None:
+    rng = np.random.default_rng(0)
+    nodes = (input_node(5), conv_node(rng, "conv", ("image",), 3, 4, activation="linear"))
+    graph = Graph("g", (*nodes, Node("act", "activation", ("conv",), {"function": PLS})), "conv")
+    assert optimize.optimize(graph).by_name["conv"].attrs["activation"] == "linear"

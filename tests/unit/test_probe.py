@@ -1,0 +1,54 @@
+"""The probe: its picture, its records, its tolerances."""
+
+from __future__ import annotations
+
+import numpy as np
+from tiny import tiny_bundle
+
+from glsl_infer import probe, quantize, reference
+from glsl_infer.layout import FixedPoint
+
+
+def test_the_picture_is_the_documented_formula() -> None:
+    picture = probe.picture(50)
+    assert picture.shape == (50, 50, 3)
+    assert picture.dtype == np.uint8
+    for x, y, c in ((0, 0, 0), (0, 0, 2), (7, 3, 1), (49, 49, 2)):
+        assert picture[y, x, c] == ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
+    assert len(np.unique(picture)) > 200
+
+
+def test_records_are_the_references_bytes() -> None:
+    made = tiny_bundle()
+    records = np.frombuffer(made.members[made.manifest.probe.member], probe.RECORD)
+    outputs = dict(reference.layers(made, probe.picture(made.manifest.input.size)))
+    for layer in made.manifest.probe.layers:
+        value = made.values[layer.layer]
+        mine = records[layer.offset : layer.offset + layer.count]
+        if isinstance(value, FixedPoint):
+            continue
+        stored = quantize.to_bytes(outputs[layer.layer])
+        slices = set()
+        for record in mine:
+            x, y = int(record["x"]), int(record["y"])
+            (index,) = [
+                i
+                for i, view in enumerate(value.views)
+                if view.x <= x < view.x + value.width and view.y <= y < view.y + value.height
+            ]
+            slices.add(index)
+            view = value.views[index]
+            texel = stored[y - view.y, x - view.x, 4 * index : 4 * index + 4]
+            assert record["value"][: len(texel)].tolist() == texel.tolist()
+        assert slices == set(range(len(value.views))), "every slice is looked at"
+    np.testing.assert_allclose(made.manifest.probe.logits, reference.run(made, probe.picture(made.manifest.input.size)))
+
+
+def test_every_layer_that_draws_is_in_the_probe() -> None:
+    made = tiny_bundle()
+    assert [layer.layer for layer in made.manifest.probe.layers] == list(
+        dict.fromkeys(one.layer for one in made.manifest.passes)
+    )
+    for layer in made.manifest.probe.layers:
+        assert layer.max_error >= 1
+        assert layer.mean_error > 0

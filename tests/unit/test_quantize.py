@@ -1,0 +1,71 @@
+"""The stored formats: 8 bits over [0, 1] and 16-bit fixed point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer import quantize
+from glsl_infer.layout import FeatureMap, FixedPoint, View
+from glsl_infer.texels import pack_fixed, pack_map, unpack_fixed, unpack_map
+
+
+@given(st.floats(-2, 3))
+def test_store8_rounds_to_the_nearest_step_and_saturates(value: float) -> None:
+    stored = float(quantize.store8(np.array([value]))[0])
+    clipped = min(max(value, 0.0), 1.0)
+    assert abs(stored - clipped) <= 0.5 / 255 + 1e-12
+    assert quantize.to_bytes(np.array([value]))[0] == round(stored * 255)
+
+
+@given(st.floats(-1000, 1000), st.integers(-8, 4))
+def test_fixed16_rounds_within_half_a_step_and_never_wraps(value: float, exponent: int) -> None:
+    scale = 2.0**exponent
+    stored = float(quantize.store16(np.array([value]), scale)[0])
+    low, high = -128.0 * scale, 32767 / 256 * scale
+    assert abs(stored - min(max(value, low), high)) <= 0.5 * scale / 256 + 1e-9
+
+
+@given(st.lists(st.integers(-32768, 32767), min_size=1))
+def test_bytes_of_fixed16_go_both_ways(integers: list[int]) -> None:
+    array = np.array(integers, np.int64)
+    np.testing.assert_array_equal(quantize.join_fixed16(quantize.split_fixed16(array)), array)
+
+
+def test_bytes_are_as_the_design_says() -> None:
+    v = -1.5
+    n = np.floor(v * 256 + 0.5)
+    high = np.floor(n / 256)
+    np.testing.assert_array_equal(
+        quantize.split_fixed16(quantize.fixed16(np.array([v]), 1.0))[0], [high + 128, n - 256 * high]
+    )
+
+
+@given(st.floats(1e-3, 1e6))
+def test_scale_is_the_smallest_power_of_two_that_fits(bound: float) -> None:
+    scale = quantize.power_of_two_scale(bound)
+    assert np.log2(scale) == int(np.log2(scale))
+    assert bound / scale <= quantize.FIXED_LIMIT < 2 * bound / scale
+
+
+@pytest.mark.parametrize("columns, length", [(0, 1), (0, 7), (3, 5), (1, 8)])
+def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
+    value = FixedPoint("t", columns, length, 0.25)
+    shape = (columns, length) if columns else (length,)
+    numbers = quantize.store16(np.random.default_rng(0).normal(0, 10, shape), 0.25)
+    texture = pack_fixed(numbers, value)
+    assert texture.shape == (value.size[1], value.size[0], 4)
+    np.testing.assert_array_equal(unpack_fixed(texture, value), numbers)
+
+
+@pytest.mark.parametrize("channels", [1, 4, 6])
+def test_feature_maps_go_both_ways(channels: int) -> None:
+    views = tuple(View("t", 0, 0) for _ in range(-(-channels // 4)))
+    value = FeatureMap(2, 3, channels, 0, views)
+    output = np.random.default_rng(0).integers(0, 256, (2, 3, channels)) / 255
+    tiles = pack_map(output, value)
+    assert tiles.shape == (len(views), 2, 3, 4)
+    np.testing.assert_allclose(unpack_map(tiles, value), output, atol=1e-7)
+    assert not tiles.transpose(1, 2, 0, 3).reshape(2, 3, -1)[..., channels:].any()

@@ -1,0 +1,71 @@
+"""Every template, and every shader generated from it, is valid GLSL ES 1.00 to the Khronos reference compiler."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tiny import tiny_program
+
+from glsl_infer import codegen
+from glsl_infer.program import PRELUDE
+from glsl_infer.resources import template, template_names
+
+FRAGMENTS = [name for name in template_names() if name.endswith(".frag")]
+FUNCTIONS = [name for name in template_names() if name.endswith(".glsl") and name != "prelude.glsl"]
+PRELUDE_TEXT = template("prelude.glsl")
+
+
+def lint(source: str, stage: str, folder: Path) -> None:
+    path = folder / f"shader.{stage}"
+    path.write_text(source)
+    done = subprocess.run(["glslangValidator", str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + source
+
+
+def test_there_are_templates() -> None:
+    assert len(FRAGMENTS) >= 5
+    assert len(FUNCTIONS) >= 5
+
+
+@pytest.mark.parametrize("name", FRAGMENTS)
+def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
+    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl"])
+    lint(PRELUDE_TEXT + text, "frag", tmp_path)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_templates_compile(name: str, tmp_path: Path) -> None:
+    lint(PRELUDE_TEXT + template(name) + "void main() { gl_FragColor = vec4(0.0); }\n", "frag", tmp_path)
+
+
+@pytest.mark.parametrize("sources", range(1, 15))
+def test_vertex_shaders_compile(sources: int, tmp_path: Path) -> None:
+    lint(codegen.vertex(sources), "vert", tmp_path)
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+def test_generated_shaders_compile(weights: str, tmp_path: Path) -> None:
+    program = tiny_program(weights=weights)
+    prelude = program.members[PRELUDE].decode()
+    for one in program.programs:
+        lint(prelude + program.members[one.fragment].decode(), "frag", tmp_path)
+        lint(program.members[one.vertex].decode(), "vert", tmp_path)
+
+
+def test_every_fragment_shader_asks_for_full_precision() -> None:
+    assert "precision highp float;" in PRELUDE_TEXT
+    assert "precision highp sampler2D;" in PRELUDE_TEXT
+    for name in template_names():
+        if name != "prelude.glsl":
+            assert "mediump" not in template(name)
+            assert "lowp" not in template(name)
+
+
+@pytest.mark.parametrize("name", [n for n in template_names() if n != "prelude.glsl"])
+def test_templates_have_no_long_lines_and_no_tabs(name: str) -> None:
+    for line in template(name).splitlines():
+        assert len(line) <= 120
+        assert "\t" not in line
+        assert line == line.rstrip()
