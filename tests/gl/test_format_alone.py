@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
+import graphs
 import numpy as np
 import pytest
 import tiny
 from plain_runner import PlainRunner, decode
 
-from glsl_infer import Session
+from glsl_infer import Session, fixed_point, lowering, optimize
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph
 
 
 @pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
@@ -55,6 +61,32 @@ def test_the_runner_is_minimal() -> None:
     assert [line for line in text.splitlines() if "import" in line and "glsl_infer" in line] == [
         "from glsl_infer.gl.api import GL, Api"
     ]
+
+
+def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
+    """Five hidden values take three texels; the sixth is whatever the activation makes of nothing."""
+    rng = np.random.default_rng(4)
+    nodes = (
+        graphs.input_node(tiny.SIZE),
+        graphs.conv_node(rng, "stem", ("image",), 3, 7, kernel=(3, 3)),
+        graphs.pool_node("pool", "stem"),
+        graphs.dense_node(rng, "hidden", "pool", 7, 5, activation=graphs.PLS),
+        graphs.dense_node(rng, "dense", "hidden", 5, 3),
+    )
+    prepared, _ = fixed_point.prepare(optimize.optimize(Graph("odd", nodes, "dense")))
+    bundles.write(bundles.make(lowering.to_program(prepared), tiny.LABELS), tmp_path / "odd.glslnn")
+    with Session(tmp_path / "odd.glslnn") as session:
+        session.selfcheck()
+    with Context() as context:
+        assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl)) == []
+
+
+def test_the_engine_compares_the_logits_too() -> None:
+    bundle = tiny.tiny_bundle()
+    logits = (*bundle.manifest.probe.logits[:2], 9.0)
+    manifest = replace(bundle.manifest, probe=replace(bundle.manifest.probe, logits=logits))
+    with Session(Bundle(manifest, bundle.members)) as session, pytest.raises(SelfCheckError, match="logits"):
+        session.selfcheck()
 
 
 def probe_picture(size: int) -> bytes:

@@ -1,0 +1,278 @@
+"""Every rule of "What must fit together" in docs/bundle-format.md, broken once: the message names the part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import tiny
+
+from glsl_infer.errors import BundleError
+from glsl_infer.layout import FixedPoint, View
+from glsl_infer.manifest import Manifest
+from glsl_infer.manifest_check import check, needed_limits
+from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
+
+GOOD = tiny.tiny_bundle().manifest
+SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
+
+Change = Callable[[Manifest], Manifest]
+
+
+def test_the_bundle_itself_is_right() -> None:
+    check(GOOD, SIZES)
+
+
+# Changes: each takes a manifest and returns one with a single part replaced.
+
+
+def texture(name: str, /, **fields: Any) -> Change:
+    def change(manifest: Manifest) -> Manifest:
+        return replace(manifest, textures=tuple(changed(one, name, fields) for one in manifest.textures))
+
+    return change
+
+
+def program(name: str, /, **fields: Any) -> Change:
+    def change(manifest: Manifest) -> Manifest:
+        return replace(manifest, programs=tuple(changed(one, name, fields) for one in manifest.programs))
+
+    return change
+
+
+def layer(name: str, /, **fields: Any) -> Change:
+    def change(manifest: Manifest) -> Manifest:
+        layers = tuple(changed(one, name, fields) for one in manifest.model.layers)
+        return replace(manifest, model=replace(manifest.model, layers=layers))
+
+    return change
+
+
+def output_of(name: str, /, **fields: Any) -> Change:
+    (value,) = (one.output for one in GOOD.model.layers if one.name == name)
+    return layer(name, output=replace(value, **fields))
+
+
+def model(**fields: Any) -> Change:
+    return lambda manifest: replace(manifest, model=replace(manifest.model, **fields))
+
+
+def first_pass(target: str, /, **fields: Any) -> Change:
+    """Change the first pass that renders into a target."""
+
+    def change(manifest: Manifest) -> Manifest:
+        passes = list(manifest.passes)
+        passes[index_of(target)] = replace(passes[index_of(target)], **fields)
+        return replace(manifest, passes=tuple(passes))
+
+    return change
+
+
+def quad(target: str, /, **fields: int) -> Change:
+    old = GOOD.passes[index_of(target)].quads
+    return first_pass(target, quads=(replace(old[0], **fields), *old[1:]))
+
+
+def uniforms(target: str, /, **values: Any) -> Change:
+    """Give the first pass of a target other uniform values; ``...`` removes one."""
+    merged = {**GOOD.passes[index_of(target)].uniforms, **values}
+    return first_pass(target, uniforms={key: value for key, value in merged.items() if value is not ...})
+
+
+def picture(**fields: Any) -> Change:
+    return lambda manifest: replace(manifest, input=replace(manifest.input, **fields))
+
+
+def result(**fields: Any) -> Change:
+    return lambda manifest: replace(manifest, outputs=(replace(manifest.outputs[0], **fields),))
+
+
+def probe(**fields: Any) -> Change:
+    return lambda manifest: replace(manifest, probe=replace(manifest.probe, **fields))
+
+
+def limits(**fields: int) -> Change:
+    return lambda manifest: replace(manifest, limits=replace(manifest.limits, **fields))
+
+
+def parts(**fields: Any) -> Change:
+    return lambda manifest: replace(manifest, **fields)
+
+
+def changed(entry: Any, name: str, fields: dict[str, Any]) -> Any:
+    return replace(entry, **fields) if entry.name == name else entry
+
+
+def index_of(target: str) -> int:
+    return next(index for index, one in enumerate(GOOD.passes) if one.target == target)
+
+
+DW = GOOD.passes[index_of("unit-dw")]
+ENTRIES = GOOD.probe.layers
+
+BROKEN: dict[str, tuple[Change, str]] = {
+    # 1. names
+    "two textures": (texture("expand", name="stem"), "two textures are called 'stem'"),
+    "two programs": (program("expand", name="pool"), "two programs are called 'pool'"),
+    "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
+    "no textures": (parts(textures=()), "there is no texture"),
+    "no programs": (parts(programs=()), "there is no program"),
+    "no layers": (model(layers=()), "there is no layer"),
+    "no passes": (parts(passes=()), "there is no pass"),
+    # 2. members
+    "texture's member": (texture("dense.weights", member="weights/none.rgba"), "'weights/none.rgba' is missing"),
+    "vertex shader": (program("pool", vertex="shaders/none.vert"), "'shaders/none.vert' is missing"),
+    "fragment shader": (program("pool", fragment="shaders/none.frag"), "'shaders/none.frag' is missing"),
+    "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
+    "probe's member": (probe(member="weights/none.bin"), "'weights/none.bin' is missing"),
+    "uniform's member": (uniforms("expand", weights=Slice("weights/none.f32", 0, 28)), "'weights/none.f32' is missing"),
+    # 3. constant textures
+    "constant without member": (texture("dense.weights", member=None), "texture 'dense.weights': a member belongs"),
+    "target with member": (texture("pool", member="weights/dense.rgba"), "texture 'pool': a member belongs"),
+    "input with member": (texture("image", member="weights/dense.rgba"), "texture 'image': a member belongs"),
+    "size of a constant": (texture("dense.weights", height=5), "texture 'dense.weights': its member has not 4 bytes"),
+    # 4. passes
+    "layer of a pass": (first_pass("expand", layer="none"), r"pass 2 \(layer 'none'\): no such layer"),
+    "program of a pass": (first_pass("expand", program="none"), r"pass 2 \(layer 'expand'\): no program .* 'none'"),
+    "texture of a pass": (first_pass("expand", textures=("none",)), "layer 'expand'.*: no texture is called 'none'"),
+    "target of a pass": (first_pass("expand", target="none"), "layer 'expand'.*: no texture is called 'none'"),
+    "input as target": (first_pass("expand", target="image"), "layer 'expand'.*: 'image' is read .* no target"),
+    "constant as target": (first_pass("pool", target="dense.weights"), "layer 'pool'.*: 'dense.weights' .* no target"),
+    "feedback": (first_pass("expand", textures=("expand",)), "layer 'expand'.*: 'expand' is read in the same pass"),
+    # 5. samplers and units
+    "too few textures": (first_pass("unit-dw", textures=("unit-pw",)), "layer 'unit-dw'.*samplers of .*'unit-dw'"),
+    "too many textures": (first_pass("expand", textures=("stem", "image")), "layer 'expand'.*samplers of .*'expand'"),
+    "unit of a source": (
+        first_pass("unit-dw", sources=(replace(DW.sources[0], unit=2), *DW.sources[1:])),
+        "layer 'unit-dw'.*do not fit the samplers",
+    ),
+    # 6. sources and quads
+    "too few sources": (first_pass("unit-pw", sources=GOOD.passes[index_of("unit-pw")].sources[:2]), "fit .* varyings"),
+    "too many varyings": (program("pool", varyings=2), "layer 'pool'.*1 sources do not fit 2 varyings"),
+    "no quads": (first_pass("pool", quads=()), "layer 'pool'.*draws nothing"),
+    "quad too far right": (quad("pool", x=32), "layer 'pool'.*quad lies outside"),
+    "quad too far down": (quad("pool", y=1), "layer 'pool'.*quad lies outside"),
+    "quad too wide": (quad("expand", width=999), "layer 'expand'.*quad lies outside"),
+    "quad too high": (quad("expand", height=999), "layer 'expand'.*quad lies outside"),
+    "quad without width": (quad("expand", width=0), "layer 'expand'.*quad lies outside"),
+    "quad without height": (quad("expand", height=0), "layer 'expand'.*quad lies outside"),
+    # 7. uniforms
+    "uniform missing": (uniforms("pool", texel=...), "layer 'pool'.*not those of program 'pool'"),
+    "uniform unknown": (uniforms("pool", other=(1.0,)), "layer 'pool'.*not those of program 'pool'"),
+    "uniform too long": (uniforms("pool", texel=(1.0, 1.0, 1.0)), "layer 'pool'.*'texel' has 3 numbers, not 2"),
+    "slice too short": (uniforms("expand", weights=Slice("weights/expand.f32", 0, 24)), "'weights' has 24 numbers"),
+    "slice beyond its member": (
+        uniforms("expand", weights=Slice("weights/expand.f32", 1 << 20, 28)),
+        "layer 'expand'.*'weights' ends beyond its member",
+    ),
+    "slice of another kind": (
+        uniforms("expand", weights=Slice("weights/probe.bin", 0, 28)),
+        "layer 'expand'.*'weights'.*'weights/probe.bin' holds no 32-bit floats",
+    ),
+    # 8. order
+    "read before written": (first_pass("stem", textures=("expand",)), "layer 'stem'.*reads texture 'expand' before"),
+    "clear missing": (first_pass("expand", clear=False), "layer 'expand'.*'clear'"),
+    "clear missing at the start": (first_pass("stem", clear=False), r"pass 0 .*'clear'"),
+    "clear too often": (
+        parts(passes=(GOOD.passes[0], replace(GOOD.passes[1], clear=True), *GOOD.passes[2:])),
+        r"pass 1 \(layer 'stem'\).*'clear'",
+    ),
+    # 9. layers
+    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none'"),
+    "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
+    "no input layer": (layer("image", op="conv2d"), "exactly one layer must be the input"),
+    "two input layers": (layer("stem", op="input"), "exactly one layer must be the input"),
+    "output layer": (model(output="none"), "output 'none' is no layer"),
+    "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
+    "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
+    "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its output does not fit"),
+    "vector too long": (output_of("pool", length=65), "layer 'pool': its output does not fit"),
+    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
+    "sums too long": (output_of("dense-products", length=5), "layer 'dense-products': its output does not fit"),
+    "output that nothing draws": (
+        layer("pool", output=FixedPoint("dense.weights", 0, 2, 1.0)),
+        "layer 'pool': nothing is drawn into texture 'dense.weights'",
+    ),
+    # 10. ends
+    "input texture unknown": (picture(texture="none"), "input: no input texture is called 'none'"),
+    "input texture a target": (picture(texture="stem"), "input: no input texture is called 'stem'"),
+    "picture too wide": (picture(x=5), "input: the picture does not fit"),
+    "picture too high": (picture(y=5), "input: the picture does not fit"),
+    "picture too large": (picture(size=12), "input: the picture does not fit"),
+    "no outputs": (parts(outputs=()), "0 outputs"),
+    "two outputs": (parts(outputs=GOOD.outputs * 2), "2 outputs"),
+    "output unknown": (result(texture="none"), "output 'logits': its output does not fit"),
+    "output too long": (result(length=5), "output 'logits': its output does not fit"),
+    "output that is constant": (
+        result(texture="dense-products.weights"),
+        "output 'logits': nothing is drawn into texture 'dense-products.weights'",
+    ),
+    # 11. probe
+    "number of logits": (probe(logits=(1.0, 2.0)), "probe: its logits"),
+    "probe of no layer": (probe(layers=(replace(ENTRIES[0], layer="none"), *ENTRIES[1:])), "probe: layer "),
+    "probe of a view": (probe(layers=(replace(ENTRIES[0], layer="unit-shuffle"), *ENTRIES[1:])), "probe: layer "),
+    "probe lacks a layer": (probe(layers=ENTRIES[1:]), "probe: layer 'stem'"),
+    "probe has one twice": (probe(layers=(*ENTRIES, ENTRIES[0])), "probe: layer 'stem'"),
+    "probe too long": (probe(layers=(*ENTRIES[:-1], replace(ENTRIES[-1], count=999))), "probe: .*layer 'dense'.*end"),
+    # 12. limits
+    "texture_units": (limits(texture_units=1), "limits are"),
+    "texture_size": (limits(texture_size=2048), "limits are"),
+    "fragment_uniform_vectors": (limits(fragment_uniform_vectors=0), "limits are"),
+    "varying_vectors": (limits(varying_vectors=1), "limits are"),
+    "vertex_attributes": (limits(vertex_attributes=8), "limits are"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused(name: str) -> None:
+    change, message = BROKEN[name]
+    with pytest.raises(BundleError, match=message) as caught:
+        check(change(GOOD), SIZES)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("member", ["shaders/prelude.glsl", "labels.txt"])
+def test_members_that_every_bundle_has(member: str) -> None:
+    with pytest.raises(BundleError, match=f"member '{member}' is missing"):
+        check(GOOD, {name: size for name, size in SIZES.items() if name != member})
+
+
+def test_a_member_of_floats_is_whole() -> None:
+    with pytest.raises(BundleError, match=r"layer 'expand'.*'weights/expand\.f32' holds no 32-bit floats"):
+        check(GOOD, {**SIZES, "weights/expand.f32": SIZES["weights/expand.f32"] + 1})
+
+
+def test_more_varyings_than_es_2_promises_are_refused() -> None:
+    """Fifteen sources need eight varyings besides the position: one attribute more than every driver has."""
+    (old,) = (one for one in GOOD.programs if one.name == "pool")
+    source, rectangle = Source(0, 0.0, 0.0), Quad(0, 0, 1, 1, ((0, 0),) * 15)
+    programs = tuple(replace(one, varyings=8) if one is old else one for one in GOOD.programs)
+    pool = first_pass("pool", sources=(source,) * 15, quads=(rectangle,))
+    with pytest.raises(BundleError, match=r"layer 'pool'.*15 sources do not fit 8 varyings"):
+        check(pool(replace(GOOD, programs=programs)), SIZES)
+
+
+def test_limits_are_the_largest_of_the_contents() -> None:
+    textures = (Texture("a", 3, 70, "target"), Texture("b", 50, 2, "target"))
+    programs = (
+        ShaderProgram("p", "v", "f", ("a", "b", "c"), 2, {"one": 1, "five": 5}),
+        ShaderProgram("q", "v", "f", ("a",), 4, {"two": 2}),
+    )
+    needed = needed_limits(textures, programs)
+    assert vars(needed) == {
+        "texture_units": 3,
+        "texture_size": 70,
+        "fragment_uniform_vectors": 3,
+        "varying_vectors": 4,
+        "vertex_attributes": 5,
+    }
+
+
+def test_a_target_may_be_used_again() -> None:
+    """Rendering into a target a second time, after another, is a job of its own and begins with a clear."""
+    again: tuple[Pass, ...] = tuple(one for one in GOOD.passes if one.target == "stem")
+    check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)
