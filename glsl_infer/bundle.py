@@ -5,6 +5,7 @@ docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import manifest_json, ops, probe
+from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap, FixedPoint, Value
@@ -56,7 +58,7 @@ class Bundle:
         try:
             nodes = [self._node(layer) for layer in self.manifest.model.layers]
             return Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
-        except (ModelError, KeyError, ValueError, TypeError, IndexError) as error:
+        except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
 
     @property
@@ -65,6 +67,9 @@ class Bundle:
         return {layer.name: layer.output for layer in self.manifest.model.layers}
 
     def _node(self, layer: Layer) -> Node:
+        activation = layer.attrs.get("activation", "linear")
+        if activation not in ACTIVATIONS:
+            raise ModelError(f"layer '{layer.name}': activation '{activation}' is unknown")
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
         weights = ops.get(layer.op).read_weights(node, layer.weights, [self.members[name] for name in layer.members])
         return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)
@@ -88,8 +93,8 @@ def make(program: Program, labels: Sequence[str]) -> Bundle:
     assert isinstance(picture, FeatureMap)
     if len(labels) != output.length:
         raise InputError(f"{len(labels)} labels for {output.length} classes; give one line for each class")
-    if any("\n" in label for label in labels):
-        raise InputError("a label contains a line feed; give one label a line")
+    if any("\n" in label or label.endswith("\r") for label in labels):
+        raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     expectation, texels = probe.make(program)
     members = {
         **program.members,
@@ -135,7 +140,7 @@ def write(bundle: Bundle, path: str | Path) -> None:
         manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     members = {**bundle.members, MANIFEST: text.encode("utf-8")}
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     try:
         with zipfile.ZipFile(temporary, "w") as archive:
             for name in sorted(members):
@@ -145,10 +150,11 @@ def write(bundle: Bundle, path: str | Path) -> None:
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
         temporary.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()
 
 
 def read(path: str | Path) -> Bundle:
@@ -165,12 +171,14 @@ def read(path: str | Path) -> Bundle:
         _check_hashes(manifest, members)
         check(manifest, {name: len(member) for name, member in members.items()})
         bundle = Bundle(manifest, members, path)
+        probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
         if len(bundle.labels) != manifest.outputs[0].length:
             raise BundleError(f"{len(bundle.labels)} labels for {manifest.outputs[0].length} classes")
     except UnicodeDecodeError:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8)") from None
     except BundleError as error:
-        raise BundleError(f"{path}: {error}") from None
+        line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
+        raise BundleError(f"{path}: {line}") from None
     return bundle
 
 
@@ -188,7 +196,7 @@ def _read_members(path: Path) -> dict[str, bytes]:
                     raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
             if sum(info.file_size for info in infos) > MAX_BYTES:
                 raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
-            return {info.filename: archive.read(info) for info in infos}
+            return {info.filename: _unpack(archive, info) for info in infos}
     except FileNotFoundError:
         raise BundleError("no such file") from None
     except IsADirectoryError:
@@ -197,6 +205,12 @@ def _read_members(path: Path) -> dict[str, bytes]:
         raise BundleError("not a glsl-infer model, or cut off before its end; export or copy it again") from None
     except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
         raise BundleError(f"damaged or not readable ({error}); export or copy it again") from None
+
+
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return a member's bytes; unpacking ends at the declared size, where ``archive.read`` would go on to 2 GiB."""
+    with archive.open(info) as file:
+        return file.read(info.file_size + 1)
 
 
 def _parse(data: bytes) -> Any:

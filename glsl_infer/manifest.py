@@ -17,6 +17,9 @@ from glsl_infer.program import Pass, ShaderProgram, Texture
 FORMAT = "glslnn"
 VERSION = 1
 
+PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
+"""The probe's picture: the byte of column x, row y and channel c."""
+
 
 @dataclass(frozen=True)
 class Layer:

@@ -8,12 +8,12 @@ from typing import TypeVar
 from glsl_infer.codegen import MAX_VARYINGS
 from glsl_infer.errors import BundleError
 from glsl_infer.layout import FeatureMap, FixedPoint, Value, slices_of
-from glsl_infer.manifest import Limits, Manifest
+from glsl_infer.manifest import Layer, Limits, Manifest
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice, Texture
 
 LABELS = "labels.txt"
 
-Named = TypeVar("Named", Texture, ShaderProgram)
+Named = TypeVar("Named", Texture, ShaderProgram, Layer)
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -28,7 +28,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     """
     textures = _unique(manifest.textures, "texture")
     programs = _unique(manifest.programs, "program")
-    layers = {layer.name: layer for layer in manifest.model.layers}
+    layers = _unique(manifest.model.layers, "layer")
     for name in (PRELUDE, LABELS, manifest.probe.member):
         _member(name, sizes)
     for texture in textures.values():
@@ -36,6 +36,8 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     for program in programs.values():
         _member(program.vertex, sizes)
         _member(program.fragment, sizes)
+    if not manifest.passes:
+        raise BundleError("there is no pass")
     written: set[str] = set()
     previous = None
     for index, one in enumerate(manifest.passes):
@@ -50,11 +52,8 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
             raise BundleError(f"{where}: 'clear' must be true exactly where the target changes")
         written.add(one.target)
         previous = one.target
-    for layer in manifest.model.layers:
-        _check_value(layer.output, f"layer '{layer.name}'", textures)
-        for name in layer.members:
-            _member(name, sizes)
-    _check_ends(manifest, textures, sizes)
+    _check_layers(manifest, textures, written, sizes)
+    _check_ends(manifest, textures, written, sizes)
     needed = needed_limits(manifest.textures, manifest.programs)
     if manifest.limits != needed:
         raise BundleError(f"limits are {manifest.limits}, but the contents need {needed}")
@@ -126,8 +125,37 @@ def _check_pass(
         count = value.count if isinstance(value, Slice) else len(value)
         if count != program.uniforms[name]:
             raise BundleError(f"{where}: uniform '{name}' has {count} numbers, not {program.uniforms[name]}")
-        if isinstance(value, Slice) and 4 * (value.offset + value.count) > _member(value.member, sizes):
-            raise BundleError(f"{where}: uniform '{name}' ends beyond its member")
+        if isinstance(value, Slice):
+            size = _member(value.member, sizes)
+            if not value.member.endswith(".f32") or size % 4:
+                raise BundleError(f"{where}: uniform '{name}': member '{value.member}' holds no 32-bit floats")
+            if 4 * (value.offset + value.count) > size:
+                raise BundleError(f"{where}: uniform '{name}' ends beyond its member")
+
+
+def _check_layers(
+    manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
+) -> None:
+    before: set[str] = set()
+    for layer in manifest.model.layers:
+        where = f"layer '{layer.name}'"
+        unknown = [name for name in layer.inputs if name not in before]
+        if unknown:
+            raise BundleError(f"{where}: reads '{unknown[0]}', which is no layer before it")
+        before.add(layer.name)
+        _check_value(layer.output, where, textures)
+        drawn = (
+            [layer.output.texture] if isinstance(layer.output, FixedPoint) else [v.texture for v in layer.output.views]
+        )
+        undrawn = [name for name in drawn if name not in written and textures[name].kind != "input"]
+        if undrawn:
+            raise BundleError(f"{where}: nothing is drawn into texture '{undrawn[0]}', where its output should be")
+        for name in layer.members:
+            _member(name, sizes)
+    if sum(layer.op == "input" for layer in manifest.model.layers) != 1:
+        raise BundleError("model: exactly one layer must be the input")
+    if manifest.model.output not in before:
+        raise BundleError(f"model: its output '{manifest.model.output}' is no layer")
 
 
 def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> None:
@@ -145,7 +173,9 @@ def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> N
             raise BundleError(f"{where}: a view lies outside its texture")
 
 
-def _check_ends(manifest: Manifest, textures: Mapping[str, Texture], sizes: Mapping[str, int]) -> None:
+def _check_ends(
+    manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
+) -> None:
     picture = textures.get(manifest.input.texture)
     if picture is None or picture.kind != "input":
         raise BundleError(f"input: no input texture is called '{manifest.input.texture}'")
@@ -156,9 +186,15 @@ def _check_ends(manifest: Manifest, textures: Mapping[str, Texture], sizes: Mapp
         raise BundleError(f"{len(manifest.outputs)} outputs; this version has exactly one")
     output = manifest.outputs[0]
     _check_value(FixedPoint(output.texture, 0, output.length, output.scale), f"output '{output.name}'", textures)
+    if output.texture not in written:
+        raise BundleError(f"output '{output.name}': nothing is drawn into texture '{output.texture}'")
     if len(manifest.probe.logits) != output.length:
         raise BundleError("probe: its logits do not fit the output")
-    names = {layer.name for layer in manifest.model.layers}
+    names = list(dict.fromkeys(one.layer for one in manifest.passes))
+    entries = [layer.layer for layer in manifest.probe.layers]
+    wrong = [name for name in (*names, *entries) if names.count(name) != 1 or entries.count(name) != 1]
+    if wrong:
+        raise BundleError(f"probe: layer '{wrong[0]}' is not drawn, or has not exactly one entry")
     for layer in manifest.probe.layers:
-        if layer.layer not in names or 8 * (layer.offset + layer.count) > sizes[manifest.probe.member]:
-            raise BundleError(f"probe: layer '{layer.layer}' is unknown or its texels end beyond the member")
+        if 8 * (layer.offset + layer.count) > sizes[manifest.probe.member]:
+            raise BundleError(f"probe: the texels of layer '{layer.layer}' end beyond the member")

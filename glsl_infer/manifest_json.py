@@ -6,6 +6,7 @@ bundle.schema.json says the same for other tools.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from glsl_infer.errors import BundleError
 from glsl_infer.layout import FeatureMap, FixedPoint, Value, View
 from glsl_infer.manifest import (
     FORMAT,
+    PROBE_FORMULA,
     VERSION,
     Input,
     Layer,
@@ -161,11 +163,22 @@ def _layer(data: Any, where: str) -> Layer:
 
 
 def _attribute(value: Any, where: str) -> Any:
-    if isinstance(value, list):
-        return tuple(_attribute(item, where) for item in value)
-    if value is None or isinstance(value, (bool, str)):
+    return tuple(_scalar(item, where) for item in value) if isinstance(value, list) else _scalar(value, where)
+
+
+def _scalar(value: Any, where: str) -> Any:
+    if value is None or isinstance(value, bool):
         return value
-    return value if isinstance(value, int) else strict.number(value, where)
+    if isinstance(value, str):
+        return strict.text(value, where)
+    number = strict.number(value, where)
+    return value if isinstance(value, int) else number
+
+
+def _identifier(name: str, where: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise BundleError(f"{where}: '{name:.40}' is not a name that GLSL allows")
+    return name
 
 
 def _value(data: Any, where: str) -> Value:
@@ -198,9 +211,9 @@ def _view(data: Any, where: str) -> View:
 
 
 def _scale(fields: Fields) -> float:
-    scale = fields.number("scale")
-    if scale <= 0:
-        raise BundleError(f"{fields.where}: 'scale' is {scale:g}, not positive")
+    scale = fields.number("scale", low=0.0)
+    if scale == 0:
+        raise BundleError(f"{fields.where}: 'scale' is 0, not positive")
     return scale
 
 
@@ -249,10 +262,12 @@ def _program(data: Any, where: str) -> ShaderProgram:
         fields.text("name"),
         fields.text("vertex"),
         fields.text("fragment"),
-        fields.texts("samplers"),
+        tuple(_identifier(name, f"{where}: 'samplers'") for name in fields.texts("samplers")),
         fields.integer("varyings", 1, 7),
         {
-            key: strict.integer(value, f"{where}.uniforms['{key:.60}']", 1, 1 << 14)
+            _identifier(key, f"{where}: 'uniforms'"): strict.integer(
+                value, f"{where}.uniforms['{key:.60}']", 1, 1 << 14
+            )
             for key, value in fields.mapping("uniforms").items()
         },
     )
@@ -267,7 +282,8 @@ def _pass(data: Any, where: str) -> Pass:
     sources = tuple(_source(one, f"{where}.sources[{i}]") for i, one in enumerate(fields.items("sources")))
     quads = tuple(_quad(one, len(sources), f"{where}.quads[{i}]") for i, one in enumerate(fields.items("quads")))
     uniforms = {
-        key: _uniform(value, f"{where}.uniforms['{key:.60}']") for key, value in fields.mapping("uniforms").items()
+        _identifier(key, f"{where}: 'uniforms'"): _uniform(value, f"{where}.uniforms['{key:.60}']")
+        for key, value in fields.mapping("uniforms").items()
     }
     fields.done()
     return Pass(layer, program, target, clear, textures, sources, quads, uniforms)
@@ -296,8 +312,12 @@ def _uniform(data: Any, where: str) -> UniformValue:
     if entries and isinstance(entries[0], str):
         if len(entries) != 3:
             raise BundleError(f"{where}: expected [member, offset, count]")
-        offset, count = (strict.integer(entry, where, 0, 1 << 28) for entry in entries[1:])
+        offset, count = strict.integer(entries[1], where, 0, 1 << 28), strict.integer(entries[2], where, 4, 1 << 14)
+        if count % 4:
+            raise BundleError(f"{where}: {count} numbers are no whole vec4s")
         return Slice(entries[0], offset, count)
+    if not 1 <= len(entries) <= 4:
+        raise BundleError(f"{where}: {len(entries)} numbers; 1 to 4 can stand in a pass")
     return tuple(strict.number(entry, where) for entry in entries)
 
 
@@ -318,12 +338,18 @@ def _probe(data: Any) -> Probe:
                 entry.text("layer"),
                 entry.integer("offset", 0, 1 << 28),
                 entry.integer("count", 1, MAX_COUNT),
-                entry.number("max_error"),
-                entry.number("mean_error"),
+                entry.number("max_error", low=0.0),
+                entry.number("mean_error", low=0.0),
             )
         )
         entry.done()
     logits = tuple(strict.number(value, "probe.logits") for value in fields.items("logits"))
-    probe = Probe(fields.text("formula"), fields.text("member"), tuple(layers), logits, fields.number("max_error"))
+    probe = Probe(
+        fields.text("formula", one_of=(PROBE_FORMULA,)),
+        fields.text("member"),
+        tuple(layers),
+        logits,
+        fields.number("max_error", low=0.0),
+    )
     fields.done()
     return probe

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops, quantize
+from glsl_infer.errors import BundleError
 from glsl_infer.graph import Array, Graph
 from glsl_infer.layout import FixedPoint, Value
-from glsl_infer.manifest import Probe, ProbeLayer
+from glsl_infer.manifest import PROBE_FORMULA, Probe, ProbeLayer
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 from glsl_infer.texels import pack_fixed, pack_map
 
-FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
 MEMBER = "weights/probe.bin"
 TEXELS = 256
 RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
@@ -47,7 +47,7 @@ class LayerError:
 
 
 def picture(size: int) -> NDArray[np.uint8]:
-    """Return the probe's picture, uint8 (size, size, 3): ``FORMULA`` of column x, row y and channel c."""
+    """Return the probe's picture, uint8 (size, size, 3): ``PROBE_FORMULA`` of column x, row y and channel c."""
     y, x, c = np.meshgrid(np.arange(size), np.arange(size), np.arange(3), indexing="ij")
     values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
     return values.astype(np.uint8)
@@ -82,7 +82,9 @@ def make(program: Program) -> tuple[Probe, bytes]:
     moved = max(float(np.abs(run[graph.output] - logits).max()) for run in runs)
     output = program.values[graph.output]
     assert isinstance(output, FixedPoint)
-    probe = Probe(FORMULA, MEMBER, tuple(layers), tuple(float(v) for v in logits), 2.0 * moved + output.scale / 256.0)
+    probe = Probe(
+        PROBE_FORMULA, MEMBER, tuple(layers), tuple(float(v) for v in logits), 2.0 * moved + output.scale / 256.0
+    )
     return probe, np.concatenate(records).tobytes()
 
 
@@ -103,14 +105,40 @@ def compare(
         layer = allowed[name]
         expected = records[layer.offset : layer.offset + layer.count]
         given = texture[expected["y"], expected["x"]]
-        if isinstance(values[name], FixedPoint):
+        value = values[name]
+        if isinstance(value, FixedPoint):
             shape = (layer.count, 2, 2)
             difference = quantize.join_fixed16(given.reshape(shape)) - quantize.join_fixed16(
                 expected["value"].reshape(shape)
             )
+            pair = expected["y" if value.columns else "x"].astype(np.int64)
+            difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # an odd length leaves a pad value
         else:
             difference = given.astype(np.int64) - expected["value"]
         yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
+
+
+def check(probe: Probe, member: bytes, values: Mapping[str, Value]) -> None:
+    """Refuse records that lie outside the output of their layer.
+
+    Raises:
+        BundleError: naming the layer.
+    """
+    if len(member) % RECORD.itemsize:
+        raise BundleError(f"probe: member '{probe.member}' is no sequence of {RECORD.itemsize}-byte records")
+    records = np.frombuffer(member, RECORD)
+    for layer in probe.layers:
+        value, entries = values[layer.layer], records[layer.offset : layer.offset + layer.count]
+        x, y = entries["x"].astype(np.int64), entries["y"].astype(np.int64)
+        if isinstance(value, FixedPoint):
+            left = top = np.zeros(len(entries), np.int64)
+            width, height = value.size
+        else:
+            views = [value.views[k % len(value.views)] for k in range(layer.count)]
+            left, top = np.array([view.x for view in views]), np.array([view.y for view in views])
+            width, height = value.width, value.height
+        if ((x < left) | (y < top) | (x >= left + width) | (y >= top + height)).any():
+            raise BundleError(f"probe: a texel of layer '{layer.layer}' lies outside its output")
 
 
 def stored(output: Array, value: Value) -> NDArray[np.float64]:

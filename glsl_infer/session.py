@@ -171,6 +171,14 @@ class Session:
                     f"({error.allowed.mean_error:.2f} in the mean) is tolerated; please report it with the output of "
                     "'glsl-infer info'"
                 )
+        off = float(
+            np.abs(self.run(probe.picture(manifest.input.size)) - np.asarray(manifest.probe.logits, np.float32)).max()
+        )
+        if not off <= manifest.probe.max_error:
+            raise SelfCheckError(
+                f"every layer comes out right, but the logits of a whole frame are off by {off:g}, where "
+                f"{manifest.probe.max_error:g} is tolerated; please report it with the output of 'glsl-infer info'"
+            )
         return errors
 
     def statistics(self) -> Statistics:

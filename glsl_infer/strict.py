@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from glsl_infer.errors import BundleError
+
+MAX_NUMBER = 3.4028234663852886e38
+"""The largest 32-bit float; it also keeps out infinity and integers that no float holds."""
 
 
 class Fields:
@@ -45,9 +47,9 @@ class Fields:
         """Return an integer in [low, high]."""
         return integer(self.any(key), f"{self.where}: '{key}'", low, high)
 
-    def number(self, key: str) -> float:
-        """Return a finite number."""
-        return number(self.any(key), f"{self.where}: '{key}'")
+    def number(self, key: str, *, low: float = -MAX_NUMBER) -> float:
+        """Return a number that a 32-bit float can hold, ``low`` at least."""
+        return number(self.any(key), f"{self.where}: '{key}'", low=low)
 
     def boolean(self, key: str) -> bool:
         """Return true or false."""
@@ -78,6 +80,8 @@ def text(value: Any, where: str, *, one_of: tuple[str, ...] | None = None) -> st
         raise BundleError(f"{where} is {value!r:.40}, not a string")
     if one_of is not None and value not in one_of:
         raise BundleError(f"{where} is '{value:.40}', not one of {', '.join(one_of)}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise BundleError(f"{where} has half of a surrogate pair in it")
     return value
 
 
@@ -88,10 +92,11 @@ def integer(value: Any, where: str, low: int, high: int) -> int:
     return value
 
 
-def number(value: Any, where: str) -> float:
-    """Return ``value`` if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BundleError(f"{where} is {value!r:.40}, not a finite number")
+def number(value: Any, where: str, *, low: float = -MAX_NUMBER) -> float:
+    """Return ``value`` if it is a number that a 32-bit float can hold, ``low`` at least."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= MAX_NUMBER:
+        least = "" if low == -MAX_NUMBER else f" of {low:g} or more"
+        raise BundleError(f"{where} is {value!r:.40}, not a number{least} that a 32-bit float holds")
     return float(value)
 
 

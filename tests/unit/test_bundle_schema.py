@@ -118,7 +118,12 @@ def test_unknown_keys_are_refused(place: Place) -> None:
     refused_by_both(put(SMALL, (*place, "unknown"), 1))
 
 
-WRONG = {dict: [[], "x", None], list: [{}, "x", None], str: [5, [], None], bool: [0, "true", None]}
+WRONG: dict[type, list[Any]] = {
+    dict: [[], "x", None],
+    list: [{}, "x", None],
+    str: [5, [], None],
+    bool: [0, "true", None],
+}
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place and "attrs" not in place], ids=name)

@@ -70,7 +70,7 @@ def first_pass(target: str, /, **fields: Any) -> Change:
     return change
 
 
-def quad(target: str, /, **fields: int) -> Change:
+def quad(target: str, /, **fields: Any) -> Change:
     old = GOOD.passes[index_of(target)].quads
     return first_pass(target, quads=(replace(old[0], **fields), *old[1:]))
 
