@@ -10,7 +10,8 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 HEAD = """# Accuracy
 
 Written by `python scripts/accuracy.py` (after `scripts/get-data trashnet data/trashnet`); run it again to check every
-number on your machine. Measured on {driver}.
+number on your machine.
+Measured on {driver}.
 """
 
 LAYERS = """
@@ -31,9 +32,9 @@ Worst of all: **{worst:.4f}**.
 END_TO_END = """
 ## End to end
 
-`{bundle}` on {photographs} photographs of trashnet's test split, evenly spaced. Compared are the logits minus their mean
-over the classes. Their standard deviation over the photographs is {spread:.2f}; at least {least:g} is asked for, so that
-the comparison says something. Errors against float32 Keras:
+`{bundle}` on {photographs} photographs of trashnet's test split, evenly spaced. Compared are the logits minus their
+mean over the classes. Their standard deviation over the photographs is {spread:.2f}; at least {least:g} is asked for,
+so that the comparison says something. Errors against float32 Keras:
 
 {errors}
 
