@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.gl.api import GL, Api
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -18,8 +19,8 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
 """Two triangles of a quad."""
 
-_FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = int(GL.GL_FRAMEBUFFER), int(GL.GL_TEXTURE_2D), int(GL.GL_TEXTURE0)
-_COLOR, _TRIANGLES = int(GL.GL_COLOR_BUFFER_BIT), int(GL.GL_TRIANGLES)
+_FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = GL.GL_FRAMEBUFFER, GL.GL_TEXTURE_2D, GL.GL_TEXTURE0
+_COLOR, _TRIANGLES = GL.GL_COLOR_BUFFER_BIT, GL.GL_TRIANGLES
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer import frame, ops, probe
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ImageError, InputError, RunError, SelfCheckError
-from glsl_infer.gl.api import GL
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
@@ -25,7 +25,7 @@ from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram
 from glsl_infer.texels import pack_fixed, pack_map, unpack_fixed, unpack_map
 
-_FLOAT, _ARRAY_BUFFER = int(GL.GL_FLOAT), int(GL.GL_ARRAY_BUFFER)
+_FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Session:
         )
         for error in errors:
             if not error.passed:
-                renderer = self._gl.text(int(GL.GL_RENDERER))
+                renderer = self._gl.text(GL.GL_RENDERER)
                 raise SelfCheckError(
                     f"layer '{error.layer}' comes out wrong on this driver ({renderer}): off by up to {error.worst:g} "
                     f"({error.mean:.2f} in the mean), where {error.allowed.max_error:g} "
@@ -259,7 +259,7 @@ class Session:
             users.setdefault(one.program, one.layer)
         linked = {}
         for entry in entries:
-            where = f"layer '{users.get(entry.name, entry.name)}' on {self._gl.text(int(GL.GL_RENDERER))}"
+            where = f"layer '{users.get(entry.name, entry.name)}' on {self._gl.text(GL.GL_RENDERER)}"
             name = started[entry.name]
             objects.check_program(name, *sources[entry.name], where)
             self._gl.UseProgram(name)
@@ -324,7 +324,7 @@ class Session:
 
     def _upload(self, texture: str, x: int, y: int, texels: NDArray[np.uint8]) -> None:
         data = np.ascontiguousarray(texels)
-        self._gl.ActiveTexture(int(GL.GL_TEXTURE0))
+        self._gl.ActiveTexture(GL.GL_TEXTURE0)
         self._gl.BindTexture(TEXTURE_2D, self._texture_names[texture])
         height, width = data.shape[:2]
         self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)

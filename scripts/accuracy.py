@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer import ops, probe, reference
 from glsl_infer.errors import GlslInferError, InputError
-from glsl_infer.gl.api import GL
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.layout import FixedPoint
 from glsl_infer.ops.operator import ViewOperator
@@ -122,7 +122,7 @@ def measure(args: argparse.Namespace) -> dict[str, Any]:
             raise InputError(f"{path}: no such file; see the top of {Path(__file__).name}")
     with Context() as context:
         gl = context.gl
-        driver = f"{gl.text(int(GL.GL_RENDERER))}, {gl.text(int(GL.GL_VERSION))}, {context.how}"
+        driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {context.how}"
     size = bundles.read(args.bundle).manifest.input.size
     with tempfile.TemporaryDirectory() as name:
         command = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), name]

@@ -1,7 +1,7 @@
 """The OpenGL ES 2.0 calls that the engine makes, and nothing else.
 
-PyOpenGL finds the library and has the constants; the functions are called through plain ctypes prototypes,
-which cost a fraction of PyOpenGL's checked wrappers and touch no global state of the application.
+PyOpenGL finds the library; the functions are called through plain ctypes prototypes, which cost a fraction of its
+checked wrappers and touch no global state of the application.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from functools import cache
 from typing import Any
 
 from glsl_infer.errors import ContextError, GlError
-
-if sys.platform.startswith("linux") and "OpenGL.platform" not in sys.modules:
-    os.environ.setdefault("PYOPENGL_PLATFORM", "egl")  # a headless machine has no GLX
-
-from OpenGL.platform.egl import EGLPlatform
-from OpenGL.raw.GLES2.VERSION import GLES2_2_0 as GL
-
-__all__ = ["GL", "LIBRARIES_HINT", "Api", "egl_library", "gles2"]
+from glsl_infer.gl import constants as GL
 
 LIBRARIES_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libegl1 libgles2 libgl1-mesa-dri"
 
@@ -86,7 +79,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 _ERRORS = {
-    int(getattr(GL, name)): name
+    getattr(GL, name): name
     for name in (
         "GL_INVALID_ENUM",
         "GL_INVALID_VALUE",
@@ -152,9 +145,13 @@ def egl_library() -> ctypes.CDLL:
 
 
 def _library(attribute: str, name: str) -> ctypes.CDLL:
+    if sys.platform.startswith("linux") and "OpenGL.platform" not in sys.modules:
+        os.environ.setdefault("PYOPENGL_PLATFORM", "egl")  # a headless machine has no GLX
     try:
+        from OpenGL.platform.egl import EGLPlatform
+
         library = getattr(EGLPlatform(), attribute)
-    except (ImportError, OSError, AssertionError):
+    except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # what PyOpenGL makes of a missing one
         library = None
     if library is None:
         raise ContextError(f"the library {name} is not installed; {LIBRARIES_HINT}")

@@ -53,6 +53,7 @@ class Context:
     def __init__(self, choice: str = "auto") -> None:
         if choice not in CHOICES:
             raise ContextError(f"context '{choice}'; choose one of {', '.join(CHOICES)}")
+        egl_library()  # says what to install when it is missing
         self.gl: Api = gles2()
         self.refusals: list[str] = []
         self.owner: object = None

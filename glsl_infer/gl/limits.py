@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.errors import LimitError
-from glsl_infer.gl.api import GL, Api
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 from glsl_infer.gl.objects import Objects
 from glsl_infer.manifest import Limits
 
@@ -37,7 +38,7 @@ void main() { gl_FragColor = vec4((100.0 + x) / 255.0); }
 
 def driver_limits(gl: Api) -> Limits:
     """Return the limits of the current context."""
-    return Limits(**{field: gl.integer(int(name)) for field, (name, _) in _NAMES.items()})
+    return Limits(**{field: gl.integer(name) for field, (name, _) in _NAMES.items()})
 
 
 def require(needed: Limits, gl: Api) -> None:
@@ -55,7 +56,7 @@ def require(needed: Limits, gl: Api) -> None:
     if short:
         advice = "export the model with --weights baked, or a smaller one"
         raise LimitError(
-            f"this GPU ({gl.text(int(GL.GL_RENDERER))}) is too small for the model: {'; '.join(short)}; {advice}"
+            f"this GPU ({gl.text(GL.GL_RENDERER)}) is too small for the model: {'; '.join(short)}; {advice}"
         )
 
 
@@ -63,7 +64,7 @@ def float_precision(gl: Api, kind: str) -> dict[str, int]:
     """Return what ``highp`` or ``mediump`` floats are in fragment shaders: bits of mantissa, log2 of the range."""
     span, bits = (c_int * 2)(), c_int()
     name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[kind]
-    gl.GetShaderPrecisionFormat(int(GL.GL_FRAGMENT_SHADER), int(name), span, bits)
+    gl.GetShaderPrecisionFormat(GL.GL_FRAGMENT_SHADER, name, span, bits)
     return {"mantissa_bits": bits.value, "range_low": span[0], "range_high": span[1]}
 
 
@@ -79,13 +80,13 @@ def store_threshold(gl: Api, steps: int = 200) -> float:
         triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
         buffer = objects.buffer(triangle.tobytes())
         objects.fixed_state()
-        gl.BindFramebuffer(int(GL.GL_FRAMEBUFFER), framebuffer)
+        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
         gl.Viewport(0, 0, steps, 1)
         gl.UseProgram(program)
-        gl.BindBuffer(int(GL.GL_ARRAY_BUFFER), buffer)
-        gl.VertexAttribPointer(0, 2, int(GL.GL_FLOAT), 0, 0, None)
+        gl.BindBuffer(GL.GL_ARRAY_BUFFER, buffer)
+        gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
-        gl.DrawArrays(int(GL.GL_TRIANGLES), 0, 3)
+        gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
         row = objects.read(steps, 1)[0, :, 0]
     fractions = (np.arange(steps) + 0.5) / steps
     return float(fractions[row > 100].min()) if (row > 100).any() else 1.0
@@ -95,10 +96,10 @@ def describe(gl: Api) -> dict[str, Any]:
     """Return all of the above with the driver's names, as plain data."""
     strings = {"vendor": GL.GL_VENDOR, "renderer": GL.GL_RENDERER, "version": GL.GL_VERSION}
     return {
-        **{key: gl.text(int(name)) for key, name in strings.items()},
-        "shading_language": gl.text(int(GL.GL_SHADING_LANGUAGE_VERSION)),
+        **{key: gl.text(name) for key, name in strings.items()},
+        "shading_language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
         "limits": {_NAMES[field][1]: value for field, value in vars(driver_limits(gl)).items()},
         "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
         "store_rounds_up_from": round(store_threshold(gl), 3),
-        "extensions": sorted(gl.text(int(GL.GL_EXTENSIONS)).split()),
+        "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),
     }

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import GlError, ShaderError
-from glsl_infer.gl.api import GL, Api
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 
 FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
-    int(GL.GL_FRAMEBUFFER),
-    int(GL.GL_TEXTURE_2D),
-    int(GL.GL_RGBA),
-    int(GL.GL_UNSIGNED_BYTE),
+    GL.GL_FRAMEBUFFER,
+    GL.GL_TEXTURE_2D,
+    GL.GL_RGBA,
+    GL.GL_UNSIGNED_BYTE,
 )
 
 
@@ -41,10 +42,10 @@ class Objects:
             GL.GL_STENCIL_TEST,
             GL.GL_CULL_FACE,
         ):
-            self.gl.Disable(int(capability))
+            self.gl.Disable(capability)
         self.gl.ClearColor(0.0, 0.0, 0.0, 0.0)
-        self.gl.PixelStorei(int(GL.GL_UNPACK_ALIGNMENT), 4)
-        self.gl.PixelStorei(int(GL.GL_PACK_ALIGNMENT), 4)
+        self.gl.PixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
+        self.gl.PixelStorei(GL.GL_PACK_ALIGNMENT, 4)
 
     def texture(self, width: int, height: int, texels: bytes | None = None) -> int:
         """Make an RGBA8 texture (zeros unless given ``4 * width * height`` bytes): nearest, clamped to the edge."""
@@ -53,9 +54,9 @@ class Objects:
         data = bytes(4 * width * height) if texels is None else texels
         self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, UNSIGNED_BYTE, data)
         for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
-            self.gl.TexParameteri(TEXTURE_2D, int(parameter), int(GL.GL_NEAREST))
+            self.gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_NEAREST)
         for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
-            self.gl.TexParameteri(TEXTURE_2D, int(parameter), int(GL.GL_CLAMP_TO_EDGE))
+            self.gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_CLAMP_TO_EDGE)
         return name
 
     def framebuffer(self, texture: int) -> int:
@@ -66,7 +67,7 @@ class Objects:
         """
         name = self._generate(self.gl.GenFramebuffers, self.framebuffers)
         self.gl.BindFramebuffer(FRAMEBUFFER, name)
-        self.gl.FramebufferTexture2D(FRAMEBUFFER, int(GL.GL_COLOR_ATTACHMENT0), TEXTURE_2D, texture, 0)
+        self.gl.FramebufferTexture2D(FRAMEBUFFER, GL.GL_COLOR_ATTACHMENT0, TEXTURE_2D, texture, 0)
         status = self.gl.CheckFramebufferStatus(FRAMEBUFFER)
         if status != GL.GL_FRAMEBUFFER_COMPLETE:
             raise GlError(f"the driver cannot render into an RGBA8 texture (framebuffer status {status:#x})")
@@ -75,8 +76,8 @@ class Objects:
     def buffer(self, data: bytes) -> int:
         """Make a vertex buffer."""
         name = self._generate(self.gl.GenBuffers, self.buffers)
-        self.gl.BindBuffer(int(GL.GL_ARRAY_BUFFER), name)
-        self.gl.BufferData(int(GL.GL_ARRAY_BUFFER), len(data), data, int(GL.GL_STATIC_DRAW))
+        self.gl.BindBuffer(GL.GL_ARRAY_BUFFER, name)
+        self.gl.BufferData(GL.GL_ARRAY_BUFFER, len(data), data, GL.GL_STATIC_DRAW)
         return name
 
     def program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str], where: str) -> int:
@@ -90,7 +91,7 @@ class Objects:
         gl = self.gl
         name: int = gl.CreateProgram()
         self.programs.append(name)
-        for kind, source in ((int(GL.GL_VERTEX_SHADER), vertex), (int(GL.GL_FRAGMENT_SHADER), fragment)):
+        for kind, source in ((GL.GL_VERTEX_SHADER, vertex), (GL.GL_FRAGMENT_SHADER, fragment)):
             if (kind, source) not in self.shaders:
                 shader = gl.CreateShader(kind)
                 self.shaders[kind, source] = shader
@@ -106,16 +107,16 @@ class Objects:
         """Raise ShaderError with the driver's log unless the program compiled and linked; ``where`` names it."""
         status, gl = ctypes.c_int(), self.gl
         for kind, label, source in (
-            (int(GL.GL_VERTEX_SHADER), "vertex", vertex),
-            (int(GL.GL_FRAGMENT_SHADER), "fragment", fragment),
+            (GL.GL_VERTEX_SHADER, "vertex", vertex),
+            (GL.GL_FRAGMENT_SHADER, "fragment", fragment),
         ):
             shader = self.shaders[kind, source]
-            gl.GetShaderiv(shader, int(GL.GL_COMPILE_STATUS), ctypes.byref(status))
+            gl.GetShaderiv(shader, GL.GL_COMPILE_STATUS, ctypes.byref(status))
             if not status.value:
                 raise ShaderError(
                     f"{where}: the driver refuses the {label} shader:\n{self._log(shader, gl.GetShaderInfoLog)}"
                 )
-        gl.GetProgramiv(name, int(GL.GL_LINK_STATUS), ctypes.byref(status))
+        gl.GetProgramiv(name, GL.GL_LINK_STATUS, ctypes.byref(status))
         if not status.value:
             raise ShaderError(f"{where}: the driver cannot link the shaders:\n{self._log(name, gl.GetProgramInfoLog)}")
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.gl.api import GL, Api
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 
 CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
 

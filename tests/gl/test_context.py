@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from glsl_infer.errors import ContextError, GlError, LimitError
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
-from glsl_infer.gl.api import GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe, driver_limits, require, store_threshold
 from glsl_infer.manifest import Limits
@@ -16,7 +16,7 @@ from glsl_infer.manifest import Limits
 def test_each_way_gives_es_2(choice: str, how: str) -> None:
     with Context(choice) as made:
         assert made.how.startswith(how)
-        assert made.gl.text(int(GL.GL_VERSION)).startswith("OpenGL ES")
+        assert made.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
         assert not made.refusals
 
 

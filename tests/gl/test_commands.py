@@ -1,0 +1,138 @@
+"""The commands on a real driver: what they print, and what they say when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny import tiny_bundle
+
+from glsl_infer import bundle
+from glsl_infer.cli import main, main_classify
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
+EXAMPLE = IMAGES / "example.jpg"
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glsl_infer", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+
+
+def test_classify_prints_five_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main_classify([str(EXAMPLE)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert lines[0].endswith("%  glass")
+    percents = [float(line.split("%")[0]) for line in lines]
+    assert percents == sorted(percents, reverse=True)
+    assert 50 < percents[0] <= 100
+    assert sum(percents) <= 100.1
+
+
+def test_several_files_and_folders_are_headed_by_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["classify", "--top", "1", str(EXAMPLE), str(IMAGES)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    heads = [line for line in lines if line.endswith(":")]
+    assert heads[0] == f"{EXAMPLE}:"
+    assert len(heads) == 1 + len(list(IMAGES.glob("*.jpg")))
+    assert len(lines) == 2 * len(heads)
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["classify", "--json", "--top", "2", str(EXAMPLE)]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert entry["file"] == str(EXAMPLE)
+    assert [sorted(one) for one in entry["predictions"]] == [["index", "label", "probability"]] * 2
+    assert entry["predictions"][0]["label"] == "glass"
+
+
+def test_one_bad_picture_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(EXAMPLE, tmp_path / "a.jpg")
+    (tmp_path / "b.jpg").write_bytes(EXAMPLE.read_bytes()[:500])
+    shutil.copy(EXAMPLE, tmp_path / "c.jpg")
+    assert main(["classify", "--top", "1", str(tmp_path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.count("glass") == 2
+    assert printed.err.count("error:") == 1
+    assert "b.jpg" in printed.err
+
+
+def test_another_model_with_fewer_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle.write(tiny_bundle(), tmp_path / "tiny.glslnn")
+    assert main(["classify", "--model", str(tmp_path / "tiny.glslnn"), str(EXAMPLE)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(tiny_bundle().labels)
+
+
+@pytest.mark.parametrize("way", ["auto", "surfaceless", "device"])
+def test_info(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "--context", way]) == 0
+    printed = capsys.readouterr().out
+    for word in ("renderer", "GL_MAX_TEXTURE_SIZE", "highp float", "store rounds up from", "EGL"):
+        assert word in printed
+    assert main(["info", "--json", "--context", way]) == 0
+    assert json.loads(capsys.readouterr().out)["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
+
+
+@pytest.mark.parametrize("command", [["info"], ["classify", str(EXAMPLE)]])
+def test_no_driver_is_one_line_and_exit_code_2(command: list[str]) -> None:
+    done = run(*command, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: no OpenGL ES 2.0 context could be made (surfaceless: ")
+    assert "sudo apt install libegl1 libgles2 libgl1-mesa-dri" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["GLESv2", "EGL"])
+def test_no_library_is_one_line_and_exit_code_2(name: str) -> None:
+    script = (
+        "import os, sys\n"
+        "os.environ['PYOPENGL_PLATFORM'] = 'egl'\n"
+        "from OpenGL.platform import ctypesloader\n"
+        "load = ctypesloader.loadLibrary\n"
+        "def missing(dll, name, *more, **options):\n"
+        f"    if name == {name!r}: raise OSError('not there')\n"
+        "    return load(dll, name, *more, **options)\n"
+        "ctypesloader.loadLibrary = missing\n"
+        "from glsl_infer.cli import main\n"
+        "sys.exit(main(['info']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"error: the library lib{name} is not installed; on Debian")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_es_2_only_driver_gives_the_same_labels() -> None:
+    usual, old = (
+        run("classify", "--json", str(EXAMPLE)),
+        run("classify", "--json", str(EXAMPLE), MESA_GLES_VERSION_OVERRIDE="2.0"),
+    )
+    assert usual.returncode == old.returncode == 0
+    assert json.loads(usual.stdout) == json.loads(old.stdout)
+    assert "OpenGL ES 2.0" in run("info", MESA_GLES_VERSION_OVERRIDE="2.0").stdout
+
+
+def test_an_ordinary_user_without_a_home_can_classify(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "glsl_infer", "classify", str(EXAMPLE)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "nowhere"), "PYTHONDONTWRITEBYTECODE": "1"},
+        user=65534 if os.getuid() == 0 and os.access(sys.executable, os.X_OK) and _readable_by_all() else None,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "glass" in done.stdout
+
+
+def _readable_by_all() -> bool:
+    """Whether another user can get at the interpreter and the package (a checkout below /root cannot be)."""
+    paths = [Path(sys.executable).resolve(), Path(__file__).resolve()]
+    return all(parent.stat().st_mode & 0o005 == 0o005 for path in paths for parent in path.parents)

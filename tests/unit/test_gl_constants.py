@@ -1,0 +1,17 @@
+"""Our copies of the OpenGL constants are PyOpenGL's."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
+
+from OpenGL.raw.GLES2.VERSION import GLES2_2_0 as theirs
+
+from glsl_infer.gl import constants
+
+
+def test_values() -> None:
+    ours = {name: value for name, value in vars(constants).items() if name.startswith("GL_")}
+    assert len(ours) > 40
+    assert ours == {name: int(getattr(theirs, name)) for name in ours}
