@@ -20,12 +20,15 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from glsl_infer.errors import GlslInferError, InputError, MissingExtraError
+from glsl_infer.importers.quiet import stderr_silenced
 
 try:
-    import keras
-except ImportError:
-    missing = MissingExtraError.of("Keras", "train", "training")
-    sys.exit(f"error: {missing}")
+    with stderr_silenced():
+        import keras
+except ImportError as error:
+    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
+    print(f"error: {missing}", file=sys.stderr)
+    sys.exit(missing.exit_code)
 
 import numpy as np
 from numpy.typing import NDArray

@@ -18,6 +18,7 @@ from glsl_infer import llvm_clash
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import InputError, MissingExtraError, ModelError
 from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.importers.quiet import stderr_silenced
 
 SUPPORTED = (
     "InputLayer, Conv2D, BatchNormalization, Activation, ReLU, PiecewiseLinearSigmoid, ChannelShuffle, Add, "
@@ -37,7 +38,8 @@ def load(path: str | Path) -> Graph:
         raise ModelError(f"{path}: no such file")
     keras = _keras()
     try:
-        model = keras.saving.load_model(path, compile=False)
+        with stderr_silenced():
+            model = keras.saving.load_model(path, compile=False)
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error
@@ -285,9 +287,10 @@ def _keras() -> Any:
     ):
         raise InputError(llvm_clash.ADVICE)
     try:
-        import keras
+        with stderr_silenced():
+            import keras
 
-        from glsl_infer.importers import keras_layers  # noqa: F401  registers the layers
+            from glsl_infer.importers import keras_layers  # noqa: F401  registers the layers
     except ImportError as error:
         raise MissingExtraError.of(f"Keras with a backend ({error})", "train", "exporting a Keras model") from None
     return keras
