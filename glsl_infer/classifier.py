@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Union
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import preprocess
 from glsl_infer.bundle import Bundle
+from glsl_infer.closing import Closing
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.ops.softmax import softmax
@@ -29,7 +29,7 @@ class Prediction:
     index: int
 
 
-class Classifier:
+class Classifier(Closing):
     """Classifies pictures of any size and format. Use it as a context manager, or ``close`` it.
 
     Args:
@@ -76,11 +76,3 @@ class Classifier:
     def close(self) -> None:
         """Free the GPU's resources."""
         self.session.close()
-
-    def __enter__(self) -> Classifier:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Union
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer import frame, ops, probe
 from glsl_infer.bundle import Bundle
+from glsl_infer.closing import Closing
 from glsl_infer.errors import ImageError, InputError, RunError, SelfCheckError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -47,7 +47,7 @@ class Statistics:
     texture_bytes: int
 
 
-class Session:
+class Session(Closing):
     """A bundle, compiled and ready on an OpenGL ES 2.0 context. Use it as a context manager, or ``close`` it.
 
     A session belongs to the thread that uses it; another thread needs its own.
@@ -205,14 +205,6 @@ class Session:
                 self.context.owner = None
             if self._own_context:
                 self.context.close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Preparing -------------------------------------------------------------------------------------
 

@@ -10,10 +10,10 @@ import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_void_p
 from functools import cache
-from types import TracebackType
 from typing import Any
 
 from glsl_infer import llvm_clash
+from glsl_infer.closing import Closing
 from glsl_infer.errors import ContextError
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 
@@ -38,7 +38,7 @@ _ERRORS = {
 _MAX_DEVICES = 16
 
 
-class Context:
+class Context(Closing):
     """An OpenGL ES 2.0 context, current in the thread that made it.
 
     Attributes:
@@ -96,14 +96,6 @@ class Context:
                 egl.eglMakeCurrent(self._display, None, None, None)
             egl.eglDestroyContext(self._display, self._handle)
             self._handle = 0
-
-    def __enter__(self) -> Context:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 @cache

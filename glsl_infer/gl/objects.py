@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.closing import Closing
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
@@ -21,7 +21,7 @@ FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
 )
 
 
-class Objects:
+class Objects(Closing):
     """Textures, framebuffers, buffers and programs of one user of a context."""
 
     def __init__(self, gl: Api) -> None:
@@ -149,14 +149,6 @@ class Objects:
         for program in self.programs:
             gl.DeleteProgram(program)
         self.programs.clear()
-
-    def __enter__(self) -> Objects:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _generate(self, generate: object, names: list[int]) -> int:
         name = ctypes.c_uint()
