@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
+from glsl_infer.program import Pass, Quad, Slice, Source, Texture
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -25,10 +25,9 @@ _COLOR, _TRIANGLES = GL.GL_COLOR_BUFFER_BIT, GL.GL_TRIANGLES
 
 @dataclass(frozen=True)
 class Linked:
-    """A linked program: its GL name, its entry in the manifest, and the locations of its uniforms."""
+    """A linked program: its GL name and the locations of its uniforms."""
 
     name: int
-    entry: ShaderProgram
     locations: Mapping[str, int]
 
 

@@ -258,7 +258,7 @@ class Session(Closing):
             for unit, sampler in enumerate(entry.samplers):
                 self._gl.Uniform1i(self._gl.GetUniformLocation(name, sampler.encode()), unit)
             locations = {key: self._gl.GetUniformLocation(name, key.encode()) for key in entry.uniforms}
-            linked[entry.name] = frame.Linked(name, entry, locations)
+            linked[entry.name] = frame.Linked(name, locations)
         objects.drop_shaders()
         return linked
 

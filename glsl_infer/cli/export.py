@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import pictures
 from glsl_infer.errors import InputError
 
@@ -37,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
     from glsl_infer.export import Report, export
 
-    if args.out.suffix != ".glslnn":
-        raise InputError(f"{args.out}: name the file *.glslnn")
+    if args.out.suffix != SUFFIX:
+        raise InputError(f"{args.out}: name the file *{SUFFIX}")
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     calibration = [] if args.calibrate is None else pictures.find([args.calibrate])[:MAX_CALIBRATION]

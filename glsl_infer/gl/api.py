@@ -42,7 +42,6 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Disable": (None, (c_uint,)),
     "DrawArrays": (None, (c_uint, c_int, c_int)),
     "EnableVertexAttribArray": (None, (c_uint,)),
-    "Finish": (None, ()),
     "FramebufferTexture2D": (None, (c_uint, c_uint, c_uint, c_uint, c_int)),
     "GenBuffers": (None, (c_int, _UINTS)),
     "GenFramebuffers": (None, (c_int, _UINTS)),
