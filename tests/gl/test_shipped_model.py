@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = {
     "example.jpg": "glass",
     "cardboard18.jpg": "cardboard",
-    "metal112.jpg": "metal",
+    "metal114.jpg": "metal",
     "paper104.jpg": "paper",
     "plastic103.jpg": "plastic",
     "trash100.jpg": "trash",
