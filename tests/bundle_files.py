@@ -1,0 +1,100 @@
+"""Bundle files made and broken for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tracemalloc
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import BundleError
+
+Members = dict[str, bytes]
+
+SECOND_TILE = tiny.tiny_manifest()["model"]["layers"][1]["output"]["views"][1][1:]
+"""Where the second slice of the first convolution lies; the probe's first record belongs to the first."""
+
+
+def refusal(path: Path) -> str:
+    """The message with which a file is refused; it names the file."""
+    with pytest.raises(BundleError) as caught:
+        bundles.read(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+def members_of(data: bytes, folder: Path) -> Members:
+    path = folder / "source.zip"
+    path.write_bytes(data)
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(path: Path, members: Mapping[str, bytes], extra: tuple[tuple[str, bytes], ...] = ()) -> Path:
+    """Write a zip of members as they are, in any order, with repetitions in ``extra``."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are there already
+        for name, data in extra:
+            archive.writestr(name, data)
+    return path
+
+
+def rehashed(members: Members, changes: Mapping[str, bytes] | None = None) -> Members:
+    """Change members, with their sha256 in the manifest kept right."""
+    manifest = json.loads(members["manifest.json"])
+    changed = {**members, **(changes or {})}
+    manifest["members"] = {
+        name: hashlib.sha256(data).hexdigest() for name, data in changed.items() if name != "manifest.json"
+    }
+    return {**changed, "manifest.json": json.dumps(manifest).encode()}
+
+
+def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:
+    """Return the bundle with other attributes of one layer; an empty dict removes them all."""
+    model = bundle.manifest.model
+    layers = [
+        replace(layer, attrs={**layer.attrs, **attrs} if attrs else {}) if layer.name == name else layer
+        for layer in model.layers
+    ]
+    manifest = replace(bundle.manifest, model=replace(model, layers=tuple(layers)))
+    return Bundle(manifest, bundle.members)
+
+
+@contextmanager
+def ordinary_user() -> Iterator[None]:
+    """Give up root's right to write anywhere, where the tests run as root."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+@contextmanager
+def peak_memory_below(limit: int) -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < limit
+    finally:
+        tracemalloc.stop()

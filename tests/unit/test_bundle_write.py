@@ -1,0 +1,165 @@
+"""Writing a bundle: the same bytes every time, and an existing file is never damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny
+from bundle_files import members_of, ordinary_user
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    made = tiny.tiny_bundle()
+    read = bundles.read(tiny.write_tiny(tmp_path))
+    assert read.manifest == made.manifest
+    assert read.members == made.members
+    assert read.labels == made.labels == tiny.LABELS
+    assert read.path == tmp_path / "tiny.glslnn"
+
+
+def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) -> None:
+    read, made = bundles.read(tiny.write_tiny(tmp_path)).graph, tiny.tiny_program().graph
+    assert [node.name for node in read.nodes] == [node.name for node in made.nodes]
+    for ours, theirs in zip(read.nodes, made.nodes):
+        assert (ours.op, ours.inputs, dict(ours.attrs)) == (theirs.op, theirs.inputs, dict(theirs.attrs))
+        assert ours.weights.keys() == theirs.weights.keys()
+        for key, weights in theirs.weights.items():
+            assert ours.weights[key].dtype == np.float32
+            assert np.array_equal(ours.weights[key], weights)
+
+
+def test_the_same_bytes_twice(tmp_path: Path, good: bytes) -> None:
+    path = tiny.write_tiny(tmp_path)
+    assert path.read_bytes() == good
+    bundles.write(bundles.read(path), tmp_path / "again.glslnn")
+    assert (tmp_path / "again.glslnn").read_bytes() == good
+
+
+def test_the_same_bytes_from_a_fresh_start(tmp_path: Path, good: bytes) -> None:
+    tiny.tiny_program.cache_clear()
+    tiny.tiny_bundle.cache_clear()
+    assert tiny.write_tiny(tmp_path).read_bytes() == good
+
+
+def test_members_are_sorted_and_dated_1980(tmp_path: Path, good: bytes) -> None:
+    with zipfile.ZipFile(tiny.write_tiny(tmp_path)) as archive:
+        infos = archive.infolist()
+        assert archive.comment == b""
+    assert [info.filename for info in infos] == sorted(info.filename for info in infos)
+    for info in infos:
+        assert info.date_time == (1980, 1, 1, 0, 0, 0)
+        assert info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+        assert (info.create_system, info.external_attr, info.extra, info.comment) == (3, 0o644 << 16, b"", b"")
+
+
+def test_the_manifest_lists_every_member_with_its_sha256(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    manifest = json.loads(members.pop("manifest.json"))
+    assert manifest["members"] == {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        (" leading", "trailing ", "\ttab\t"),
+        ("größte Katze", "猫", "🐈\u200d⬛"),
+        ("next\x85line", "line\u2028separator", "form\x0cfeed"),
+        ("", "empty before", ""),
+        ("inner\rreturn", "# not a comment", '"quoted"'),
+    ],
+)
+def test_labels_are_verbatim(tmp_path: Path, labels: tuple[str, ...]) -> None:
+    path = tmp_path / "labels.glslnn"
+    bundles.write(bundles.make(tiny.tiny_program(), labels), path)
+    assert bundles.read(path).labels == labels
+
+
+@pytest.mark.parametrize("label", ["two\nlines", "carriage return\r", "\r", "\n"])
+def test_labels_that_a_line_cannot_hold_are_refused(label: str) -> None:
+    with pytest.raises(InputError, match="one label a line"):
+        bundles.make(tiny.tiny_program(), ("a", label, "c"))
+
+
+@pytest.mark.parametrize("labels", [(), ("a", "b"), ("a", "b", "c", "d")])
+def test_the_number_of_labels_is_that_of_the_classes(labels: tuple[str, ...]) -> None:
+    with pytest.raises(InputError, match=f"{len(labels)} labels for 3 classes"):
+        bundles.make(tiny.tiny_program(), labels)
+
+
+def test_only_line_feeds_end_a_label() -> None:
+    assert bundles.split_labels("a\nb\n") == ("a", "b")
+    assert bundles.split_labels("a\nb") == ("a", "b")
+    assert bundles.split_labels("a\r\nb\r\n") == ("a", "b")
+    assert bundles.split_labels("a\rb\n\n c \n") == ("a\rb", "", " c ")
+    assert bundles.split_labels("") == ()
+
+
+def test_writing_replaces_a_file_and_leaves_nothing_else(tmp_path: Path, good: bytes) -> None:
+    (tmp_path / "tiny.glslnn").write_bytes(b"old")
+    assert tiny.write_tiny(tmp_path).read_bytes() == good
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.glslnn"]
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none/tiny\.glslnn: cannot be written \(No such file"):
+        tiny.write_tiny(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"old")
+    with pytest.raises(InputError, match="cannot be written"):
+        tiny.write_tiny(tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0", "."])
+def test_impossible_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        bundles.write(tiny.tiny_bundle(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
+    (tmp_path / "tiny.glslnn").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        tiny.write_tiny(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.glslnn"]
+
+
+def test_a_read_only_folder() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "tiny.glslnn").write_bytes(b"old")
+        folder.chmod(0o555)
+        try:
+            with ordinary_user(), pytest.raises(InputError, match=r"tiny\.glslnn: cannot be written \(Permission"):
+                tiny.write_tiny(folder)
+        finally:
+            folder.chmod(0o755)
+        assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [("tiny.glslnn", b"old")]
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def writestr(archive: zipfile.ZipFile, info: zipfile.ZipInfo, data: bytes, **options: Any) -> None:
+        written.append(info.filename)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+
+    (tmp_path / "tiny.glslnn").write_bytes(b"old")
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", writestr)
+    with pytest.raises(InputError, match="No space left on device"):
+        tiny.write_tiny(tmp_path)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]

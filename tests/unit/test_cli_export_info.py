@@ -1,0 +1,94 @@
+"""What export and info print, with stand-ins for Keras and the driver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Capture
+
+from glsl_infer.cli import info, main
+from glsl_infer.export import LayerReport, Report
+from glsl_infer.fixed_point import ScaleChoice
+
+
+def report() -> Report:
+    layers = (
+        LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, (256, 128)),
+        LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, (16, 1)),
+    )
+    choice = ScaleChoice("pool", 1.0, None, 1.0, 0.004, "bound")
+    totals = {"passes": 9, "jobs": 2, "programs": 9, "texture_bytes": 131136, "file_bytes": 30000}
+    return Report(layers, (choice,), ("layer 'pool': coarse",), totals)
+
+
+@pytest.fixture
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    def export(*args: Any, **options: Any) -> Report:
+        calls.append((args, options))
+        return report()
+
+    monkeypatch.setattr("glsl_infer.export.export", export)
+    return calls
+
+
+def test_export_prints_a_report(
+    capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], picture: Path, tmp_path: Path
+) -> None:
+    model, out, labels = export_arguments.values()
+    argv = ["export", model, "-o", out, "--labels", labels, "--weights", "baked", "--calibrate", tmp_path]
+    assert main([str(one) for one in argv]) == 0
+    assert exported == [((model, out, labels), {"weights": "baked", "calibration": [picture]})]
+    output = capsys.readouterr()
+    assert output.err == "warning: layer 'pool': coarse\n"
+    rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
+    assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "256x128"]
+    assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
+    assert output.out.endswith(
+        f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk\n",
+    )
+
+
+def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]) -> None:
+    model, out, labels = (str(one) for one in export_arguments.values())
+    assert main(["export", model, "-o", out, "--labels", labels, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["totals"]["passes"] == 9
+    assert data["layers"][0]["texture"] == [256, 128]
+    assert data["scales"][0]["layer"] == "pool"
+    assert exported[0][1] == {"weights": "auto", "calibration": []}
+
+
+DRIVER = {
+    **dict.fromkeys(("glsl_infer", "python", "numpy", "pillow", "pyopengl", "machine"), "1.2.3"),
+    **dict.fromkeys(("vendor", "version", "shading_language"), "a driver"),
+    "context": "surfaceless EGL",
+    "renderer": "a renderer (of several words)",
+    "refused": ["device: no devices"],
+    "limits": {"MAX_TEXTURE_SIZE": 2048},
+    "precision": {"mediump": {"range_low": 14, "range_high": 15, "mantissa_bits": 10}},
+    "store_rounds_up_from": 0.5,
+}
+
+
+def test_info(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(info, "collect", lambda context: asked.append(context) or DRIVER)
+    assert main(["info", "--context", "device"]) == 0
+    assert main(["info"]) == 0
+    assert asked == ["device", "auto"]
+    lines = capsys.readouterr().out.splitlines()
+    for words in (
+        "context surfaceless EGL",
+        "renderer a renderer (of several words)",
+        "refused device: no devices",
+        "MAX_TEXTURE_SIZE 2048",
+        "mediump float 10 bits of mantissa, 2^-14 to 2^15",
+    ):
+        assert [" ".join(line.split()) for line in lines].count(words) == 2
+    assert main(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == DRIVER

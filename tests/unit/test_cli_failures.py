@@ -1,0 +1,103 @@
+"""What fails: exit codes 1 and 130, broken pipes, full disks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Capture, refused
+
+import glsl_infer
+from glsl_infer.cli import classify, main
+from glsl_infer.errors import RunError, ShaderError
+
+
+def raising(error: BaseException) -> Callable[[object], int]:
+    def run(args: object) -> int:
+        raise error
+
+    return run
+
+
+def test_what_should_have_worked_exits_with_1(capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for error in (RunError("the driver failed"), ShaderError("layer 'a': it failed"), OSError(28, "No space left")):
+        monkeypatch.setattr(classify, "run", raising(error))
+        assert str(error) in refused(capsys, ["classify", "a.jpg"], code=1)
+        with pytest.raises(type(error)):
+            main(["classify", "a.jpg", "--debug"])
+
+
+def test_an_interruption_exits_with_130(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classify, "run", raising(KeyboardInterrupt()))
+    assert main(["classify", "a.jpg"]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classify, "run", raising(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        main(["classify", "a.jpg"])
+
+
+PRINTS_LABELS = """
+import sys
+from glsl_infer.cli import classify, main
+def run(args):
+    print("größte \\udcff", "x" * args.top)
+    return 0
+classify.run = run
+sys.exit(main(["classify", "a.jpg", *sys.argv[1:]]))
+"""
+
+
+def run_python(*arguments: str, stdout: Any = subprocess.PIPE, **environment: str) -> subprocess.CompletedProcess[str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    path = str(Path(glsl_infer.__file__).parent.parent)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**kept, "PYTHONPATH": path, **environment},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+def test_python_m_glsl_infer(tmp_path: Path) -> None:
+    done = run_python("-m", "glsl_infer", "classify", str(tmp_path / "no.jpg"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {tmp_path / 'no.jpg'}: no such file\n"
+
+
+@pytest.mark.parametrize("argv", [("-m", "glsl_infer", "--help"), ("-c", PRINTS_LABELS, "--top", "100000")])
+def test_a_reader_that_has_gone_is_no_message(argv: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run_python(*argv, stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("top", ["1", "100000"])
+def test_a_full_disk_is_one_line(top: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run_python("-c", PRINTS_LABELS, "--top", top, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "printed"), [("utf-8", "größte \\udcff x\n"), ("ascii", "gr\\xf6\\xdfte \\udcff x\n")]
+)
+def test_what_the_terminal_cannot_show_is_escaped(encoding: str, printed: str) -> None:
+    done = run_python("-c", PRINTS_LABELS, "--top", "1", PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")

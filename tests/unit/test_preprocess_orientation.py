@@ -1,0 +1,60 @@
+"""EXIF orientation, in good and damaged metadata."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pictures_made import noise, saved
+from PIL import ExifTags, Image
+
+from glsl_infer import preprocess
+
+STORED_AS = {
+    1: lambda upright: upright,
+    2: lambda upright: upright[:, ::-1],
+    3: lambda upright: upright[::-1, ::-1],
+    4: lambda upright: upright[::-1],
+    5: lambda upright: upright.transpose(1, 0, 2),
+    6: np.rot90,  # shown after a quarter turn clockwise
+    7: lambda upright: upright[::-1, ::-1].transpose(1, 0, 2),
+    8: lambda upright: np.rot90(upright, -1),
+}
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif", "webp"])
+@pytest.mark.parametrize("orientation", list(STORED_AS))
+def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation: int, suffix: str) -> None:
+    upright = noise(12, 9)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    options = {"lossless": True} if suffix == "webp" else {}
+    stored = Image.fromarray(np.ascontiguousarray(STORED_AS[orientation](upright)))
+    path = saved(tmp_path, stored, f"picture.{suffix}", exif=exif, **options)
+    assert (np.asarray(preprocess.open_image(path)) == upright).all()
+    assert (preprocess.load(path, 4) == preprocess.load(upright, 4)).all()
+
+
+def exif_block(*entries: bytes) -> bytes:
+    return b"Exif\0\0II*\0" + struct.pack("<IH", 8, len(entries)) + b"".join(entries) + bytes(4)
+
+
+def test_the_orientation_counts_even_if_other_metadata_is_damaged(tmp_path: Path) -> None:
+    orientation = struct.pack("<HHIHH", ExifTags.Base.Orientation, 3, 1, 6, 0)
+    text_for_a_number = struct.pack("<HHI4s", ExifTags.Base.XResolution, 2, 4, b"abc\0")
+    exif = exif_block(orientation, text_for_a_number)
+    path = saved(tmp_path, Image.new("RGB", (8, 4)), "picture.jpg", exif=exif)
+    assert preprocess.open_image(path).size == (4, 8)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+@pytest.mark.parametrize(
+    "exif",
+    [b"Exif\0\0", b"Exif\0\0garbage", b"Exif\0\0MM\0*\0\0", b"Exif\0\0II*\0\xff\xff\xff\xff", exif_block() + b"II"],
+    ids=["empty", "garbage", "truncated", "pointing nowhere", "trailing bytes"],
+)
+def test_damaged_metadata_is_ignored(tmp_path: Path, exif: bytes, suffix: str) -> None:
+    path = saved(tmp_path, Image.new("RGB", (8, 4)), f"picture.{suffix}", exif=exif)
+    assert preprocess.open_image(path).size == (8, 4)

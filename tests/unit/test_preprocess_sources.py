@@ -1,0 +1,128 @@
+"""Paths, Pillow images and arrays; and files that are no pictures."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pictures_made import BLUE, GREEN, RED, WHITE, Pixels, linear_rgb, noise, only_colour, saved
+from PIL import ExifTags, Image
+
+from glsl_infer import preprocess
+from glsl_infer.errors import ImageError
+
+
+def test_paths_images_and_arrays_are_the_same(tmp_path: Path) -> None:
+    pixels = noise(11, 7)
+    path = saved(tmp_path, Image.fromarray(pixels))
+    expected = preprocess.load(path, 5)
+    for source in (str(path), Image.fromarray(pixels), pixels, np.asfortranarray(pixels)):
+        assert (preprocess.load(source, 5) == expected).all()
+
+
+def test_arrays_of_grey_and_of_rgba() -> None:
+    pixels = noise(6, 6)
+    grey = np.ascontiguousarray(pixels[..., 0])
+    assert (preprocess.load(grey, 6) == grey[..., None]).all()
+    opaque = np.dstack([pixels, np.full((6, 6), 255, np.uint8)])
+    assert (preprocess.load(opaque, 6) == pixels).all()
+    assert only_colour(preprocess.load(np.dstack([pixels, np.zeros((6, 6), np.uint8)]), 6)) == WHITE
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((4, 4, 3), np.float32),
+        np.zeros((4, 4, 3), np.int64),
+        np.zeros((4, 4, 3), np.uint16),
+        np.zeros((4, 4, 3), bool),
+        np.zeros((4, 4, 1), np.uint8),
+        np.zeros((4, 4, 2), np.uint8),
+        np.zeros((4, 4, 5), np.uint8),
+        np.zeros((1, 4, 4, 3), np.uint8),
+        np.zeros(4, np.uint8),
+        np.zeros((), np.uint8),
+        np.zeros((0, 4, 3), np.uint8),
+        np.zeros((4, 0), np.uint8),
+    ],
+    ids=lambda array: f"{array.dtype}-{array.shape}",
+)
+def test_other_arrays_are_refused(array: Pixels) -> None:
+    with pytest.raises(ImageError, match=r"no picture; give uint8 of shape") as error:
+        preprocess.load(array, 2)
+    assert str(array.dtype) in str(error.value)
+    assert str(array.shape) in str(error.value)
+
+
+def test_a_pillow_image_is_not_modified() -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    stream = io.BytesIO()
+    Image.fromarray(noise(9, 6)).save(stream, "PNG", exif=exif, icc_profile=linear_rgb(GREEN, RED, BLUE))
+    image = Image.open(stream)
+    image.load()
+    before = (image.tobytes(), image.size, image.mode, dict(image.info), dict(image.getexif()))
+    preprocess.load(image, 4)
+    assert (image.tobytes(), image.size, image.mode, dict(image.info), dict(image.getexif())) == before
+
+
+def test_open_image_returns_a_new_image() -> None:
+    given = Image.new("RGB", (4, 4))
+    preprocess.open_image(given).putpixel((0, 0), WHITE)
+    assert given.getpixel((0, 0)) == (0, 0, 0)
+
+
+def test_a_pillow_image_that_cannot_be_used() -> None:
+    stream = io.BytesIO()
+    Image.fromarray(noise(40, 40)).save(stream, "PNG")
+    for image in (Image.new("La", (2, 2)), Image.new("RGB", (0, 3)), Image.open(io.BytesIO(stream.getvalue()[:900]))):
+        with pytest.raises(ImageError, match="the Pillow image: "):
+            preprocess.load(image, 2)
+
+
+def refusal(path: Path) -> str:
+    """The message about ``path``: one line that starts with the path."""
+    with pytest.raises(ImageError) as error:
+        preprocess.load(path, 4)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    assert "no such file" in refusal(tmp_path / "nothing.jpg")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    assert "is a folder" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"This is no picture.\n", bytes(1000), b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n"])
+def test_a_file_that_is_no_picture(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "picture.jpg"
+    path.write_bytes(content)
+    assert "not a picture" in refusal(path)
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "gif", "webp", "bmp", "tif"])
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.9])
+def test_a_truncated_picture(tmp_path: Path, suffix: str, kept: float) -> None:
+    path = saved(tmp_path, Image.fromarray(noise(40, 40)), f"picture.{suffix}")
+    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * kept)])
+    assert "damaged" in (message := refusal(path)) or "not a picture" in message
+
+
+def test_a_name_that_no_file_can_have() -> None:
+    refusal(Path("a\0b.png"))
+    refusal(Path("a" * 300))
+
+
+def test_a_decompression_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, Image.new("RGB", (10, 10)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 49)
+    assert "too many pixels" in refusal(path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 51)  # over Pillow's warning, within its limit
+    assert only_colour(preprocess.load(path, 4)) == (0, 0, 0)
