@@ -235,6 +235,7 @@ class Builder:
             terms.append("// Pad lanes must come out of the activation as 0.")
         fragment = self.fragment(
             "pointwise.frag",
+            includes=["store.glsl"],
             activation=activation,
             lines={"declarations": self.declarations(len(inputs), names), "terms": terms},
         )

@@ -242,7 +242,7 @@ class Session(Closing):
 
     def _compile(self, entries: Sequence[ShaderProgram]) -> dict[str, frame.Linked]:
         members, objects = self.bundle.members, self._objects
-        prelude = members[PRELUDE]
+        prelude = members[PRELUDE] + self.context.device_lines.encode()
         sources = {entry.name: (members[entry.vertex], prelude + members[entry.fragment]) for entry in entries}
         attributes = ["position", *(f"corner{index}" for index in range(self._varyings))]
         started = {entry.name: objects.start_program(*sources[entry.name], attributes) for entry in entries}

@@ -25,5 +25,5 @@ void main() {
 #ifdef RESIDUAL_COORD
     sum += texture2D(residual, RESIDUAL_COORD);
 #endif
-    gl_FragColor = activation(sum);
+    gl_FragColor = store(activation(sum));
 }

@@ -4,5 +4,5 @@
 void main() {
     vec4 sum = vec4(0.0);
     //@ terms
-    gl_FragColor = activation(sum);
+    gl_FragColor = store(activation(sum));
 }

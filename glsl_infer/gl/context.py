@@ -9,12 +9,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_void_p
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from glsl_infer import llvm_clash
 from glsl_infer.closing import Closing
 from glsl_infer.errors import ContextError
+from glsl_infer.gl import rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 
 CHOICES = ("auto", "surfaceless", "device")
@@ -70,6 +71,13 @@ class Context(Closing):
                     raise ContextError(llvm_clash.ADVICE)
                 return
         raise ContextError(f"no OpenGL ES 2.0 context could be made ({'; '.join(self.refusals)}); {LIBRARIES_HINT}")
+
+    @cached_property
+    def device_lines(self) -> str:
+        """The ``#define`` lines that shaders need on this device, measured once; see ``rounding.device_lines``."""
+        self.make_current()
+        self.owner = None  # whoever set its state has to do so again
+        return rounding.device_lines(self.gl)
 
     def make_current(self) -> None:
         """Make the context current in the calling thread.

@@ -1,16 +1,14 @@
-"""What the driver offers: limits, precision, and how a store rounds."""
+"""What the driver offers: limits and precision."""
 
 from __future__ import annotations
 
 from ctypes import c_int
 from typing import Any
 
-import numpy as np
-
 from glsl_infer.errors import LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.rounding import store_threshold
 from glsl_infer.manifest import Limits
 
 _NAMES = {
@@ -20,20 +18,6 @@ _NAMES = {
     "varying_vectors": (GL.GL_MAX_VARYING_VECTORS, "GL_MAX_VARYING_VECTORS"),
     "vertex_attributes": (GL.GL_MAX_VERTEX_ATTRIBS, "GL_MAX_VERTEX_ATTRIBS"),
 }
-
-_ROUNDING_VERTEX = b"""#version 100
-attribute vec2 position;
-varying float x;
-void main() {
-    x = position.x * 0.5 + 0.5;
-    gl_Position = vec4(position, 0.0, 1.0);
-}
-"""
-_ROUNDING_FRAGMENT = b"""#version 100
-precision highp float;
-varying float x;
-void main() { gl_FragColor = vec4((100.0 + x) / 255.0); }
-"""
 
 
 def driver_limits(gl: Api) -> Limits:
@@ -66,30 +50,6 @@ def float_precision(gl: Api, kind: str) -> dict[str, int]:
     name = {"highp": GL.GL_HIGH_FLOAT, "mediump": GL.GL_MEDIUM_FLOAT}[kind]
     gl.GetShaderPrecisionFormat(GL.GL_FRAGMENT_SHADER, name, span, bits)
     return {"mantissa_bits": bits.value, "range_low": span[0], "range_high": span[1]}
-
-
-def store_threshold(gl: Api, steps: int = 200) -> float:
-    """Measure how a store to RGBA8 rounds: the smallest fraction of a step that is rounded up.
-
-    0.5 is rounding to nearest, 1.0 would be cutting off. ``steps`` fractions are drawn and read back.
-    """
-    with Objects(gl) as objects:
-        texture = objects.texture(steps, 1)
-        framebuffer = objects.framebuffer(texture)
-        program = objects.program(_ROUNDING_VERTEX, _ROUNDING_FRAGMENT, ["position"], "rounding test")
-        triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
-        buffer = objects.buffer(triangle.tobytes())
-        objects.fixed_state()
-        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
-        gl.Viewport(0, 0, steps, 1)
-        gl.UseProgram(program)
-        gl.BindBuffer(GL.GL_ARRAY_BUFFER, buffer)
-        gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
-        gl.EnableVertexAttribArray(0)
-        gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
-        row = objects.read(steps, 1)[0, :, 0]
-    fractions = (np.arange(steps) + 0.5) / steps
-    return float(fractions[row > 100].min()) if (row > 100).any() else 1.0
 
 
 def describe(gl: Api) -> dict[str, Any]:

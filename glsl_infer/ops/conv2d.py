@@ -145,6 +145,7 @@ class Conv2D(Operator):
             defines["RESIDUAL_COORD"] = build.coordinate(columns.slots)
         return build.fragment(
             "convolution.frag",
+            includes=["store.glsl"],
             activation=node.attrs["activation"],
             lines={
                 "declarations": build.declarations(columns.slots + residual, samplers),

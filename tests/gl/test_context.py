@@ -7,8 +7,10 @@ import pytest
 from glsl_infer.errors import ContextError, GlError, LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
+from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.limits import describe, driver_limits, require, store_threshold
+from glsl_infer.gl.limits import describe, driver_limits, require
+from glsl_infer.gl.rounding import store_threshold
 from glsl_infer.manifest import Limits
 
 
@@ -68,8 +70,21 @@ def test_description_has_what_a_bug_report_needs(context: Context) -> None:
     assert found["precision"]["highp"]["mantissa_bits"] >= 16
 
 
-def test_stores_round_to_nearest_here(context: Context) -> None:
-    assert 0.48 <= store_threshold(context.gl) <= 0.52
+def test_stores_are_measured(context: Context) -> None:
+    threshold = store_threshold(context.gl)
+    assert 0.4 <= threshold <= 0.6
+    assert (abs(threshold - 0.5) <= rounding.TOLERANCE) == (context.device_lines == "")
+
+
+@pytest.mark.parametrize(
+    "threshold, lines",
+    [(0.5, ""), (0.505, ""), (0.547, rounding.ROUND_STORES), (1.0, rounding.ROUND_STORES)],
+)
+def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(
+    context: Context, monkeypatch: pytest.MonkeyPatch, threshold: float, lines: str
+) -> None:
+    monkeypatch.setattr(rounding, "store_threshold", lambda gl: threshold)
+    assert rounding.device_lines(context.gl) == lines
 
 
 def test_limits_are_compared_and_named(context: Context) -> None:

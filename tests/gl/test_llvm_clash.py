@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from glsl_infer.gl.context import Context
+from glsl_infer.llvm_clash import mesa_llvm_loaded
+
 FIRST_TENSORFLOW = """
 import sys, types
 sys.modules["tensorflow"] = types.ModuleType("tensorflow")  # as if imported: the real one would crash the process
@@ -34,6 +39,15 @@ def run(code: str, tmp_path) -> str:
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+pytestmark = pytest.mark.usefixtures("mesa_with_llvm")
+
+
+@pytest.fixture
+def mesa_with_llvm(context: Context) -> None:
+    if not mesa_llvm_loaded():
+        pytest.skip("this driver brings no LLVM, so there is nothing to clash with")
 
 
 def test_a_context_after_tensorflow(tmp_path) -> None:

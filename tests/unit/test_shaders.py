@@ -9,6 +9,7 @@ import pytest
 from tiny import tiny_program
 
 from glsl_infer import codegen
+from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.program import PRELUDE
 from glsl_infer.resources import template, template_names
 
@@ -31,7 +32,7 @@ def test_there_are_templates() -> None:
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl"])
+    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl", "store.glsl"])
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 
@@ -45,10 +46,11 @@ def test_vertex_shaders_compile(sources: int, tmp_path: Path) -> None:
     lint(codegen.vertex(sources), "vert", tmp_path)
 
 
+@pytest.mark.parametrize("device", ["", ROUND_STORES])
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
-def test_generated_shaders_compile(weights: str, tmp_path: Path) -> None:
+def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:
     program = tiny_program(weights=weights)
-    prelude = program.members[PRELUDE].decode()
+    prelude = program.members[PRELUDE].decode() + device
     for one in program.programs:
         lint(prelude + program.members[one.fragment].decode(), "frag", tmp_path)
         lint(program.members[one.vertex].decode(), "vert", tmp_path)

@@ -1,0 +1,72 @@
+"""How a store to RGBA8 rounds: measured, because drivers differ and no query tells.
+
+Rounding to nearest turns at half a step. Mesa's software drivers do; an NVIDIA H200 turned at 0.547 of the step above
+100, which is an error of a tenth of half a step in every stored value. Shaders then round for themselves
+(shaders/store.glsl).
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.objects import Objects
+
+STEPS = 200
+LEVELS = (2, 60, 100, 130, 200, 250)
+"""Bytes between which and the next the turning point is looked for."""
+
+TOLERANCE = 0.01
+"""How far from one half a turning point may be to count as rounding to nearest (the measurement is half as exact)."""
+
+ROUND_STORES = "#define ROUND_STORES\n"
+
+_VERTEX = b"""#version 100
+attribute vec2 position;
+varying float x;
+void main() {
+    x = position.x * 0.5 + 0.5;
+    gl_Position = vec4(position, 0.0, 1.0);
+}
+"""
+_FRAGMENT = b"""#version 100
+precision highp float;
+varying float x;
+uniform float level;
+void main() { gl_FragColor = vec4((level + x) / 255.0); }
+"""
+
+
+def store_threshold(gl: Api) -> float:
+    """Return the fraction of a step from which a store rounds up: of all ``LEVELS``, the one farthest from 0.5.
+
+    0.5 is rounding to nearest, 1.0 would be cutting off. ``STEPS`` fractions of each are drawn and read back.
+    """
+    with Objects(gl) as objects:
+        framebuffer = objects.framebuffer(objects.texture(STEPS, 1))
+        program = objects.program(_VERTEX, _FRAGMENT, ["position"], "rounding test")
+        triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
+        buffer = objects.buffer(triangle.tobytes())
+        objects.fixed_state()
+        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        gl.Viewport(0, 0, STEPS, 1)
+        gl.UseProgram(program)
+        gl.BindBuffer(GL.GL_ARRAY_BUFFER, buffer)
+        gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
+        gl.EnableVertexAttribArray(0)
+        location = gl.GetUniformLocation(program, b"level")
+        found = []
+        for level in LEVELS:
+            gl.Uniform1fv(location, 1, (ctypes.c_float * 1)(level))
+            gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
+            row = objects.read(STEPS, 1)[0, :, 0]
+            found.append(np.count_nonzero(row <= level) / STEPS)
+    return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
+
+
+def device_lines(gl: Api) -> str:
+    """Return the ``#define`` lines that this device's shaders need after the prelude."""
+    return "" if abs(store_threshold(gl) - 0.5) <= TOLERANCE else ROUND_STORES

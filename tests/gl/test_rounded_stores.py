@@ -1,0 +1,51 @@
+"""Shaders that round for themselves, as they must where stores do not: just as exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from layer_check import TOLERANCE, exact_steps, gpu_steps
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer import reference
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.session import Session
+
+
+@pytest.fixture
+def told(context: Context) -> Iterator[Context]:
+    """The context, as if its stores had been found not to round to nearest."""
+    before = context.device_lines
+    context.__dict__["device_lines"] = ROUND_STORES
+    yield context
+    context.__dict__["device_lines"] = before
+
+
+def test_every_layer_is_exact(told: Context) -> None:
+    made = tiny_bundle()
+    picture = tiny_picture(1)
+    values = dict(reference.layers(made, picture))
+    values[made.graph.input.name] = picture / 255.0
+    with Session(made, context=told, selfcheck=True) as session:
+        for node in made.graph.nodes[1:]:
+            inputs = [values[name] for name in node.inputs]
+            difference = np.abs(gpu_steps(session, node.name, inputs) - exact_steps(made, node, inputs)).max()
+            assert difference <= TOLERANCE, (node.name, difference)
+
+
+def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    from glsl_infer.gl.objects import Objects
+
+    sources: list[bytes] = []
+    start = Objects.start_program
+    monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
+    with Session(tiny_bundle(), context=told):
+        pass
+    assert len(sources) == len(tiny_bundle().manifest.programs)
+    for source in sources:
+        lines = source.decode().splitlines()
+        assert lines[0] == "#version 100"
+        assert "#define ROUND_STORES" in lines
