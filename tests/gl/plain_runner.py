@@ -21,8 +21,8 @@ CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
 class PlainRunner:
     """A bundle on the current context."""
 
-    def __init__(self, path: Path, gl: Api) -> None:
-        self.gl = gl
+    def __init__(self, path: Path, gl: Api, device_lines: str) -> None:
+        self.gl, self.device_lines = gl, device_lines.encode()
         with zipfile.ZipFile(path) as archive:
             self.members = {name: archive.read(name) for name in archive.namelist()}
         self.manifest = json.loads(self.members["manifest.json"])
@@ -106,7 +106,7 @@ class PlainRunner:
     def _program(self, entry: dict[str, Any]) -> int:
         gl = self.gl
         program: int = gl.CreateProgram()
-        for kind, before in (("vertex", b""), ("fragment", self.members["shaders/prelude.glsl"])):
+        for kind, before in (("vertex", b""), ("fragment", self.members["shaders/prelude.glsl"] + self.device_lines)):
             shader = gl.CreateShader(getattr(GL, f"GL_{kind.upper()}_SHADER"))
             gl.ShaderSource(shader, 1, (ctypes.c_char_p * 1)(before + self.members[entry[kind]]), None)
             gl.CompileShader(shader)

@@ -32,7 +32,7 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str) -> None:
             wanted.append((logits, {name: session.read_texture(name).tobytes() for name in targets}))
     assert wanted[0][1] != wanted[1][1]
     with Context() as context:
-        runner = PlainRunner(path, context.gl)
+        runner = PlainRunner(path, context.gl, context.device_lines)
         for picture, (logits, textures) in zip(pictures, wanted):
             drawn = list(runner.layers(picture.tobytes()))
             assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense"]
@@ -43,12 +43,12 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str) -> None:
 
 def test_the_probe_passes(tmp_path: Path) -> None:
     with Context() as context:
-        assert failed_layers(PlainRunner(tiny.write_tiny(tmp_path), context.gl)) == []
+        assert failed_layers(PlainRunner(tiny.write_tiny(tmp_path), context.gl, context.device_lines)) == []
 
 
 def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
     with Context() as context:
-        runner = PlainRunner(tiny.write_tiny(tmp_path), context.gl)
+        runner = PlainRunner(tiny.write_tiny(tmp_path), context.gl, context.device_lines)
         runner.members["weights/unit-dw.f32"] = bytes(len(runner.members["weights/unit-dw.f32"]))
         failed = failed_layers(runner)
         assert failed[0] == "unit-dw"
@@ -78,7 +78,7 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
     with Session(tmp_path / "odd.glslnn") as session:
         session.selfcheck()
     with Context() as context:
-        assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl)) == []
+        assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, context.device_lines)) == []
 
 
 def test_the_engine_compares_the_logits_too() -> None:
