@@ -106,7 +106,10 @@ class Session(Closing):
         return logits
 
     def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Yield (layer name, output as numbers) of every layer but the picture itself, in order."""
+        """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
+
+        Each is drawn when it is asked for: finish the loop before you run this session on something else.
+        """
         self._enter()
         self._upload_picture(image)
         for layer in self.bundle.manifest.model.layers:

@@ -65,7 +65,7 @@ def convolution_graph(rng: np.random.Generator, shape: dict[str, object]) -> Gra
 
 
 @given(shapes())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_convolutions_are_exact(context: Context, shape: dict[str, object]) -> None:
     rng = np.random.default_rng(shape["seed"])
     graph = convolution_graph(rng, shape)

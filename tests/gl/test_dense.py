@@ -47,7 +47,7 @@ def check_all_fixed_layers(context: Context, graph: Graph, rng: np.random.Genera
 
 
 @given(st.integers(1, 70), st.integers(1, 40), st.integers(1, 6), st.integers(0, 1 << 30))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_random_dense_layers_are_exact(context: Context, channels: int, outputs: int, size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     check_all_fixed_layers(context, dense_graph(rng, channels, outputs, size), rng)

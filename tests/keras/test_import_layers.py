@@ -50,7 +50,7 @@ def check(inputs: keras.KerasTensor, outputs: keras.KerasTensor, seed: int = 0) 
     activation=st.sampled_from([None, "relu", "sigmoid", "hard_sigmoid"]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_conv2d(size, groups, kernel, stride, padding, bias, activation, seed) -> None:
     x = keras.Input((size, size + 1, 3))
     y = L.Conv2D(6, 1)(x)

@@ -34,7 +34,7 @@ shapes = st.tuples(
 
 
 @given(shapes, st.tuples(st.integers(1, 3), st.integers(1, 3)))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_convolve(shape: tuple[int, ...], strides: tuple[int, int]) -> None:
     groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
     rng = np.random.default_rng(seed)
@@ -44,7 +44,7 @@ def test_convolve(shape: tuple[int, ...], strides: tuple[int, int]) -> None:
 
 
 @given(shapes)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_packed_columns_unpack_to_the_kernel(shape: tuple[int, ...]) -> None:
     groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ def pictures(rng: np.random.Generator, count: int) -> list[np.ndarray]:
 
 
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph = network(rng, channels, classes)
@@ -36,7 +36,7 @@ def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: 
 
 
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     graph, choices = fixed_point.prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))

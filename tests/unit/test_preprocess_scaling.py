@@ -24,7 +24,7 @@ def overlaps(side: int, size: int) -> NDArray[np.float64]:
 
 
 @given(side=st.integers(1, 40), data=st.data(), seed=st.integers(0, 2**32 - 1), dark=st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObject, seed: int, dark: bool) -> None:
     size = data.draw(st.integers(1, side))
     pixels = np.random.default_rng(seed).integers(0, 2 if dark else 256, (side, side, 3), np.uint8)
@@ -37,7 +37,7 @@ def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObjec
 
 
 @given(side=st.integers(1, 60), size=st.integers(1, 60), value=st.integers(0, 255))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_constant_picture_stays_constant(side: int, size: int, value: int) -> None:
     assert (preprocess.load(np.full((side, side, 3), value, np.uint8), size) == value).all()
 
