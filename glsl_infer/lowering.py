@@ -217,49 +217,6 @@ class Builder:
             )
         )
 
-    def pointwise(self, node: Node, activation: str) -> None:
-        """Append the passes of an elementwise sum of all inputs and an activation."""
-        self.require_8_bits(node, activation)
-        inputs = [self.feature_map(name) for name in node.inputs]
-        if len(inputs) > 8:
-            raise ModelError.layer(node.name, f"{len(inputs)} inputs", "at most 8 can be added at once; add in steps")
-        target = self.allocate_map(node)
-        textures = [one.views[0].texture for one in inputs]
-        units = list(dict.fromkeys(textures))
-        names = [f"source{unit}" for unit in range(len(units))]
-        terms = [
-            f"sum += texture2D({names[units.index(texture)]}, {self.coordinate(index)});"
-            for index, texture in enumerate(textures)
-        ]
-        if target.channels % 4:
-            terms.append("// Pad lanes must come out of the activation as 0.")
-        fragment = self.fragment(
-            "pointwise.frag",
-            includes=["store.glsl"],
-            activation=activation,
-            lines={"declarations": self.declarations(len(inputs), names), "terms": terms},
-        )
-        for index, view in enumerate(target.views):
-            live = min(4, target.channels - 4 * index)
-            pads = "".join(
-                f"sum.{'xyzw'[lane]} = {codegen.number(ACTIVATIONS[activation].zero)};" for lane in range(live, 4)
-            )
-            self.draw(
-                node,
-                fragment.replace("    gl_FragColor", f"    {pads}\n    gl_FragColor") if pads else fragment,
-                target.views[0].texture,
-                samplers=list(zip(names, units)),
-                sources=[(units.index(texture), 1.0, 1.0) for texture in textures],
-                quads=[
-                    self.quad(
-                        (view.x, view.y, target.width, target.height),
-                        [(one.views[index].x, one.views[index].y) for one in inputs],
-                    )
-                ],
-                uniforms={},
-                part=index if pads else None,
-            )
-
     def finish(self) -> Program:
         """Return everything that was appended."""
         return Program(

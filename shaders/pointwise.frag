@@ -4,5 +4,6 @@
 void main() {
     vec4 sum = vec4(0.0);
     //@ terms
+    //@ pad_lanes Lanes beyond the last channel must come out of the activation as 0.
     gl_FragColor = store(activation(sum));
 }

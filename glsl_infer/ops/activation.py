@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
+from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -33,7 +34,7 @@ class ActivationOperator(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice."""
-        build.pointwise(node, node.attrs["function"])
+        pointwise(node, build, node.attrs["function"])
 
 
 OPERATOR = ActivationOperator()

@@ -11,6 +11,7 @@ import numpy as np
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
+from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -34,7 +35,7 @@ class Add(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""
-        build.pointwise(node, node.attrs["activation"])
+        pointwise(node, build, node.attrs["activation"])
 
 
 OPERATOR = Add()
