@@ -45,6 +45,12 @@ def varyings(sources: int) -> int:
     return (sources + 1) // 2
 
 
+def declarations(sources: int, samplers: Sequence[str]) -> list[str]:
+    """Return the lines that declare the varyings of ``sources`` sources, and the samplers."""
+    lines = [f"varying vec4 coord{index};" for index in range(varyings(sources))]
+    return lines + [f"uniform sampler2D {name};" for name in samplers]
+
+
 def vertex(sources: int) -> str:
     """Return the vertex shader for that many sources."""
     return f"#version 100\n#define VARYINGS {varyings(sources)}\n" + template("quads.vert")

@@ -136,40 +136,11 @@ class Builder:
 
     # Shaders --------------------------------------------------------------------------------------
 
-    def coordinate(self, source: int) -> str:
-        """Return the GLSL expression of the coordinate of a source."""
-        return codegen.coordinate(source)
-
-    def declarations(self, sources: int, samplers: Sequence[str]) -> list[str]:
-        """Return the GLSL lines that declare the varyings of ``sources`` sources, and the samplers."""
-        lines = [f"varying vec4 coord{index};" for index in range(codegen.varyings(sources))]
-        return lines + [f"uniform sampler2D {name};" for name in samplers]
-
-    def fragment(
-        self,
-        name: str,
-        *,
-        activation: str | None = None,
-        includes: Sequence[str] = (),
-        lines: Mapping[str, Sequence[str]] | None = None,
-        defines: Mapping[str, int | float | str] | None = None,
-    ) -> str:
-        """Return a fragment shader; see ``codegen.fragment``."""
-        return codegen.fragment(name, activation=activation, includes=includes, lines=lines, defines=defines)
-
     def texel(self, texture: str) -> list[float]:
         """Return the size of one texel in texture coordinates."""
         return [1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height]
 
     # Passes ---------------------------------------------------------------------------------------
-
-    def quad(self, rectangle: tuple[int, int, int, int], origins: Sequence[tuple[int, int]]) -> Quad:
-        """Return the quad over target rectangle (x, y, width, height) whose sources begin at ``origins``."""
-        return Quad(*rectangle, tuple(origins))
-
-    def slice(self, member: str, offset: int, count: int) -> Slice:
-        """Return a reference to ``count`` floats of a member."""
-        return Slice(member, offset, count)
 
     def draw(
         self,

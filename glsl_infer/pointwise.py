@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from glsl_infer import codegen
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import ModelError
+from glsl_infer.program import Quad
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
@@ -38,12 +39,12 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
     for index, view in enumerate(target.views):
         unused = range(min(4, target.channels - 4 * index), 4)
         zero = codegen.number(ACTIVATIONS[activation].zero)
-        fragment = build.fragment(
+        fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl"],
             activation=activation,
             lines={
-                "declarations": build.declarations(len(inputs), samplers),
+                "declarations": codegen.declarations(len(inputs), samplers),
                 "terms": terms,
                 "pad_lanes": [f"sum.{'xyzw'[lane]} = {zero};" for lane in unused],
             },
@@ -55,9 +56,12 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
             samplers=list(zip(samplers, units)),
             sources=[(units.index(texture), 1.0, 1.0) for texture in textures],
             quads=[
-                build.quad(
-                    (view.x, view.y, target.width, target.height),
-                    [(one.views[index].x, one.views[index].y) for one in inputs],
+                Quad(
+                    view.x,
+                    view.y,
+                    target.width,
+                    target.height,
+                    tuple((one.views[index].x, one.views[index].y) for one in inputs),
                 )
             ],
             uniforms={},

@@ -14,7 +14,7 @@ from glsl_infer.conv_columns import Columns
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program import Slice
+from glsl_infer.program import Quad, Slice
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -110,14 +110,14 @@ class Conv2D(Operator):
             weights = packed[index] if mode == "baked" else None
             uniforms: dict[str, Sequence[float] | Slice] = {"texel": build.texel(source.views[0].texture)}
             if mode == "uniform":
-                uniforms["weights"] = build.slice(member, index * packed[index].size, packed[index].size)
+                uniforms["weights"] = Slice(member, index * packed[index].size, packed[index].size)
             build.draw(
                 node,
                 self._fragment(node, build, columns, weights, residual is not None),
                 target.views[0].texture,
                 samplers=samplers,
                 sources=sources,
-                quads=[build.quad((view.x, view.y, target.width, target.height), origins)],
+                quads=[Quad(view.x, view.y, target.width, target.height, tuple(origins))],
                 uniforms=uniforms,
                 part=index if mode == "baked" else None,
             )
@@ -142,14 +142,14 @@ class Conv2D(Operator):
         else:
             defines["BIAS"] = codegen.vec(weights[-1])
         if residual:
-            defines["RESIDUAL_COORD"] = build.coordinate(columns.slots)
-        return build.fragment(
+            defines["RESIDUAL_COORD"] = codegen.coordinate(columns.slots)
+        return codegen.fragment(
             "convolution.frag",
             includes=["store.glsl"],
             activation=node.attrs["activation"],
             lines={
-                "declarations": build.declarations(columns.slots + residual, samplers),
-                "taps": columns.taps(weights, build.coordinate),
+                "declarations": codegen.declarations(columns.slots + residual, samplers),
+                "taps": columns.taps(weights, codegen.coordinate),
             },
             defines=defines,
         )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
+from glsl_infer import codegen, quantize
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import MAX_TEXTURE_SIZE
 from glsl_infer.ops.operator import Operator, vector
+from glsl_infer.program import Quad
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -73,7 +74,7 @@ class DenseProducts(Operator):
         texels = quantize.split_fixed16(padded).reshape(height, width, 4)
         kernel = build.constant_texture(node, width, height, texels.tobytes())
         target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
-        fragment = build.fragment(
+        fragment = codegen.fragment(
             "dense_products.frag",
             includes=["fixed_point.glsl"],
             defines={
@@ -87,7 +88,7 @@ class DenseProducts(Operator):
             target.texture,
             samplers=[("source", source.texture), ("kernel", kernel)],
             sources=[(0, BLOCK / 2, 0.0), (1, BLOCK / 2, 2.0)],
-            quads=[build.quad((0, 0, *target.size), [(0, 0), (0, 0)])],
+            quads=[Quad(0, 0, *target.size, ((0, 0), (0, 0)))],
             uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
         )
 

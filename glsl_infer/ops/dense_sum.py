@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
+from glsl_infer import codegen, quantize
 from glsl_infer.activations import ACTIVATIONS
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
+from glsl_infer.program import Quad
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -69,7 +70,7 @@ class DenseSum(Operator):
             return
         columns, outputs = build.shapes[node.name]
         target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
-        fragment = build.fragment(
+        fragment = codegen.fragment(
             "dense_sum.frag",
             includes=["fixed_point.glsl"],
             defines={
@@ -84,7 +85,7 @@ class DenseSum(Operator):
             target.texture,
             samplers=[("source", source.texture)],
             sources=[(0, float(node.attrs["count"]), 1.0)],
-            quads=[build.quad((0, 0, *target.size), [(0, 0)])],
+            quads=[Quad(0, 0, *target.size, ((0, 0),))],
             uniforms={"source_texel": build.texel(source.texture)},
         )
 
@@ -117,7 +118,7 @@ class DenseSum(Operator):
         texels = quantize.split_fixed16(constants)
         rows = build.constant_texture(node, 1, len(constants), texels.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
-        fragment = build.fragment(
+        fragment = codegen.fragment(
             "dense_sum.frag",
             activation=node.attrs["activation"],
             includes=["fixed_point.glsl"],
@@ -135,7 +136,7 @@ class DenseSum(Operator):
             target.texture,
             samplers=[("source", source.texture), ("kernel", rows)],
             sources=[(0, 0.0, 0.0), (1, 0.0, 0.0)],
-            quads=[build.quad((t, 0, 1, 1), [(0, t), (0, 2 * t)]) for t in range(target.size[0])],
+            quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in range(target.size[0])],
             uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(rows)},
         )
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
+from glsl_infer import codegen, quantize
 from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.program import Quad
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -51,7 +52,7 @@ def average_to_vector(node: Node, build: Builder) -> None:
     """
     source = build.feature_map(node.inputs[0])
     target = build.allocate_vector(node, source.channels, node.attrs["scale"])
-    fragment = build.fragment(
+    fragment = codegen.fragment(
         "global_average.frag",
         includes=["fixed_point.glsl"],
         defines={
@@ -63,7 +64,7 @@ def average_to_vector(node: Node, build: Builder) -> None:
     )
     for half in range(2):
         quads = [
-            build.quad((2 * index + half, 0, 1, 1), [(view.x, view.y)])
+            Quad(2 * index + half, 0, 1, 1, ((view.x, view.y),))
             for index, view in enumerate(source.views)
             if 4 * index + 2 * half < source.channels
         ]
