@@ -126,7 +126,7 @@ def test_an_ordinary_user_without_a_home_can_classify(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "nowhere"), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "HOME": str(tmp_path / "nowhere"), "PYTHONDONTWRITEBYTECODE": "1"},
         user=65534 if os.getuid() == 0 and os.access(sys.executable, os.X_OK) and _readable_by_all() else None,
     )
     assert done.returncode == 0, done.stderr
