@@ -24,14 +24,14 @@ class Activation:
         reference: the function in NumPy, in the type of its argument; it never decreases.
         low, high: its range.
         zero: an input at which it is exactly 0 in 8 bits; what pad lanes hold before it.
-        template: its shader in shaders/, or None when no shader computes it yet.
+        template: its shader in shaders/.
     """
 
     reference: Callable[[Array], Array]
     low: float
     high: float
     zero: float
-    template: str | None
+    template: str
 
     @property
     def fits_8_bits(self) -> bool:

@@ -29,9 +29,7 @@ def number(value: float) -> str:
 
 
 def vec(values: Sequence[float]) -> str:
-    """Return a ``vec2``/``vec3``/``vec4`` constructor, or a literal for one value."""
-    if len(values) == 1:
-        return number(values[0])
+    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor."""
     return f"vec{len(values)}({', '.join(number(value) for value in values)})"
 
 
@@ -79,9 +77,7 @@ def fragment(
     ]
     parts += [template(include).rstrip("\n") for include in includes]
     if activation is not None:
-        text = ACTIVATIONS[activation].template
-        assert text is not None, activation
-        parts.append(template(text).rstrip("\n"))
+        parts.append(template(ACTIVATIONS[activation].template).rstrip("\n"))
     return "\n".join([*parts, fill(template(name), lines or {})])
 
 

@@ -25,6 +25,8 @@ from glsl_infer.importers.quiet import stderr_silenced
 try:
     with stderr_silenced():
         import keras
+
+        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
 except ImportError as error:
     missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
     print(f"error: {missing}", file=sys.stderr)

@@ -55,5 +55,5 @@ def collect(context: str) -> dict[str, Any]:
             "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
             "context": made.how,
             "refused": made.refusals,
-            **describe(made.gl),
+            **describe(made),
         }

@@ -21,7 +21,7 @@ from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 CHOICES = ("auto", "surfaceless", "device")
 
 # Names from the EGL 1.4 headers and from the extensions EGL_MESA_platform_surfaceless and EGL_EXT_platform_device.
-_NONE, _TRUE = 0x3038, 1
+_NONE = 0x3038
 _SURFACE_TYPE, _RENDERABLE_TYPE, _OPENGL_ES2_BIT = 0x3033, 0x3040, 0x0004
 _OPENGL_ES_API, _CONTEXT_CLIENT_VERSION, _EXTENSIONS = 0x30A0, 0x3098, 0x3055
 _PLATFORM_SURFACELESS, _PLATFORM_DEVICE = 0x31DD, 0x313F
@@ -46,6 +46,7 @@ class Context(Closing):
         how: how it was made, for people: ``surfaceless EGL`` or ``EGL device 0``.
         gl: the functions to call while it is current.
         refusals: why the ways tried before did not work.
+        owner: the session whose vertex arrays and fixed state the context has, if any.
 
     Raises:
         ContextError: none can be made; the message says why for each way that was tried.
@@ -73,11 +74,16 @@ class Context(Closing):
         raise ContextError(f"no OpenGL ES 2.0 context could be made ({'; '.join(self.refusals)}); {LIBRARIES_HINT}")
 
     @cached_property
-    def device_lines(self) -> str:
-        """The ``#define`` lines that shaders need on this device, measured once; see ``rounding.device_lines``."""
+    def store_threshold(self) -> float:
+        """The fraction of a step from which a store rounds up, measured once; see ``rounding.store_threshold``."""
         self.make_current()
-        self.owner = None  # whoever set its state has to do so again
-        return rounding.device_lines(self.gl)
+        self.owner = None  # whoever set the context's state has to do so again
+        return rounding.store_threshold(self.gl)
+
+    @property
+    def device_lines(self) -> str:
+        """The ``#define`` lines that shaders need on this device; see ``rounding.device_lines``."""
+        return rounding.device_lines(self.store_threshold)
 
     def make_current(self) -> None:
         """Make the context current in the calling thread.

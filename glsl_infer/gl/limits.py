@@ -8,7 +8,7 @@ from typing import Any
 from glsl_infer.errors import LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.rounding import store_threshold
+from glsl_infer.gl.context import Context
 from glsl_infer.manifest import Limits
 
 _NAMES = {
@@ -52,14 +52,16 @@ def float_precision(gl: Api, kind: str) -> dict[str, int]:
     return {"mantissa_bits": bits.value, "range_low": span[0], "range_high": span[1]}
 
 
-def describe(gl: Api) -> dict[str, Any]:
-    """Return all of the above with the driver's names, as plain data."""
+def describe(context: Context) -> dict[str, Any]:
+    """Return all of the above with the driver's names and how its stores round, as plain data."""
+    context.make_current()
+    gl = context.gl
     strings = {"vendor": GL.GL_VENDOR, "renderer": GL.GL_RENDERER, "version": GL.GL_VERSION}
     return {
         **{key: gl.text(name) for key, name in strings.items()},
         "shading_language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
         "limits": {_NAMES[field][1]: value for field, value in vars(driver_limits(gl)).items()},
         "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
-        "store_rounds_up_from": round(store_threshold(gl), 3),
+        "store_rounds_up_from": round(context.store_threshold, 3),
         "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),
     }

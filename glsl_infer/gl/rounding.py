@@ -43,7 +43,8 @@ void main() { gl_FragColor = vec4((level + x) / 255.0); }
 def store_threshold(gl: Api) -> float:
     """Return the fraction of a step from which a store rounds up: of all ``LEVELS``, the one farthest from 0.5.
 
-    0.5 is rounding to nearest, 1.0 would be cutting off. ``STEPS`` fractions of each are drawn and read back.
+    0.5 is rounding to nearest, 1.0 would be cutting off. ``STEPS`` fractions of each are drawn and read back, which
+    changes the context's vertex arrays and fixed state: use ``Context.store_threshold``, which knows whose they are.
     """
     with Objects(gl) as objects:
         framebuffer = objects.framebuffer(objects.texture(STEPS, 1))
@@ -67,6 +68,6 @@ def store_threshold(gl: Api) -> float:
     return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
 
 
-def device_lines(gl: Api) -> str:
-    """Return the ``#define`` lines that this device's shaders need after the prelude."""
-    return "" if abs(store_threshold(gl) - 0.5) <= TOLERANCE else ROUND_STORES
+def device_lines(threshold: float) -> str:
+    """Return the ``#define`` lines that shaders need after the prelude on a device with that ``store_threshold``."""
+    return "" if abs(threshold - 0.5) <= TOLERANCE else ROUND_STORES

@@ -113,7 +113,7 @@ class Conv2D(Operator):
                 uniforms["weights"] = Slice(member, index * packed[index].size, packed[index].size)
             build.draw(
                 node,
-                self._fragment(node, build, columns, weights, residual is not None),
+                self._fragment(node, columns, weights, residual is not None),
                 target.views[0].texture,
                 samplers=samplers,
                 sources=sources,
@@ -131,9 +131,7 @@ class Conv2D(Operator):
         kernel, bias = columns.unpack(np.frombuffer(members[0], "<f4"))
         return {"kernel": kernel, "bias": bias}
 
-    def _fragment(
-        self, node: Node, build: Builder, columns: Columns, weights: NDArray[np.float32] | None, residual: bool
-    ) -> str:
+    def _fragment(self, node: Node, columns: Columns, weights: NDArray[np.float32] | None, residual: bool) -> str:
         samplers = ["source", *(["residual"] if residual else [])]
         defines: dict[str, int | float | str] = {}
         if weights is None:

@@ -10,7 +10,6 @@ from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe, driver_limits, require
-from glsl_infer.gl.rounding import store_threshold
 from glsl_infer.manifest import Limits
 
 
@@ -64,14 +63,14 @@ def test_gl_errors_are_reported_by_name(context: Context) -> None:
 
 
 def test_description_has_what_a_bug_report_needs(context: Context) -> None:
-    found = describe(context.gl)
+    found = describe(context)
     assert found["renderer"]
     assert found["limits"]["GL_MAX_TEXTURE_IMAGE_UNITS"] >= 8
     assert found["precision"]["highp"]["mantissa_bits"] >= 16
 
 
 def test_stores_are_measured(context: Context) -> None:
-    threshold = store_threshold(context.gl)
+    threshold = context.store_threshold
     assert 0.4 <= threshold <= 0.6
     assert (abs(threshold - 0.5) <= rounding.TOLERANCE) == (context.device_lines == "")
 
@@ -80,11 +79,8 @@ def test_stores_are_measured(context: Context) -> None:
     "threshold, lines",
     [(0.5, ""), (0.505, ""), (0.547, rounding.ROUND_STORES), (1.0, rounding.ROUND_STORES)],
 )
-def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(
-    context: Context, monkeypatch: pytest.MonkeyPatch, threshold: float, lines: str
-) -> None:
-    monkeypatch.setattr(rounding, "store_threshold", lambda gl: threshold)
-    assert rounding.device_lines(context.gl) == lines
+def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, lines: str) -> None:
+    assert rounding.device_lines(threshold) == lines
 
 
 def test_limits_are_compared_and_named(context: Context) -> None:

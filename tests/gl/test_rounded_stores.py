@@ -11,6 +11,7 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer import reference
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.session import Session
 
@@ -18,10 +19,11 @@ from glsl_infer.session import Session
 @pytest.fixture
 def told(context: Context) -> Iterator[Context]:
     """The context, as if its stores had been found not to round to nearest."""
-    before = context.device_lines
-    context.__dict__["device_lines"] = ROUND_STORES
+    measured = context.store_threshold
+    context.__dict__["store_threshold"] = 0.55
+    assert context.device_lines == ROUND_STORES
     yield context
-    context.__dict__["device_lines"] = before
+    context.__dict__["store_threshold"] = measured
 
 
 def test_every_layer_is_exact(told: Context) -> None:
@@ -37,8 +39,6 @@ def test_every_layer_is_exact(told: Context) -> None:
 
 
 def test_the_line_reaches_the_shaders(told: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    from glsl_infer.gl.objects import Objects
-
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))

@@ -13,6 +13,7 @@ from glsl_infer import reference
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.limits import describe
 from glsl_infer.session import Session
 
 
@@ -127,6 +128,13 @@ def test_two_sessions_share_a_context(context: Context, made: Bundle) -> None:
         first = one.run(picture(0))
         other.run(picture(1))
         assert np.array_equal(one.run(picture(0)), first)
+
+
+def test_describing_the_driver_does_not_disturb_a_session(context: Context, made: Bundle) -> None:
+    with Session(made, context=context) as session:
+        before = session.run(picture(0))
+        describe(context)
+        assert np.array_equal(session.run(picture(0)), before)
 
 
 def test_another_thread_gets_a_clear_error(made: Bundle) -> None:
