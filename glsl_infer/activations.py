@@ -6,8 +6,10 @@ A function may stand alone in a graph or be fused into the operator before it. O
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +27,8 @@ class Activation:
         low, high: its range.
         zero: an input at which it is exactly 0 in 8 bits; what pad lanes hold before it.
         template: its shader in shaders/.
+        clips: whether it only clips: to its range, and is ``x`` within. A store that saturates at the ends of the
+            range does the same, so that a feature map needs no instruction for it.
     """
 
     reference: Callable[[Array], Array]
@@ -32,6 +36,7 @@ class Activation:
     high: float
     zero: float
     template: str
+    clips: bool = False
 
     @property
     def fits_8_bits(self) -> bool:
@@ -68,14 +73,49 @@ def linear(x: Array) -> Array:
     return x
 
 
+def activation(name: str) -> Activation:
+    """Return the activation called ``name``: one of ``NAMES``, or ``relu(6)`` with any positive maximum.
+
+    Raises:
+        ValueError: there is none.
+    """
+    known = _limited(name)
+    if known is None:
+        raise ValueError(f"no activation is called '{name}'; there are: {', '.join(NAMES)}")
+    return known
+
+
+def limited_relu(maximum: float) -> str:
+    """Return the name of ``min(max(x, 0), maximum)``."""
+    return f"relu({maximum:.9g})"
+
+
+@cache
+def _limited(name: str) -> Activation | None:
+    if name in _PLAIN:
+        return _PLAIN[name]
+    match = re.fullmatch(r"relu\((\d+(?:\.\d+)?(?:e[+-]\d+)?)\)", name)
+    if match is None or not 0.0 < float(match[1]) < 1e30:
+        return None
+    maximum = float(match[1])
+
+    def reference(x: Array) -> Array:
+        y: Array = np.clip(x, x.dtype.type(0.0), x.dtype.type(maximum))
+        return y
+
+    return Activation(reference, 0.0, maximum, 0.0, "activation_limited_relu.glsl", clips=True)
+
+
 INFINITY = float("inf")
 
-ACTIVATIONS: dict[str, Activation] = {
-    "linear": Activation(linear, -INFINITY, INFINITY, 0.0, "activation_linear.glsl"),
+_PLAIN: dict[str, Activation] = {
+    "linear": Activation(linear, -INFINITY, INFINITY, 0.0, "activation_linear.glsl", clips=True),
     "piecewise_linear_sigmoid": Activation(
         piecewise_linear_sigmoid, 0.0, 1.0, -100.0, "activation_piecewise_linear_sigmoid.glsl"
     ),
     "hard_sigmoid": Activation(hard_sigmoid, 0.0, 1.0, -100.0, "activation_hard_sigmoid.glsl"),
     "sigmoid": Activation(sigmoid, 0.0, 1.0, -50.0, "activation_sigmoid.glsl"),
-    "relu": Activation(relu, 0.0, INFINITY, 0.0, "activation_relu.glsl"),
+    "relu": Activation(relu, 0.0, INFINITY, 0.0, "activation_relu.glsl", clips=True),
 }
+
+NAMES = (*sorted(_PLAIN), "relu(MAXIMUM)")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import manifest_json, ops, probe
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap, FixedPoint, Value
@@ -67,9 +67,7 @@ class Bundle:
         return {layer.name: layer.output for layer in self.manifest.model.layers}
 
     def _node(self, layer: Layer) -> Node:
-        activation = layer.attrs.get("activation", "linear")
-        if activation not in ACTIVATIONS:
-            raise ModelError(f"layer '{layer.name}': activation '{activation}' is unknown")
+        activation(layer.attrs.get("activation", "linear"))
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
         weights = ops.get(layer.op).read_weights(node, layer.weights, [self.members[name] for name in layer.members])
         return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)

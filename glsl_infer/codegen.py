@@ -12,7 +12,7 @@ from typing import Union
 
 import numpy as np
 
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer import activations
 from glsl_infer.resources import template
 
 MAX_VARYINGS = 7
@@ -77,7 +77,10 @@ def fragment(
     ]
     parts += [template(include).rstrip("\n") for include in includes]
     if activation is not None:
-        parts.append(template(ACTIVATIONS[activation].template).rstrip("\n"))
+        one = activations.activation(activation)
+        if one.template == "activation_limited_relu.glsl":
+            parts.append(f"#define MAXIMUM {number(one.high)}")
+        parts.append(template(one.template).rstrip("\n"))
     return "\n".join([*parts, fill(template(name), lines or {})])
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from glsl_infer import codegen, ops
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import NAMES
+from glsl_infer.activations import activation as activation_called
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.layout import MAX_TEXTURE_SIZE, FeatureMap, FixedPoint, Value, place_atlas
@@ -126,8 +127,8 @@ class Builder:
 
     def require_8_bits(self, node: Node, activation: str) -> None:
         """Refuse a feature map whose values do not lie in [0, 1]."""
-        if not ACTIVATIONS[activation].fits_8_bits:
-            fitting = ", ".join(sorted(name for name, one in ACTIVATIONS.items() if one.fits_8_bits))
+        if not activation_called(activation).fits_8_bits:
+            fitting = ", ".join(NAMES)
             raise ModelError.layer(
                 node.name,
                 f"a feature map with activation '{activation}' has values outside [0, 1]",

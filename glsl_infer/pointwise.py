@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glsl_infer import codegen
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer import activations, codegen
 from glsl_infer.errors import ModelError
 from glsl_infer.program import Quad
 
@@ -38,7 +37,7 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
     ]
     for index, view in enumerate(target.views):
         unused = range(min(4, target.channels - 4 * index), 4)
-        zero = codegen.number(ACTIVATIONS[activation].zero)
+        zero = codegen.number(activations.activation(activation).zero)
         fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl"],

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import llvm_clash
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer import activations, llvm_clash
 from glsl_infer.errors import InputError, MissingExtraError, ModelError
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.importers.quiet import stderr_silenced
@@ -256,12 +255,12 @@ def _function_name(layer: Any, name: str) -> str:
     function = getattr(layer.activation, "__name__", type(layer.activation).__name__)
     if function == "PiecewiseLinearSigmoid":
         function = "piecewise_linear_sigmoid"
-    if function not in ACTIVATIONS and function != "softmax":
-        raise ModelError.layer(
-            name,
-            f"activation '{function}' cannot be exported",
-            f"use one of: {', '.join(sorted(ACTIVATIONS))}, softmax",
-        )
+    if function != "softmax":
+        try:
+            activations.activation(function)
+        except ValueError:
+            advice = f"use one of: {', '.join(activations.NAMES)}, softmax"
+            raise ModelError.layer(name, f"activation '{function}' cannot be exported", advice) from None
     return str(function)
 
 

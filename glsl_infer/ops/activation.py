@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 from glsl_infer.pointwise import pointwise
@@ -22,15 +22,15 @@ class ActivationOperator(Operator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
-        if node.attrs["function"] not in ACTIVATIONS:
-            raise ModelError.layer(
-                node.name, f"activation '{node.attrs['function']}'", f"known ones: {', '.join(sorted(ACTIVATIONS))}"
-            )
+        try:
+            activation(node.attrs["function"])
+        except ValueError as error:
+            raise ModelError.layer(node.name, str(error), "use one of those") from None
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Apply the function."""
-        return ACTIVATIONS[node.attrs["function"]].reference(inputs[0])
+        return activation(node.attrs["function"]).reference(inputs[0])
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 from glsl_infer.pointwise import pointwise
@@ -31,7 +31,7 @@ class Add(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
-        return ACTIVATIONS[node.attrs["activation"]].reference(reduce(np.add, inputs))
+        return activation(node.attrs["activation"]).reference(reduce(np.add, inputs))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""

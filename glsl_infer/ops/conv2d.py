@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import codegen
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.conv_columns import Columns
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator, feature_map
@@ -67,7 +67,7 @@ class Conv2D(Operator):
         out = convolve(pad(x, node.attrs["padding"]), kernel, node.attrs["strides"], node.attrs["groups"]) + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return ACTIVATIONS[node.attrs["activation"]].reference(out)
+        return activation(node.attrs["activation"]).reference(out)
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
@@ -90,7 +90,7 @@ class Conv2D(Operator):
                 ),
             )
         build.require_8_bits(node, node.attrs["activation"])
-        packed = columns.pack(node.weights["kernel"], node.weights["bias"], ACTIVATIONS[node.attrs["activation"]].zero)
+        packed = columns.pack(node.weights["kernel"], node.weights["bias"], activation(node.attrs["activation"]).zero)
         member = build.weights(node, ".f32", packed.astype("<f4").tobytes())
         target = build.allocate_map(node)
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None

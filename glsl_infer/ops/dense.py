@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import GraphOnlyOperator, vector
 
@@ -33,7 +33,7 @@ class Dense(GraphOnlyOperator):
         """Multiply, add the bias, activate."""
         x = inputs[0]
         out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
-        return ACTIVATIONS[node.attrs["activation"]].reference(out)
+        return activation(node.attrs["activation"]).reference(out)
 
 
 OPERATOR = Dense()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import codegen, quantize
-from glsl_infer.activations import ACTIVATIONS
+from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 from glsl_infer.program import Quad
@@ -107,7 +107,7 @@ class DenseSum(Operator):
         if not node.attrs["last"]:
             return added
         row_scale, bias = (node.weights[name].astype(sums.dtype) for name in ("row_scale", "bias"))
-        return ACTIVATIONS[node.attrs["activation"]].reference(added[0] * row_scale + bias)
+        return activation(node.attrs["activation"]).reference(added[0] * row_scale + bias)
 
     def _last_pass(self, node: Node, build: Builder, source: FixedPoint) -> None:
         (outputs,) = build.shapes[node.name]
