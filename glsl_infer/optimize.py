@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from glsl_infer.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
-from glsl_infer.ops.batch_norm import scale_and_offset
 from glsl_infer.ops.channel_shuffle import shuffle_order
+from glsl_infer.optimize_affine import fold_batch_norm, fold_rescaling
+from glsl_infer.optimize_vectors import vectors_stay_vectors
 
 
 def optimize(graph: Graph) -> Graph:
@@ -29,7 +29,7 @@ def optimize(graph: Graph) -> Graph:
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """Remove dropout, linear activations, shuffles that keep the order, empty padding, flattened vectors."""
+    """Remove what changes nothing: dropout, linear activations, empty padding, flattened vectors and their like."""
     renamed: dict[str, str] = {}
     kept = []
     for node in graph.nodes:
@@ -60,26 +60,7 @@ def merge_padding(graph: Graph) -> Graph:
         inputs = (before.inputs[0], *node.inputs[1:])
         return replace(node.with_attrs(padding=padding), inputs=inputs)
 
-    return _absorb(graph, merged, keep_first_name=False)
-
-
-def fold_batch_norm(graph: Graph) -> Graph:
-    """Multiply batch norm into the convolution or dense layer before it; alone it becomes a 1x1 convolution."""
-
-    def folded(graph: Graph, node: Node, before: Node) -> Node | None:
-        if node.op != "batch_norm" or before.op not in ("conv2d", "dense"):
-            return None
-        if before.attrs.get("activation", "linear") != "linear" or len(before.inputs) != 1:
-            return None
-        scale, offset = scale_and_offset(node)
-        weights = {
-            "kernel": (before.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
-            "bias": (before.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
-        }
-        return _fused(replace(before, weights=weights), node)
-
-    graph = _absorb(graph, folded, keep_first_name=True)
-    return graph.rebuilt([_as_convolution(graph, node) for node in graph.nodes])
+    return absorb(graph, merged, keep_first_name=False)
 
 
 def fuse_residual(graph: Graph) -> Graph:
@@ -91,9 +72,9 @@ def fuse_residual(graph: Graph) -> Graph:
         if before.attrs["activation"] != "linear" or node.inputs[0] == node.inputs[1]:
             return None
         (residual,) = (name for name in node.inputs if name != before.name)
-        return _fused(replace(before, inputs=(before.inputs[0], residual)), node)
+        return fused(replace(before, inputs=(before.inputs[0], residual)), node)
 
-    return _absorb(graph, with_residual, keep_first_name=True)
+    return absorb(graph, with_residual, keep_first_name=True)
 
 
 def fuse_activation(graph: Graph) -> Graph:
@@ -104,68 +85,54 @@ def fuse_activation(graph: Graph) -> Graph:
             return None
         if before.attrs.get("activation", "linear") != "linear":
             return None
-        return _fused(before.with_attrs(activation=node.attrs["function"]), node)
+        return fused(before.with_attrs(activation=node.attrs["function"]), node)
 
-    return _absorb(graph, activated, keep_first_name=True)
+    return absorb(graph, activated, keep_first_name=True)
+
+
+def copy_unaligned_concats(graph: Graph) -> Graph:
+    """Turn concatenations into copies where an input but the last has a slice that is not full: views cannot do it."""
+
+    def unaligned(node: Node) -> bool:
+        return node.op == "concat" and any(graph.shapes[name][2] % 4 for name in node.inputs[:-1])
+
+    return graph.rebuilt([replace(node, op="concat_copy") if unaligned(node) else node for node in graph.nodes])
 
 
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
-    drop_final_softmax,
     drop_identities,
     merge_padding,
+    vectors_stay_vectors,
+    drop_final_softmax,
+    fold_rescaling,
     fold_batch_norm,
     fuse_residual,
     fuse_activation,
+    copy_unaligned_concats,
 )
 
 
-def _absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, keep_first_name: bool) -> Graph:
-    """Merge neighbours until ``merge`` finds no more.
-
-    ``merge(graph, node, before)`` gets a node and one of its inputs that nothing else reads, and returns the
-    node that replaces both, or None. It stands in the later one's place, under the earlier one's name if
-    ``keep_first_name``.
-    """
-    changed = True
-    while changed:
-        changed = False
-        for node in graph.nodes:
-            for before in (graph.by_name[name] for name in reversed(node.inputs)):
-                alone = len(graph.consumers[before.name]) == 1 and before.name != graph.output
-                merged = merge(graph, node, before) if alone else None
-                if merged is not None:
-                    nodes = [merged if one is node else one for one in graph.nodes if one is not before]
-                    renamed = {node.name: merged.name} if keep_first_name else {}
-                    graph = graph.rebuilt(nodes, renamed)
-                    changed = True
-                    break
-            if changed:
-                break
-    return graph
-
-
 def _is_identity(graph: Graph, node: Node) -> bool:
-    shape = graph.shapes[node.inputs[0]]
-    if node.op == "activation":
-        return bool(node.attrs["function"] == "linear")
+    shape, attrs = graph.shapes[node.inputs[0]], node.attrs
     if node.op == "channel_shuffle":
-        order = shuffle_order(shape[-1], node.attrs["step"])
+        order = shuffle_order(shape[-1], attrs["step"])
         return order == tuple(range(len(order)))
+    if node.op == "rescaling":
+        return set(attrs["scales"]) == {1.0} and set(attrs["offsets"]) == {0.0}
     if node.op == "zero_padding":
-        return not any(node.attrs["padding"])
-    return node.op == "identity" or (node.op == "flatten" and len(shape) == 1)
-
-
-def _as_convolution(graph: Graph, node: Node) -> Node:
-    """Return a batch norm on a feature map as a 1x1 convolution with a group for each channel."""
-    if node.op != "batch_norm" or len(graph.shapes[node.name]) != 3:
-        return node
-    scale, offset = scale_and_offset(node)
-    channels = graph.shapes[node.name][2]
-    kernel: NDArray[np.float32] = scale.reshape(1, 1, 1, channels).astype(np.float32)
-    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
-    return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset.astype(np.float32)})
-
-
-def _fused(node: Node, absorbed: Node) -> Node:
-    return node.with_attrs(fused=(*node.attrs.get("fused", ()), absorbed.name))
+        return not any(attrs["padding"])
+    if node.op == "concat":
+        return len(node.inputs) == 1
+    if node.op == "flatten":
+        return len(shape) == 1
+    once = (1, 1)
+    nothing_done: dict[str, dict[str, Any]] = {
+        "activation": {"function": "linear"},
+        "average_pool": {"pool": once, "strides": once},
+        "depth_to_space": {"block": 1},
+        "identity": {},
+        "max_pool": {"pool": once, "strides": once},
+        "upsample_bilinear": {"size": once},
+        "upsample_nearest": {"size": once},
+    }
+    return node.op in nothing_done and nothing_done[node.op].items() <= attrs.items()

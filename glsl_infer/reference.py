@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.graph import Array, Graph, Node
+from glsl_infer.ops.input import picture_values
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
@@ -60,7 +61,7 @@ def layers(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None =
     left = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         if node.op == "input":
-            values[node.name] = image.astype(dtype) / dtype(255)
+            values[node.name] = picture_values(node, image).astype(dtype)
             continue
         inputs = [values[name] for name in node.inputs]
         values[node.name] = layer(node, inputs, stored=mode == "stored")

@@ -70,6 +70,19 @@ class ViewOperator(Operator):
         return np.asarray(exact, np.float64)
 
 
+class CopyOperator(Operator):
+    """An operator that draws, but only moves or selects values that its inputs store, and computes no new ones.
+
+    Every value it writes is one that an input's texture holds, or 0 (which every 8-bit texture can hold exactly),
+    so it lies on the 8-bit grid already and nothing is rounded. The output is therefore stored over the same range
+    as its inputs, whatever that range is.
+    """
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Return the values as they are: they were stored before."""
+        return np.asarray(exact, np.float64)
+
+
 class GraphOnlyOperator(Operator):
     """An operator that the optimiser is expected to remove, fold or split before the passes."""
 

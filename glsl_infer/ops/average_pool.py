@@ -1,0 +1,53 @@
+"""Average pooling: the mean of each window; padding does not count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.max_pool import pooled_shape, windows
+from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.zero_padding import pad
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class AveragePool(Operator):
+    """The mean of each window.
+
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding does not count:
+    a window takes the mean of those of its pixels that lie within the map, so windows at the edge divide by fewer.
+    """
+
+    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, channels) of the windows that fit."""
+        return pooled_shape(node, inputs[0])
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Add up each window and divide by the number of its pixels within the map."""
+        x = inputs[0]
+        sums = self._sums(node, x)
+        counts = self._sums(node, np.ones((*x.shape[:2], 1), x.dtype))
+        mean: Array = sums / counts
+        return mean
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Refuse: there is no shader yet."""
+        raise ModelError.layer(
+            node.name, "a average_pool has no shader", "use a convolution with strides in its place"
+        )  # GPU side follows
+
+    def _sums(self, node: Node, x: Array) -> Array:
+        padded = pad(x, node.attrs["padding"])
+        sums: Array = windows(padded, node.attrs["pool"], node.attrs["strides"]).sum(axis=(-2, -1))
+        return sums
+
+
+OPERATOR = AveragePool()

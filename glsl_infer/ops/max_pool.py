@@ -1,0 +1,84 @@
+"""Maximum pooling: the largest value of each window; padding never wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import CopyOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class MaxPool(CopyOperator):
+    """The largest value of each window.
+
+    Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding is as good as
+    minus infinity: a window takes the maximum of those of its pixels that lie within the map.
+    """
+
+    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, channels) of the windows that fit."""
+        return pooled_shape(node, inputs[0])
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Take the maximum over each window."""
+        top, bottom, left, right = node.attrs["padding"]
+        x = inputs[0]
+        x = np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(-np.inf))
+        largest: Array = windows(x, node.attrs["pool"], node.attrs["strides"]).max(axis=(-2, -1))
+        return largest
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Refuse: there is no shader yet."""
+        raise ModelError.layer(
+            node.name, "a max_pool has no shader", "use a convolution with strides in its place"
+        )  # GPU side follows
+
+
+def pooled_shape(node: Node, shape: Shape) -> Shape:
+    """Return the output shape of a pooling with attributes ``pool``, ``strides`` and ``padding``.
+
+    Raises:
+        ModelError: the window does not fit, or could lie in the padding altogether.
+    """
+    height, width, channels = feature_map(node, shape)
+    (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
+    top, bottom, left, right = node.attrs["padding"]
+    if min(pool_y, pool_x, stride_y, stride_x) < 1 or min(top, bottom, left, right) < 0:
+        raise ModelError.layer(
+            node.name,
+            f"windows of {pool_y}x{pool_x}, strides {stride_y}x{stride_x}, padding {(top, bottom, left, right)}",
+            "windows and strides must be 1 or more, padding 0 or more",
+        )
+    if max(top, bottom) >= pool_y or max(left, right) >= pool_x:
+        raise ModelError.layer(
+            node.name,
+            f"padding {(top, bottom, left, right)} around windows of {pool_y}x{pool_x}",
+            "pad less than a window, so that every window meets the map",
+        )
+    out_height = (height + top + bottom - pool_y) // stride_y + 1
+    out_width = (width + left + right - pool_x) // stride_x + 1
+    if out_height < 1 or out_width < 1:
+        raise ModelError.layer(
+            node.name,
+            f"windows of {pool_y}x{pool_x} on {height}x{width} pixels",
+            "the input is too small; use a larger picture or smaller windows",
+        )
+    return out_height, out_width, channels
+
+
+def windows(x: Array, pool: Sequence[int], strides: Sequence[int]) -> Array:
+    """Return a view of shape (out height, out width, channels, pool height, pool width) of ``x``, padded already."""
+    every: Array = np.lib.stride_tricks.sliding_window_view(x, (pool[0], pool[1]), axis=(0, 1))
+    return every[:: strides[0], :: strides[1]]
+
+
+OPERATOR = MaxPool()

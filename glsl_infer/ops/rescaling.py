@@ -1,0 +1,42 @@
+"""A scale and an offset, for all channels or for each. The optimiser folds it into a neighbour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import GraphOnlyOperator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+
+
+class Rescaling(GraphOnlyOperator):
+    """``scales * x + offsets``. Attributes ``scales`` and ``offsets``: tuples of length 1 or channels."""
+
+    # Not named "scale": that attribute marks what is stored in 16-bit fixed point.
+    attrs = {"scales": (1.0,), "offsets": (0.0,)}
+    advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape; the last axis must match the attributes."""
+        for name in self.attrs:
+            if len(node.attrs[name]) not in (1, inputs[0][-1]):
+                raise ModelError.layer(
+                    node.name,
+                    f"{len(node.attrs[name])} {name} on an input of {inputs[0]}",
+                    "give one, or one for each channel",
+                )
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute ``scales * x + offsets``."""
+        dtype = inputs[0].dtype
+        out: Array = inputs[0] * np.asarray(node.attrs["scales"], dtype) + np.asarray(node.attrs["offsets"], dtype)
+        return out
+
+
+OPERATOR = Rescaling()

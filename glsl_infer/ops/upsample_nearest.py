@@ -1,0 +1,46 @@
+"""Enlarging a feature map by whole factors, every pixel repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import CopyOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering import Builder
+
+
+class UpsampleNearest(CopyOperator):
+    """Pixel (y, x) of the output is pixel (y // size y, x // size x) of the input. Attribute ``size`` (y, x)."""
+
+    attrs = {"size": (2, 2)}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height * size y, width * size x, channels)."""
+        return enlarged_shape(node, inputs[0])
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Repeat rows and columns."""
+        size_y, size_x = node.attrs["size"]
+        return inputs[0].repeat(size_y, axis=0).repeat(size_x, axis=1)
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Refuse: there is no shader yet."""
+        raise ModelError.layer(
+            node.name, "a upsample_nearest has no shader", "use DepthToSpace in its place"
+        )  # GPU side follows
+
+
+def enlarged_shape(node: Node, shape: Shape) -> Shape:
+    """Return a feature map's shape enlarged by attribute ``size``, or raise ModelError."""
+    height, width, channels = feature_map(node, shape)
+    size_y, size_x = node.attrs["size"]
+    if min(size_y, size_x) < 1:
+        raise ModelError.layer(node.name, f"a size of {(size_y, size_x)}", "both factors must be 1 or more")
+    return height * size_y, width * size_x, channels
+
+
+OPERATOR = UpsampleNearest()

@@ -1,0 +1,86 @@
+"""Optimisation steps for scales and offsets: rescaling goes into the picture's range, batch norm into weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.absorb import absorb, fused
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops import batch_norm
+from glsl_infer.ops.input import picture_range, with_picture_range
+
+AFFINE = ("batch_norm", "rescaling")
+
+Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(scale, offset), each of shape (1,) or (channels,): the output is ``x * scale + offset``."""
+
+
+def fold_rescaling(graph: Graph) -> Graph:
+    """Let the bytes of the picture stand for what rescaling makes of them, where all readers see the same rescaling.
+
+    Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
+    """
+    for picture in [node for node in graph.nodes if node.op == "input"]:
+        while (readers := graph.consumers[picture.name]) and _foldable(graph, picture, readers):
+            scale, offset = _affine(readers[0])
+            scales, zeros = (np.asarray(values) for values in picture_range(picture))
+            if not (scale * scales).all():
+                break  # all bytes would mean the same, which no zero can express
+            zeros = zeros - 255.0 * offset / (scale * scales)
+            picture = with_picture_range(picture, (scale * scales).tolist(), zeros.tolist())  # noqa: PLW2901
+            gone = {node.name for node in readers}
+            nodes = [picture if node.name == picture.name else node for node in graph.nodes if node.name not in gone]
+            graph = graph.rebuilt(nodes, dict.fromkeys(gone, picture.name))
+    return graph
+
+
+def fold_batch_norm(graph: Graph) -> Graph:
+    """Multiply batch norm and rescaling into the convolution or dense layer before; alone on a map, make them one."""
+
+    def folded(graph: Graph, node: Node, before: Node) -> Node | None:
+        if node.op not in AFFINE or before.op not in ("conv2d", "dense"):
+            return None
+        if before.attrs.get("activation", "linear") != "linear" or len(before.inputs) != 1:
+            return None
+        scale, offset = _affine(node)
+        weights = {
+            "kernel": (before.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
+            "bias": (before.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
+        }
+        return fused(replace(before, weights=weights), node)
+
+    graph = absorb(graph, folded, keep_first_name=True)
+    return graph.rebuilt([_as_convolution(graph, node) for node in graph.nodes])
+
+
+def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
+    if graph.output in (picture.name, *(node.name for node in readers)):
+        return False
+    if any(node.op != "rescaling" for node in readers):
+        return False
+    return all(np.array_equal(_affine(node), _affine(readers[0])) for node in readers)
+
+
+def _affine(node: Node) -> Affine:
+    """Return what a batch norm or a rescaling does, both arrays of the same length."""
+    if node.op == "batch_norm":
+        scale, offset = batch_norm.scale_and_offset(node)
+        return scale.astype(np.float64), offset.astype(np.float64)
+    scales, offsets = (np.asarray(node.attrs[key], np.float64) for key in ("scales", "offsets"))
+    shape = np.broadcast_shapes(scales.shape, offsets.shape)
+    return np.broadcast_to(scales, shape), np.broadcast_to(offsets, shape)
+
+
+def _as_convolution(graph: Graph, node: Node) -> Node:
+    """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel."""
+    if node.op not in AFFINE or len(graph.shapes[node.name]) != 3:
+        return node
+    channels = graph.shapes[node.name][2]
+    scale, offset = (np.broadcast_to(values, channels).astype(np.float32) for values in _affine(node))
+    kernel = scale.reshape(1, 1, 1, channels)
+    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
+    return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})

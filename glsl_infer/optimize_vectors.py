@@ -1,0 +1,117 @@
+"""An optimisation step for heads of networks: what Keras computes on 1x1 maps is computed on vectors.
+
+A vector is stored in 16 bits, a feature map in 8, and a dense layer is one texture of weights where a convolution
+is a draw for every slice. MobileNet ends with GlobalAveragePooling2D(keepdims=True), Conv2D(classes, 1), Reshape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Graph, Node
+
+ELEMENTWISE = ("activation", "batch_norm", "identity", "rescaling", "softmax")
+"""Operators of one input that do the same to a vector as to a map of one pixel."""
+
+
+class Rewrite(NamedTuple):
+    """What stands in the place of a node, and the name of the node that its readers read then."""
+
+    nodes: tuple[Node, ...]
+    result: str
+
+
+def vectors_stay_vectors(graph: Graph) -> Graph:
+    """Push every reshape from a vector to a 1x1 map behind what reads it, until it meets its opposite and both go.
+
+    On its way a convolution becomes a dense layer. A reshape from a map to a vector becomes a flatten. Other reshapes
+    stay, and are refused by name when the graph is lowered.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for node in graph.nodes:
+            rewrite = _rewrite(graph, node) if node.inputs else None
+            if rewrite is not None:
+                graph, changed = _rewritten(graph, node, rewrite), True
+                break
+    return graph
+
+
+def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
+    before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
+    if node.op in ("reshape", "flatten"):
+        return _rewrite_reshape(graph, node)
+    if before.op != "reshape" or len(node.inputs) != 1:
+        return None
+    (source,) = before.inputs
+    if len(graph.shapes[source]) != 1 or graph.shapes[before.name][:2] != (1, 1):
+        return None
+    if node.op == "global_average_pool":
+        return Rewrite((), source)
+    if node.op in ELEMENTWISE:
+        vector = replace(node, inputs=(source,))
+    elif node.op == "conv2d" and shape[:2] == (1, 1):
+        vector = _as_dense(node, source)
+    else:
+        return None
+    back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    return Rewrite((vector, back), back.name)
+
+
+def _rewrite_reshape(graph: Graph, node: Node) -> Rewrite | None:
+    before = graph.by_name[node.inputs[0]]
+    given, shape = graph.shapes[before.name], graph.shapes[node.name]
+    if given == shape:
+        return Rewrite((), before.name)
+    if before.op in ("reshape", "flatten"):
+        # A flatten in between would round to 16 bits; the map is what its texture holds.
+        return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
+    if node.op == "reshape" and len(given) == 3 and len(shape) == 1:
+        return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
+    return None
+
+
+def _as_dense(node: Node, source: str) -> Node:
+    """Return a convolution whose input and output are one pixel as a dense layer: one tap of the kernel meets it."""
+    kernel = node.weights["kernel"]
+    height, width, group_channels, filters = kernel.shape
+    groups, (top, _, left, _) = node.attrs["groups"], node.attrs["padding"]
+    matrix: NDArray[np.float32] = np.zeros((groups, group_channels, groups, filters // groups), np.float32)
+    if top < height and left < width:
+        tap = kernel[top, left].reshape(group_channels, groups, filters // groups)
+        for group in range(groups):
+            matrix[group, :, group] = tap[:, group]
+    attrs = {key: value for key, value in node.attrs.items() if key in ("activation", "fused")}
+    weights = {"kernel": matrix.reshape(groups * group_channels, filters), "bias": node.weights["bias"]}
+    return Node(node.name, "dense", (source,), attrs, weights)
+
+
+def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
+    """Return the graph with ``node`` replaced, and without reshapes that nothing reads any more."""
+
+    def follow(name: str) -> str:
+        return rewrite.result if name == node.name else name
+
+    nodes: list[Node] = []
+    for one in graph.nodes:
+        if one is node:
+            nodes += rewrite.nodes
+        else:
+            nodes.append(replace(one, inputs=tuple(follow(name) for name in one.inputs)))
+    output = follow(graph.output)
+    read, kept = {output}, []
+    for one in reversed(nodes):
+        if one.op != "reshape" or one.name in read:
+            read.update(one.inputs)
+            kept.append(one)
+    return Graph(graph.name, tuple(reversed(kept)), output)
+
+
+def _free_name(graph: Graph, wanted: str) -> str:
+    names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(graph.nodes) + 1)))
+    return next(name for name in names if name not in graph.by_name)
