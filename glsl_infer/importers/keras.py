@@ -1,4 +1,4 @@
-"""Keras model -> graph. Keras is imported here and in ``keras_layers``, nowhere else in the engine.
+"""Keras model -> graph. Keras is imported by this module and its neighbours, nowhere else in the engine.
 
 The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders
 cannot do is refused later, by the operator.
@@ -6,30 +6,44 @@ cannot do is refused later, by the operator.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from glsl_infer import activations, llvm_clash
+from glsl_infer import llvm_clash, ops
 from glsl_infer.errors import InputError, MissingExtraError, ModelError
 from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.importers.keras_call import Call, same_padding
+from glsl_infer.importers.keras_converters import LAYERS
+from glsl_infer.importers.keras_operations import OPERATIONS
 from glsl_infer.importers.quiet import stderr_silenced
+from glsl_infer.ops.input import with_picture_range
 
-SUPPORTED = (
-    "InputLayer, Conv2D, BatchNormalization, Activation, ReLU, PiecewiseLinearSigmoid, ChannelShuffle, Add, "
-    "GlobalAveragePooling2D, Flatten, Dense, Softmax, Dropout, ZeroPadding2D"
-)
+__all__ = ["load", "same_padding", "to_graph"]
+
+Range = tuple[float, float]
+"""(value that byte 0 stands for, value that byte 255 stands for)."""
+
+Key = tuple[int, int, int]
+"""Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
+
+RAW_BYTES_SCALE = 1.0 / 64.0
+"""A model that first scales its input by this or less expects bytes: Rescaling(1/255), Rescaling(1/127.5, -1)."""
 
 
-def load(path: str | Path) -> Graph:
+def load(path: str | Path, input_range: Range | None = None) -> Graph:
     """Read a saved ``.keras`` model and return its graph.
+
+    Args:
+        path: the file.
+        input_range: see ``to_graph``.
 
     Raises:
         ModelError: the file is missing or no Keras model, or a layer is not supported (by name).
+        InputError: an ``input_range`` that is none.
         MissingExtraError: Keras is not installed.
     """
     path = Path(path)
@@ -42,237 +56,155 @@ def load(path: str | Path) -> Graph:
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error
-    return to_graph(model)
+    return to_graph(model, input_range)
 
 
-def to_graph(model: Any) -> Graph:
-    """Return the graph of a functional Keras model.
+def to_graph(model: Any, input_range: Range | None = None) -> Graph:
+    """Return the graph of a functional or sequential Keras model.
+
+    Args:
+        model: the model; models inside it are imported with it, their layers named ``inner/layer``.
+        input_range: the values that byte 0 and byte 255 of the picture stand for, as the model was trained: (0, 1),
+            (-1, 1), (0, 255). By default (0, 255) where the model itself begins with a rescaling by 1/64 or less,
+            as Keras models on raw bytes do, else (0, 1).
 
     Raises:
         ModelError: a layer or an option that is not supported, naming the layer and what to change.
+        InputError: an ``input_range`` that is none.
     """
     _keras()
     if not getattr(model, "inputs", None) or not getattr(model, "outputs", None):
         raise ModelError(f"model '{model.name}' is not functional; build it with keras.Input and keras.Model")
     if len(model.outputs) != 1:
         raise ModelError(f"model '{model.name}' has {len(model.outputs)} outputs; exactly one is supported")
-    importer = _Importer()
-    output = importer.tensor(model.outputs[0])
-    return Graph(model.name, tuple(importer.nodes), output)
+    collected = _Collected()
+    output = _Walk(collected, "", {}).tensor(model.outputs[0])
+    graph = Graph(model.name, tuple(collected.nodes), output)
+    return graph.rebuilt([_with_range(graph, node, input_range) for node in graph.nodes])
 
 
-class _Importer:
-    """Walks from the output to the inputs; nodes come out in topological order."""
+class _Collected:
+    """The nodes so far, in topological order, with unique names and their shapes."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._names: dict[tuple[int, int], str] = {}
+        self.shapes: dict[str, Shape] = {}
+        self._taken: set[str] = set()
+
+    def free_name(self, wanted: str) -> str:
+        """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
+        names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(self._taken) + 1)))
+        name = next(name for name in names if name not in self._taken)
+        self._taken.add(name)
+        return name
+
+    def add(self, nodes: list[Node]) -> str:
+        """Add the nodes of one call, the first of which has its name already; return the name of the last."""
+        renamed = {nodes[0].name: nodes[0].name}
+        for node in nodes:
+            name = renamed[node.name] = renamed.get(node.name) or self.free_name(node.name)
+            node = replace(node, name=name, inputs=tuple(renamed.get(one, one) for one in node.inputs))  # noqa: PLW2901
+            # Our own shapes, not those of Keras: a model inside another may know its sizes as None only.
+            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[one] for one in node.inputs])
+            self.nodes.append(node)
+        return renamed[nodes[-1].name]
+
+
+class _Walk:
+    """Walks through one model from its output to its inputs, importing what it meets."""
+
+    def __init__(self, collected: _Collected, prefix: str, known: Mapping[Key, str]) -> None:
+        self._collected = collected
+        self._prefix = prefix
+        self._names = dict(known)
 
     def tensor(self, tensor: Any) -> str:
         """Return the name of the node that computes a Keras tensor, importing what it needs first."""
         stack = [tensor]
         while stack:
-            key, layer, call = self._origin(stack[-1])
-            if key in self._names:
+            if _key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            inputs = list(call.arguments.keras_tensors) if call.arguments.keras_tensors else []
-            waiting = [one for one in inputs if self._origin(one)[0] not in self._names]
+            waiting = [one for one in _inputs(stack[-1]) if _key(one) not in self._names]
             if waiting:
                 stack += reversed(waiting)
-                continue
-            self._names[key] = self._import(layer, key[1], inputs)
-            stack.pop()
-        return self._names[self._origin(tensor)[0]]
+            else:
+                self._import(stack.pop())
+        return self._names[_key(tensor)]
 
-    def _origin(self, tensor: Any) -> tuple[tuple[int, int], Any, Any]:
-        history = tensor._keras_history
-        return (
-            (id(history.operation), history.node_index),
-            history.operation,
-            history.operation._inbound_nodes[history.node_index],
-        )
+    def _import(self, tensor: Any) -> None:
+        operation, call_index, _ = tensor._keras_history
+        inputs = tuple(self._names[_key(one)] for one in _inputs(tensor))
+        name = self._collected.free_name(f"{self._prefix}{operation.name}")
+        if _is_model(operation):
+            outputs = self._inner(operation, name, inputs)
+        else:
+            arguments = operation._inbound_nodes[call_index].arguments
+            shapes = tuple(self._collected.shapes[one] for one in inputs)
+            given = (*arguments.args, *arguments.kwargs.values())
+            outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
+        for index, output in enumerate(outputs):
+            self._names[id(operation), call_index, index] = output
 
-    def _import(self, layer: Any, call_index: int, inputs: Sequence[Any]) -> str:
-        kind = type(layer).__name__
-        convert = CONVERTERS.get(kind)
-        if convert is None:
-            advice = f"these can be exported: {SUPPORTED}"
-            if hasattr(layer, "layers"):
-                advice = "call its layers directly instead of nesting a model"
-            raise ModelError.layer(layer.name, f"a {kind} cannot be exported", advice)
-        name = layer.name if call_index == 0 else f"{layer.name}~{call_index}"
-        shapes = [tuple(tensor.shape) for tensor in inputs]
-        nodes = convert(layer, name, tuple(self._names[self._origin(one)[0]] for one in inputs), shapes)
-        self.nodes += nodes
-        return nodes[-1].name
-
-
-def _input(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    shape = tuple(layer.batch_shape)[1:]
-    if len(shape) != 3 or None in shape:
-        raise ModelError.layer(name, f"an input of shape {shape}", "give keras.Input a fixed (height, width, channels)")
-    return [Node(name, "input", (), {"shape": shape})]
+    def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
+        """Import a model that is called like a layer; return the names of its outputs."""
+        if len(inputs) != len(model.inputs):
+            raise ModelError.layer(
+                name, f"a model of {len(model.inputs)} inputs called on {len(inputs)}", "call it on all of them"
+            )
+        known = {_key(tensor): given for tensor, given in zip(model.inputs, inputs)}
+        walk = _Walk(self._collected, f"{name}/", known)
+        return [walk.tensor(output) for output in model.outputs]
 
 
-def _conv2d(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    _channels_last(layer)
-    if tuple(layer.dilation_rate) != (1, 1):
-        raise ModelError.layer(name, f"dilation_rate={tuple(layer.dilation_rate)}", "only (1, 1) can be exported")
-    kernel = _array(layer.kernel)
-    bias = _array(layer.bias) if layer.use_bias else np.zeros(layer.filters, np.float32)
-    padding = (0, 0, 0, 0)
-    if layer.padding == "same":
-        vertical = same_padding(shapes[0][1], kernel.shape[0], layer.strides[0])
-        padding = (*vertical, *same_padding(shapes[0][2], kernel.shape[1], layer.strides[1]))
-    elif layer.padding != "valid":
-        raise ModelError.layer(name, f"padding='{layer.padding}'", "use 'same' or 'valid'")
-    attrs = {
-        "strides": tuple(int(stride) for stride in layer.strides),
-        "padding": padding,
-        "groups": int(layer.groups),
-        "activation": "linear",
-    }
-    node = Node(name, "conv2d", inputs, attrs, {"kernel": kernel, "bias": bias})
-    return [node, *_own_activation(layer, name)]
+def _key(tensor: Any) -> Key:
+    operation, call_index, tensor_index = tensor._keras_history
+    return id(operation), call_index, tensor_index
 
 
-def _dense(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    kernel = _array(layer.kernel)
-    bias = _array(layer.bias) if layer.use_bias else np.zeros(kernel.shape[1], np.float32)
-    node = Node(name, "dense", inputs, {"activation": "linear"}, {"kernel": kernel, "bias": bias})
-    return [node, *_own_activation(layer, name)]
+def _inputs(tensor: Any) -> list[Any]:
+    operation, call_index, _ = tensor._keras_history
+    return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
 
-def _batch_norm(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    axis = layer.axis if isinstance(layer.axis, int) else layer.axis[0]
-    if axis not in (-1, len(shapes[0]) - 1):
-        raise ModelError.layer(name, f"axis={axis}", "normalise the last axis, the channels")
-    channels = shapes[0][-1]
-    weights = {
-        "gamma": _array(layer.gamma) if layer.scale else np.ones(channels, np.float32),
-        "beta": _array(layer.beta) if layer.center else np.zeros(channels, np.float32),
-        "mean": _array(layer.moving_mean),
-        "variance": _array(layer.moving_variance),
-    }
-    return [Node(name, "batch_norm", inputs, {"epsilon": float(layer.epsilon)}, weights)]
+def _is_model(operation: Any) -> bool:
+    """Return whether it is a model that can be walked through: functional, or sequential and built."""
+    return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _activation(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    return [_activation_node(name, inputs, _function_name(layer, name))]
+def _convert(call: Call) -> list[Node]:
+    kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
+    is_layer = isinstance(call.layer, _keras().layers.Layer)
+    # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
+    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
+    if convert is not None:
+        return convert(call)
+    if hasattr(call.layer, "layers"):
+        raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
+    advice = f"these layers can be exported: {', '.join(LAYERS)}"
+    if not is_layer:
+        advice = f"these operations can be exported: {', '.join(OPERATIONS)}"
+    raise call.refused(f"a {kind} cannot be exported", advice)
 
 
-def _relu(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    options = {"max_value": layer.max_value, "negative_slope": layer.negative_slope, "threshold": layer.threshold}
-    given = {key: value for key, value in options.items() if value}
-    if given:
-        raise ModelError.layer(name, f"a ReLU with {given}", "only the plain max(x, 0) can be exported")
-    return [Node(name, "activation", inputs, {"function": "relu"})]
+def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:
+    """Return an input node with what its bytes stand for, and any other node as it is."""
+    if node.op != "input":
+        return node
+    low, high = (0.0, 255.0 if _expects_bytes(graph, node) else 1.0) if given is None else given
+    if not math.isfinite(low) or not math.isfinite(high) or low == high:
+        raise InputError(f"an input_range of {given}; give two different numbers, for byte 0 and for byte 255")
+    return with_picture_range(node, (float(high - low),), (-255.0 * low / (high - low) if low else 0.0,))
 
 
-def _piecewise(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    return [Node(name, "activation", inputs, {"function": "piecewise_linear_sigmoid"})]
-
-
-def _channel_shuffle(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    return [Node(name, "channel_shuffle", inputs, {"step": int(layer.step)})]
-
-
-def _add(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    if len(set(shapes)) != 1:
-        raise ModelError.layer(name, f"adds shapes {list(shapes)}", "make them equal; broadcasting cannot be exported")
-    return [Node(name, "add", inputs, {"activation": "linear"})]
-
-
-def _global_average_pool(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    _channels_last(layer)
-    pool = Node(name, "global_average_pool", inputs, {"scale": None})
-    if layer.keepdims:
-        raise ModelError.layer(name, "keepdims=True", "leave it at False")
-    return [pool]
-
-
-def _flatten(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    _channels_last(layer)
-    return [Node(name, "flatten", inputs, {"scale": None})]
-
-
-def _softmax(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    if layer.axis not in (-1, len(shapes[0]) - 1):
-        raise ModelError.layer(name, f"axis={layer.axis}", "only the last axis can be exported")
-    return [Node(name, "softmax", inputs)]
-
-
-def _dropout(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    return [Node(name, "identity", inputs)]
-
-
-def _zero_padding(layer: Any, name: str, inputs: tuple[str, ...], shapes: Sequence[Shape]) -> list[Node]:
-    _channels_last(layer)
-    (top, bottom), (left, right) = layer.padding
-    return [Node(name, "zero_padding", inputs, {"padding": (int(top), int(bottom), int(left), int(right))})]
-
-
-Converter = Callable[[Any, str, tuple[str, ...], Sequence[Shape]], list[Node]]
-
-CONVERTERS: Mapping[str, Converter] = {
-    "InputLayer": _input,
-    "Conv2D": _conv2d,
-    "BatchNormalization": _batch_norm,
-    "Activation": _activation,
-    "ReLU": _relu,
-    "PiecewiseLinearSigmoid": _piecewise,
-    "ChannelShuffle": _channel_shuffle,
-    "Add": _add,
-    "GlobalAveragePooling2D": _global_average_pool,
-    "Flatten": _flatten,
-    "Dense": _dense,
-    "Softmax": _softmax,
-    "Dropout": _dropout,
-    "ZeroPadding2D": _zero_padding,
-}
-
-
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return (before, after) as Keras pads one axis for ``same``: the odd pixel goes after."""
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-    return total // 2, total - total // 2
-
-
-def _own_activation(layer: Any, name: str) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one."""
-    function = _function_name(layer, name)
-    return [] if function == "linear" else [_activation_node(f"{name}-activation", (name,), function)]
-
-
-def _activation_node(name: str, inputs: tuple[str, ...], function: str) -> Node:
-    if function == "softmax":
-        return Node(name, "softmax", inputs)
-    return Node(name, "activation", inputs, {"function": function})
-
-
-def _function_name(layer: Any, name: str) -> str:
-    function = getattr(layer.activation, "__name__", type(layer.activation).__name__)
-    if function == "PiecewiseLinearSigmoid":
-        function = "piecewise_linear_sigmoid"
-    if function != "softmax":
-        try:
-            activations.activation(function)
-        except ValueError:
-            advice = f"use one of: {', '.join(activations.NAMES)}, softmax"
-            raise ModelError.layer(name, f"activation '{function}' cannot be exported", advice) from None
-    return str(function)
-
-
-def _channels_last(layer: Any) -> None:
-    if layer.data_format != "channels_last":
-        raise ModelError.layer(layer.name, f"data_format='{layer.data_format}'", "only 'channels_last' can be exported")
-
-
-def _array(variable: Any) -> NDArray[np.float32]:
-    from keras import ops
-
-    return np.ascontiguousarray(ops.convert_to_numpy(variable), np.float32)
+def _expects_bytes(graph: Graph, node: Node) -> bool:
+    """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it."""
+    scale, rescaled = 1.0, False
+    while len(readers := graph.consumers[node.name]) == 1 and readers[0].op in ("rescaling", "identity"):
+        (node,) = readers
+        if node.op == "rescaling":
+            scale, rescaled = scale * max(abs(factor) for factor in node.attrs["scales"]), True
+    return rescaled and scale <= RAW_BYTES_SCALE
 
 
 def _keras() -> Any:

@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import keras
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from imported import check
 
-from glsl_infer import reference
 from glsl_infer.importers.keras import to_graph
 from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
 from glsl_infer.optimize import optimize
 
 L = keras.layers
-
-
-def randomise(model: keras.Model, seed: int) -> keras.Model:
-    """Give every weight a random value (variances positive)."""
-    rng = np.random.default_rng(seed)
-    for layer in model.layers:
-        for weight in layer.weights:
-            values = rng.normal(0, 0.7, weight.shape)
-            weight.assign(np.abs(values) + 0.3 if "variance" in weight.path else values)
-    return model
-
-
-def check(inputs: keras.KerasTensor, outputs: keras.KerasTensor, seed: int = 0) -> None:
-    """Compare Keras with the imported graph and with the optimised graph on a picture."""
-    model = randomise(keras.Model(inputs, outputs), seed)
-    shape = tuple(inputs.shape[1:])
-    picture = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
-    expected = np.asarray(model(picture[None].astype(np.float32) / 255.0))[0]
-    graph = to_graph(model)
-    # A final softmax is dropped by the optimiser, which changes the output on purpose.
-    softmax = graph.by_name[graph.output].op == "softmax"
-    for one in [graph] if softmax else [graph, optimize(graph)]:
-        computed = reference.run(one, picture, mode="float")
-        np.testing.assert_allclose(computed.reshape(expected.shape), expected, rtol=2e-4, atol=2e-4)
 
 
 @given(

@@ -1,0 +1,67 @@
+"""Comparing Keras with what is imported from it; for tests of tests/keras only."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+
+from glsl_infer import reference
+from glsl_infer.graph import Graph
+from glsl_infer.importers.keras import to_graph
+from glsl_infer.ops.softmax import softmax
+from glsl_infer.optimize import optimize
+
+
+def randomise(model: keras.Model, seed: int, spread: float = 0.7) -> keras.Model:
+    """Give every weight a random value (variances positive)."""
+    rng = np.random.default_rng(seed)
+    for weight in model.weights:
+        values = rng.normal(0, spread, weight.shape)
+        if "seed_generator" not in weight.path:
+            weight.assign(np.abs(values) + 0.3 if "variance" in weight.path else values)
+    return model
+
+
+def check(
+    inputs: keras.KerasTensor,
+    outputs: keras.KerasTensor,
+    seed: int = 0,
+    *,
+    input_range: tuple[float, float] | None = None,
+    fed: tuple[float, float] = (0.0, 1.0),
+) -> Graph:
+    """Compare Keras with the imported and with the optimised graph on a picture; return the latter.
+
+    ``fed`` is what Keras gets for bytes 0 and 255.
+    """
+    return check_model(randomise(keras.Model(inputs, outputs), seed), seed, input_range=input_range, fed=fed)
+
+
+def check_model(
+    model: keras.Model,
+    seed: int = 0,
+    *,
+    input_range: tuple[float, float] | None = None,
+    fed: tuple[float, float] = (0.0, 1.0),
+    tolerance: float = 1e-5,
+) -> Graph:
+    """As ``check``, for a model with its weights."""
+    shape = tuple(model.inputs[0].shape[1:])
+    picture = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+    values = fed[0] + (fed[1] - fed[0]) * (picture[None] / 255.0)
+    expected = np.asarray(model(values.astype(np.float32), training=False))[0]
+    graph = to_graph(model, input_range)
+    small = optimize(graph)
+    close(reference.run(graph, picture, mode="float"), expected, tolerance)
+    found = reference.run(small, picture, mode="float")
+    last = graph.by_name[graph.output]
+    if "softmax" in (last.op, *(graph.by_name[name].op for name in last.inputs)):
+        found = softmax(found)  # the optimiser drops a final one
+    close(found.reshape(expected.shape), expected, tolerance)
+    return small
+
+
+def close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
+    """Compare, with a tolerance relative to the largest value."""
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))

@@ -1,0 +1,55 @@
+"""Whole networks of keras.applications, with random weights and statistics."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+from imported import check_model
+
+OPTIONS = {"weights": None, "input_shape": (32, 32, 3), "classes": 7, "classifier_activation": None}
+NETWORKS = {
+    "mobilenet": lambda **given: keras.applications.MobileNet(alpha=0.25, **given),
+    "mobilenet-v2": lambda **given: keras.applications.MobileNetV2(alpha=0.35, **given),
+    "resnet50": keras.applications.ResNet50,
+}
+EXPECTED = {
+    ("mobilenet", True): {"input", "conv2d", "global_average_pool", "dense"},
+    ("mobilenet", False): {"input", "conv2d"},
+    ("mobilenet-v2", True): {"input", "conv2d", "global_average_pool", "dense"},
+    ("mobilenet-v2", False): {"input", "conv2d"},
+    ("resnet50", True): {"input", "conv2d", "zero_padding", "max_pool", "global_average_pool", "dense"},
+    ("resnet50", False): {"input", "conv2d", "zero_padding", "max_pool"},
+}
+
+
+def lively(model: keras.Model) -> keras.Model:
+    """Random statistics, and weights under which values neither vanish nor explode."""
+    rng = np.random.default_rng(0)
+    for weight in model.weights:
+        kind, shape = weight.path.rsplit("/", 1)[1], weight.shape
+        if kind in ("gamma", "moving_variance"):
+            weight.assign(rng.uniform(0.5, 1.5, shape))
+        elif kind in ("beta", "moving_mean", "bias"):
+            weight.assign(rng.normal(0, 0.3, shape))
+        else:
+            weight.assign(rng.normal(0, 1.5 / np.sqrt(np.prod(shape[:-1] if shape[-1] > 1 else shape[:-2])), shape))
+    return model
+
+
+@pytest.mark.parametrize("name, top", list(EXPECTED))
+def test_a_whole_network(name: str, top: bool) -> None:
+    model = lively(NETWORKS[name](include_top=top, **OPTIONS))
+    some = model(np.random.default_rng(1).uniform(-1, 1, (2, 32, 32, 3)), training=False)
+    assert np.std(some[0] - some[1]) > 1e-2, "the comparison below would show nothing"
+    graph = check_model(model, input_range=(-1, 1), fed=(-1.0, 1.0), tolerance=1e-4)
+    assert {node.op for node in graph.nodes} == EXPECTED[name, top]
+
+
+def test_the_head_of_mobilenet_with_its_softmax() -> None:
+    model = lively(NETWORKS["mobilenet"](**{**OPTIONS, "classifier_activation": "softmax"}))
+    graph = check_model(model, input_range=(-1, 1), fed=(-1.0, 1.0), tolerance=1e-4)
+    assert [node.name for node in graph.nodes[-2:]] == [
+        next(layer.name for layer in model.layers if isinstance(layer, keras.layers.GlobalAveragePooling2D)),
+        "conv_preds",
+    ]

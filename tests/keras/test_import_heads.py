@@ -1,0 +1,72 @@
+"""Heads of networks that Keras computes on 1x1 maps, and several dense layers."""
+
+from __future__ import annotations
+
+import keras
+import pytest
+from imported import check
+
+L = keras.layers
+
+
+def body() -> tuple[keras.KerasTensor, keras.KerasTensor]:
+    x = keras.Input((6, 6, 3))
+    return x, L.Conv2D(8, 3, activation="relu")(x)
+
+
+def tail_of(graph) -> list[str]:
+    return [node.op for node in graph.nodes[2:]]
+
+
+@pytest.mark.parametrize("kernel, padding", [(1, "same"), (1, "valid"), (3, "same"), ((2, 5), "same")])
+@pytest.mark.parametrize("groups", [1, 4])
+def test_the_head_of_mobilenet(kernel, padding, groups) -> None:
+    x, y = body()
+    y = L.Dropout(0.5)(L.GlobalAveragePooling2D(keepdims=True)(y))
+    y = L.Conv2D(4, kernel, padding=padding, groups=groups, name="predictions")(y)
+    graph = check(x, L.Softmax()(L.Reshape((4,))(y)))
+    assert tail_of(graph) == ["global_average_pool", "dense"]
+    assert graph.output == "predictions"
+
+
+def test_everything_elementwise_moves_to_the_vector() -> None:
+    x, y = body()
+    y = L.Rescaling(2.0, 1.0)(L.Conv2D(6, 1)(L.Reshape((1, 1, 8))(L.GlobalAveragePooling2D()(y))))
+    y = L.ReLU()(L.BatchNormalization()(y))
+    y = L.Dense(5, activation="relu")(y)
+    y = L.DepthwiseConv2D(1)(L.GaussianNoise(1.0)(y))
+    assert tail_of(check(x, L.Activation("softmax")(L.Flatten()(y)))) == ["global_average_pool"] + ["dense"] * 3
+
+
+def test_softmax_before_the_last_reshape() -> None:
+    x, y = body()
+    y = L.Conv2D(4, 1, activation="softmax")(L.GlobalAveragePooling2D(keepdims=True)(y))
+    assert tail_of(check(x, L.Reshape((-1,))(y))) == ["global_average_pool", "dense"]
+
+
+@pytest.mark.parametrize(
+    "flat", [L.Flatten(), L.Reshape((8,)), L.Reshape((-1,)), lambda y: keras.ops.reshape(y, (-1, 8))]
+)
+def test_a_map_of_one_pixel_is_flattened(flat) -> None:
+    x = keras.Input((4, 4, 3))
+    y = flat(L.Conv2D(8, 4)(x))
+    assert tail_of(check(x, L.Dense(3)(L.Dense(5, activation="relu")(y)))) == ["flatten", "dense", "dense"]
+
+
+def test_a_map_that_is_flattened_and_unflattened_stays_a_map() -> None:
+    x = keras.Input((4, 4, 3))
+    y = L.Reshape((1, 1, 8))(L.Flatten()(L.Conv2D(8, 4)(x)))
+    assert tail_of(check(x, L.Conv2D(4, 1)(y))) == ["conv2d"]
+
+
+def test_pooling_of_what_is_pooled() -> None:
+    x, y = body()
+    y = L.GlobalAveragePooling2D()(L.GlobalAveragePooling2D(keepdims=True)(y))
+    assert tail_of(check(x, y)) == ["global_average_pool"]
+
+
+def test_other_reshapes_stay_and_compute_the_same() -> None:
+    x, y = body()
+    assert tail_of(check(x, L.Reshape((2, 8, 8), name="other")(y))) == ["reshape"]
+    y = L.Reshape((2, 2, 2))(L.GlobalAveragePooling2D()(y))
+    assert tail_of(check(x, L.Conv2D(4, 2)(y))) == ["global_average_pool", "reshape", "conv2d"]
