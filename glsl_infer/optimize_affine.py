@@ -16,7 +16,7 @@ from glsl_infer.ops.input import picture_range, with_picture_range
 AFFINE = ("batch_norm", "rescaling")
 
 Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""(scale, offset), each of shape (1,) or (channels,): the output is ``x * scale + offset``."""
+"""(scale, offset), each of shape (channels,): the output is ``x * scale + offset``."""
 
 
 def fold_rescaling(graph: Graph) -> Graph:
@@ -26,7 +26,7 @@ def fold_rescaling(graph: Graph) -> Graph:
     """
     for picture in [node for node in graph.nodes if node.op == "input"]:
         while (readers := graph.consumers[picture.name]) and _foldable(graph, picture, readers):
-            scale, offset = _affine(readers[0])
+            scale, offset = _affine(graph, readers[0])
             scales, zeros = (np.asarray(values) for values in picture_range(picture))
             if not (scale * scales).all():
                 break  # all bytes would mean the same, which no zero can express
@@ -46,7 +46,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
             return None
         if before.attrs.get("activation", "linear") != "linear" or len(before.inputs) != 1:
             return None
-        scale, offset = _affine(node)
+        scale, offset = _affine(graph, node)
         weights = {
             "kernel": (before.weights["kernel"].astype(np.float64) * scale).astype(np.float32),
             "bias": (before.weights["bias"].astype(np.float64) * scale + offset).astype(np.float32),
@@ -62,17 +62,17 @@ def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
         return False
     if any(node.op != "rescaling" for node in readers):
         return False
-    return all(np.array_equal(_affine(node), _affine(readers[0])) for node in readers)
+    return all(np.array_equal(_affine(graph, node), _affine(graph, readers[0])) for node in readers)
 
 
-def _affine(node: Node) -> Affine:
-    """Return what a batch norm or a rescaling does, both arrays of the same length."""
+def _affine(graph: Graph, node: Node) -> Affine:
+    """Return what a batch norm or a rescaling does."""
     if node.op == "batch_norm":
         scale, offset = batch_norm.scale_and_offset(node)
-        return scale.astype(np.float64), offset.astype(np.float64)
-    scales, offsets = (np.asarray(node.attrs[key], np.float64) for key in ("scales", "offsets"))
-    shape = np.broadcast_shapes(scales.shape, offsets.shape)
-    return np.broadcast_to(scales, shape), np.broadcast_to(offsets, shape)
+    else:
+        scale, offset = np.asarray(node.attrs["scales"]), np.asarray(node.attrs["offsets"])
+    channels = graph.shapes[node.name][-1]
+    return np.broadcast_to(scale.astype(np.float64), channels), np.broadcast_to(offset.astype(np.float64), channels)
 
 
 def _as_convolution(graph: Graph, node: Node) -> Node:
@@ -80,7 +80,7 @@ def _as_convolution(graph: Graph, node: Node) -> Node:
     if node.op not in AFFINE or len(graph.shapes[node.name]) != 3:
         return node
     channels = graph.shapes[node.name][2]
-    scale, offset = (np.broadcast_to(values, channels).astype(np.float32) for values in _affine(node))
+    scale, offset = (values.astype(np.float32) for values in _affine(graph, node))
     kernel = scale.reshape(1, 1, 1, channels)
     attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": channels, "activation": "linear"}
     return Node(node.name, "conv2d", node.inputs, attrs, {"kernel": kernel, "bias": offset})

@@ -106,7 +106,7 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
     output = follow(graph.output)
     read, kept = {output}, []
     for one in reversed(nodes):
-        if one.op != "reshape" or one.name in read:
+        if one.op not in ("reshape", "flatten") or one.name in read:
             read.update(one.inputs)
             kept.append(one)
     return Graph(graph.name, tuple(reversed(kept)), output)

@@ -1,0 +1,203 @@
+"""Steps for pictures' ranges, rescaling, heads on 1x1 maps and concatenation: the function stays, the nodes go."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, input_node, pool_node
+
+from glsl_infer import optimize, reference
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.input import picture_range
+
+LINEAR = {"activation": "linear"}
+
+
+def rescaling(name: str, source: str, scales: tuple[float, ...], offsets: tuple[float, ...] = (0.0,)) -> Node:
+    return Node(name, "rescaling", (source,), {"scales": scales, "offsets": offsets})
+
+
+def reshape(name: str, source: str, *shape: int) -> Node:
+    return Node(name, "reshape", (source,), {"shape": shape})
+
+
+def checked(nodes: list[Node], size: int = 5) -> Graph:
+    """The optimised graph, after comparing every step's outputs with those before it."""
+    graph = Graph("g", tuple(nodes), nodes[-1].name)
+    picture = np.random.default_rng(1).integers(0, 256, (size, size, 3), np.uint8)
+    for step in optimize.STEPS:
+        after = step(graph)
+        before_output = reference.run(graph, picture, mode="float")
+        np.testing.assert_allclose(reference.run(after, picture, mode="float"), before_output, rtol=1e-4, atol=1e-4)
+        graph = after
+    assert str(optimize.optimize(graph)) == str(graph)
+    return graph
+
+
+def kinds(graph: Graph) -> list[str]:
+    return [node.op for node in graph.nodes]
+
+
+@pytest.mark.parametrize("scales", [(2.0,), (1.0, -2.0, 0.5)])
+@pytest.mark.parametrize("offsets", [(0.0,), (-1.0, 0.0, 3.0)])
+def test_rescaling_of_the_picture(scales, offsets) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5).with_attrs(scales=(255.0,), zeros=(0.5,)),
+        rescaling("first", "image", (1 / 255,), (0.25,)),
+        rescaling("second", "first", scales, offsets),
+        conv_node(rng, "a", ("second",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        conv_node(rng, "b", ("second",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        Node("sum", "add", ("a", "b"), LINEAR),
+    ]
+    graph = checked(nodes)
+    assert "rescaling" not in kinds(graph)
+    found_scales, found_zeros = picture_range(graph.input)
+    np.testing.assert_allclose(np.broadcast_to(found_scales, 3), np.broadcast_to(scales, 3))
+    value_of_0 = np.array(scales) * (255 * (0 - 0.5) / 255 / 255 + 0.25) + np.array(offsets)
+    np.testing.assert_allclose(np.array(found_scales) * found_zeros / -255 + np.zeros(3), value_of_0 + np.zeros(3))
+
+
+@pytest.mark.parametrize("second, convolutions", [((0.5, 2.0, 2.0), 4), ((2.0, 2.0, 2.0), 2), ((2.0,), 2)])
+def test_two_rescalings_of_the_picture_fold_only_when_equal(second, convolutions) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        rescaling("one", "image", (2.0,), (-1.0,)),
+        rescaling("two", "image", second, (-1.0,)),
+        conv_node(rng, "a", ("one",), 3, 4),
+        conv_node(rng, "b", ("two",), 3, 4),
+        Node("sum", "add", ("a", "b"), LINEAR),
+    ]
+    graph = checked(nodes)
+    assert kinds(graph).count("conv2d") == convolutions
+    assert picture_range(graph.input)[0] == ((1.0,) if convolutions == 4 else (2.0,))
+
+
+def test_a_rescaling_by_0_or_of_the_output_is_not_folded_into_the_picture() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(5), rescaling("off", "image", (0.0, 1.0, 1.0)), conv_node(rng, "a", ("off",), 3, 4)]
+    assert checked(nodes).by_name["off"].op == "conv2d"
+    assert kinds(checked([input_node(5), rescaling("last", "image", (2.0,))])) == ["input", "conv2d"]
+
+
+def test_rescaling_after_convolutions_and_dense_layers() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        conv_node(rng, "a", ("image",), 3, 4, **LINEAR),
+        rescaling("after", "a", (1.0, 2.0, 3.0, 4.0), (0.5,)),
+        Node("act", "activation", ("after",), {"function": "relu"}),
+        rescaling("alone", "act", (0.5,), (1.0,)),
+        pool_node("pool", "alone"),
+        rescaling("stays", "pool", (2.0,)),
+        dense_node(rng, "dense", "stays", 4, 3),
+        rescaling("last", "dense", (2.0,), (1.0, 2.0, 3.0)),
+    ]
+    assert kinds(checked(nodes)) == ["input", "conv2d", "conv2d", "global_average_pool", "rescaling", "dense"]
+
+
+@pytest.mark.parametrize(
+    "kernel, padding, strides",
+    [
+        ((1, 1), (0, 0, 0, 0), (1, 1)),
+        ((3, 3), (1, 1, 1, 1), (1, 1)),
+        ((2, 3), (0, 1, 2, 0), (1, 1)),
+        ((2, 2), (1, 1, 0, 1), (3, 3)),
+        ((2, 2), (2, 0, 0, 1), (2, 2)),
+    ],
+)
+@pytest.mark.parametrize("groups", [1, 3])
+def test_a_convolution_of_a_pooled_map_is_a_dense_layer(kernel, padding, strides, groups) -> None:
+    rng = np.random.default_rng(0)
+    options = {"kernel": kernel, "padding": padding, "strides": strides, "groups": groups}
+    nodes = [
+        input_node(5),
+        pool_node("pool", "image"),
+        reshape("map", "pool", 1, 1, 3),
+        conv_node(rng, "conv", ("map",), 3, 6, **options, **LINEAR),
+        Node("act", "activation", ("conv",), {"function": "relu"}),
+        conv_node(rng, "last", ("act",), 6, 4, **LINEAR),
+        reshape("vector", "last", 4),
+    ]
+    graph = checked(nodes)
+    assert kinds(graph) == ["input", "global_average_pool", "dense", "dense"]
+    assert graph.output == "last"
+    assert graph.by_name["conv"].attrs["activation"] == "relu"
+
+
+def test_a_pooled_map_that_several_read_and_that_is_the_output() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        pool_node("pool", "image"),
+        reshape("map", "pool", 1, 1, 3),
+        conv_node(rng, "a", ("map",), 3, 6, **LINEAR),
+        Node("b", "activation", ("map",), {"function": "relu"}),
+        conv_node(rng, "c", ("b",), 3, 6, **LINEAR),
+        Node("sum", "add", ("a", "c"), LINEAR),
+    ]
+    # Vectors cannot be added, so both come back as maps; lowering says so by name.
+    assert sorted(kinds(checked(nodes))[2:]) == ["activation", "add", "dense", "dense", "reshape", "reshape"]
+    graph = checked(nodes[:4])
+    assert [(node.name, node.op) for node in graph.nodes[2:]] == [("a", "dense"), ("a-map", "reshape")]
+    assert graph.output == "a-map"
+
+
+def test_a_convolution_that_enlarges_a_pooled_map_stays() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(5), pool_node("pool", "image"), reshape("map", "pool", 1, 1, 3)]
+    nodes.append(conv_node(rng, "conv", ("map",), 3, 4, kernel=(3, 3), padding=(2, 2, 2, 2)))
+    assert kinds(checked(nodes)) == ["input", "global_average_pool", "reshape", "conv2d"]
+
+
+def test_reshapes_merge_vanish_or_become_flatten() -> None:
+    rng = np.random.default_rng(0)
+    conv = conv_node(rng, "conv", ("image",), 3, 8, kernel=(5, 5))
+    nodes = [input_node(5), conv, reshape("a", "conv", 2, 2, 2), reshape("b", "a", 4, 1, 2), reshape("c", "b", 8)]
+    graph = checked([*nodes, dense_node(rng, "dense", "c", 8, 3)])
+    assert [(node.name, node.op) for node in graph.nodes[2:]] == [("c", "flatten"), ("dense", "dense")]
+    nodes = [input_node(5), conv, Node("flat", "flatten", ("conv",), {"scale": None}), reshape("back", "flat", 1, 1, 8)]
+    assert kinds(checked([*nodes, conv_node(rng, "next", ("back",), 8, 4)])) == ["input", "conv2d", "conv2d"]
+    nodes = [input_node(5), reshape("same", "image", 5, 5, 3), conv_node(rng, "conv", ("same",), 3, 4)]
+    assert kinds(checked(nodes)) == ["input", "conv2d"]
+
+
+def test_names_that_are_taken() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        pool_node("relu-map", "image"),
+        reshape("map", "relu-map", 1, 1, 3),
+        Node("relu", "activation", ("map",), {"function": "relu"}),
+        conv_node(rng, "conv", ("relu",), 3, 4, kernel=(3, 3), padding=(2, 2, 2, 2)),
+    ]
+    assert "relu-map~1" in checked(nodes).by_name
+
+
+@pytest.mark.parametrize(
+    "channels, op", [((4, 8, 3), "concat"), ((8, 1), "concat"), ((4, 3, 8), "concat_copy"), ((1, 4), "concat_copy")]
+)
+def test_concatenations_are_views_where_slices_stay_whole(channels, op) -> None:
+    rng = np.random.default_rng(0)
+    parts = [conv_node(rng, f"part{index}", ("image",), 3, count) for index, count in enumerate(channels)]
+    nodes = [input_node(5), *parts, Node("joined", "concat", tuple(part.name for part in parts))]
+    assert checked(nodes).by_name["joined"].op == op
+
+
+def test_what_does_nothing_is_dropped() -> None:
+    once = {"pool": (1, 1), "strides": (1, 1), "padding": (0, 0, 0, 0)}
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        Node("a", "max_pool", ("image",), once),
+        Node("b", "average_pool", ("a",), once),
+        Node("c", "upsample_nearest", ("b",), {"size": (1, 1)}),
+        Node("d", "upsample_bilinear", ("c",), {"size": (1, 1)}),
+        Node("e", "depth_to_space", ("d",), {"block": 1}),
+        Node("f", "concat", ("e",)),
+        rescaling("g", "f", (1.0,)),
+        conv_node(rng, "conv", ("g",), 3, 4),
+        Node("stays", "max_pool", ("conv",), {**once, "strides": (2, 2)}),
+    ]
+    assert kinds(checked(nodes)) == ["input", "conv2d", "max_pool"]
