@@ -21,6 +21,7 @@ from typing import Any
 from glsl_infer import manifest_json, ops, probe
 from glsl_infer.activations import activation
 from glsl_infer.errors import BundleError, InputError, ModelError
+from glsl_infer.files import not_a_file
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.manifest import Input, Layer, Manifest, Model, Output
@@ -31,6 +32,9 @@ MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
 MAX_BYTES = 256 << 20
 """Most bytes that all members may unpack to."""
+
+_GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
+_AGAIN = "export or copy the file again"
 
 _MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
 
@@ -163,8 +167,7 @@ def read(path: str | Path) -> Bundle:
     """
     path = Path(path)
     try:
-        members = _read_members(path)
-        data = _parse(members.pop(MANIFEST))
+        data, members = _read_members(path)
         manifest = manifest_json.from_json(data)
         _check_hashes(manifest, members)
         check(manifest, {name: len(member) for name, member in members.items()})
@@ -173,36 +176,53 @@ def read(path: str | Path) -> Bundle:
         if len(bundle.labels) != manifest.outputs[0].length:
             raise BundleError(f"{len(bundle.labels)} labels for {manifest.outputs[0].length} classes")
     except UnicodeDecodeError:
-        raise BundleError(f"{path}: damaged (a text in it is not UTF-8)") from None
+        raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
         line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
         raise BundleError(f"{path}: {line}") from None
     return bundle
 
 
-def _read_members(path: Path) -> dict[str, bytes]:
+def _read_members(path: Path) -> tuple[Any, dict[str, bytes]]:
+    """Return the manifest, parsed, and the bytes of every other member."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            infos = archive.infolist()
-            names = [info.filename for info in infos]
-            if MANIFEST not in names:
-                raise BundleError("a zip file, but not a glsl-infer model (it has no manifest.json)")
-            for info in infos:
-                if not _MEMBER_NAME.fullmatch(info.filename) or names.count(info.filename) > 1:
-                    raise BundleError(f"not allowed in a model: member '{info.filename:.60}'")
-                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
-            if sum(info.file_size for info in infos) > MAX_BYTES:
-                raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
-            return {info.filename: _unpack(archive, info) for info in infos}
+        kind = not_a_file(path)
+        if kind:
+            raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
+        file = path.open("rb")
     except FileNotFoundError:
         raise BundleError("no such file") from None
-    except IsADirectoryError:
-        raise BundleError("is a folder, not a model file") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        with file, zipfile.ZipFile(file) as archive:
+            infos = archive.infolist()
+            manifest = next((info for info in infos if info.filename == MANIFEST), None)
+            if manifest is None and path.suffix == ".keras":
+                raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
+            if manifest is None:
+                raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+            _check_container([manifest])
+            data = _parse(_unpack(archive, manifest))
+            manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
+            _check_container(infos)
+            return data, {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
     except zipfile.BadZipFile:
-        raise BundleError("not a glsl-infer model, or cut off before its end; export or copy it again") from None
+        raise BundleError(f"not a glsl-infer model, or cut off before its end; {_AGAIN}") from None
     except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
-        raise BundleError(f"damaged or not readable ({error}); export or copy it again") from None
+        raise BundleError(f"damaged or not readable ({error}); {_AGAIN}") from None
+
+
+def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        if not _MEMBER_NAME.fullmatch(info.filename) or info.filename in seen:
+            raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
+        seen.add(info.filename)
+    if sum(info.file_size for info in infos) > MAX_BYTES:
+        raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
 
 
 def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -223,13 +243,14 @@ def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"manifest.json is no JSON ({error})") from None
+        raise BundleError(f"manifest.json is no JSON ({error}); {_GIVE}") from None
 
 
 def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
     missing, extra = sorted(set(manifest.members) - set(members)), sorted(set(members) - set(manifest.members))
     if missing or extra:
-        raise BundleError(f"member '{(missing or extra)[0]}' is {'missing' if missing else 'not in the manifest'}")
+        what = "missing" if missing else "not in the manifest"
+        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {_AGAIN}")
     for name, digest in manifest.members.items():
         if hashlib.sha256(members[name]).hexdigest() != digest:
-            raise BundleError(f"member '{name}' is damaged (its sha256 differs); export or copy the file again")
+            raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")

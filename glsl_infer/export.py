@@ -14,10 +14,13 @@ from glsl_infer import bundle as bundles
 from glsl_infer import fixed_point, lowering, optimize
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
+from glsl_infer.files import not_a_file
 from glsl_infer.fixed_point import ScaleChoice
 from glsl_infer.graph import Graph
 from glsl_infer.layout import FeatureMap
 from glsl_infer.program import Program
+
+_LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,11 @@ def export(
 
     names = read_labels(labels)
     graph = keras.load(model)
+    shape = graph.shapes[graph.output]
+    if len(shape) == 1 and len(names) != shape[0]:
+        raise InputError(
+            f"{labels}: {len(names)} labels for the {shape[0]} classes of {model}; give one line for each class"
+        )
     size = graph.input.attrs["shape"][0]
     pictures = [preprocess.load(path, size) for path in calibration]
     bundle, program, scales = build(graph, names, weights=weights, calibration=pictures)
@@ -107,17 +115,25 @@ def export(
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:
-    """Return the lines of a labels file, verbatim.
+    """Return the lines of a labels file, verbatim; the byte order mark of some editors is no part of the first.
 
     Raises:
         InputError: it cannot be read, is not UTF-8, is empty or has an empty line.
     """
     try:
-        labels = bundles.split_labels(Path(path).read_bytes().decode("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: labels cannot be read ({error}); give a UTF-8 text file, one label a line") from None
-    if not labels or not all(label.strip() for label in labels):
-        raise InputError(f"{path}: every line must be a label; it is empty or has an empty line")
+        kind = not_a_file(path)
+        if kind:
+            raise InputError(f"{path}: is {kind}, not a file of labels; {_LABELS_ADVICE}")
+        labels = bundles.split_labels(Path(path).read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the labels are not UTF-8 text; {_LABELS_ADVICE}") from None
+    except OSError as error:
+        raise InputError(f"{path}: labels cannot be read ({error.strerror}); {_LABELS_ADVICE}") from None
+    if not labels:
+        raise InputError(f"{path}: there are no labels in it; {_LABELS_ADVICE}")
+    empty = [number for number, label in enumerate(labels, 1) if not label.strip()]
+    if empty:
+        raise InputError(f"{path}: line {empty[0]} is empty; {_LABELS_ADVICE}")
     return labels
 
 

@@ -71,14 +71,7 @@ def from_json(data: Any) -> Manifest:
     Raises:
         BundleError: anything missing, unknown, of the wrong type, out of range, or of a newer version.
     """
-    fields = Fields(data, "manifest")
-    if fields.any("format") != FORMAT:
-        raise BundleError(f"manifest: 'format' is not '{FORMAT}'; this is no glsl-infer model")
-    version = fields.integer("version", 1, 1 << 30)
-    if version > VERSION:
-        raise BundleError(
-            f"the model has format version {version}, this program reads up to {VERSION}: pip install -U glsl-infer"
-        )
+    fields = check_version(data)
     manifest = Manifest(
         _model(fields.any("model")),
         _input(fields.any("input")),
@@ -92,6 +85,24 @@ def from_json(data: Any) -> Manifest:
     )
     fields.done()
     return manifest
+
+
+def check_version(data: Any) -> Fields:
+    """Look at the two keys that every version has, and return the others.
+
+    Raises:
+        BundleError: another format, or a newer version.
+    """
+    fields = Fields(data, "manifest")
+    if fields.optional("format") != FORMAT:
+        raise BundleError(f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file")
+    version = fields.integer("version", 1, 1 << 30)
+    if version > VERSION:
+        raise BundleError(
+            f"the model has format version {version}, this program reads up to {VERSION}; "
+            "update glsl-infer: pip install -U glsl-infer"
+        )
+    return fields
 
 
 def _layer_to_json(layer: Layer) -> dict[str, Any]:

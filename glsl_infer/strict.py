@@ -35,6 +35,10 @@ class Fields:
             raise BundleError(f"{self.where}: '{key}' is missing")
         return self._left.pop(key)
 
+    def optional(self, key: str) -> Any:
+        """Return the value of a key, whatever it is, or None when it is absent."""
+        return self._left.pop(key, None)
+
     def text(self, key: str, *, one_of: tuple[str, ...] | None = None) -> str:
         """Return a string."""
         return text(self.any(key), f"{self.where}: '{key}'", one_of=one_of)

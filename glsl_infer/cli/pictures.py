@@ -20,12 +20,14 @@ def find(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         try:
-            mode = path.stat().st_mode
+            folder = stat.S_ISDIR(path.stat().st_mode)
+            if folder:
+                next(path.iterdir(), None)  # whether it may be read: rglob passes over what may not
         except FileNotFoundError:
             raise ImageError(f"{path}: no such file") from None
         except OSError as error:  # a name too long, a folder that may not be entered ...
             raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
-        if not stat.S_ISDIR(mode):
+        if not folder:
             found.append(path)
             continue
         inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())

@@ -11,6 +11,15 @@ from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
 from glsl_infer.manifest import Limits
 
+_SMALLER = "use a model of smaller pictures or fewer channels"
+_OTHER_DRIVER = "use another driver or GPU (OpenGL ES 2.0 promises 8)"
+_ADVICE = {
+    "texture_units": _OTHER_DRIVER,
+    "texture_size": _SMALLER,
+    "fragment_uniform_vectors": "export the model with --weights baked",
+    "varying_vectors": _OTHER_DRIVER,
+    "vertex_attributes": _OTHER_DRIVER,
+}
 _NAMES = {
     "texture_units": (GL.GL_MAX_TEXTURE_IMAGE_UNITS, "GL_MAX_TEXTURE_IMAGE_UNITS"),
     "texture_size": (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE"),
@@ -32,16 +41,11 @@ def require(needed: Limits, gl: Api) -> None:
         LimitError: naming every limit that is too small.
     """
     offered = vars(driver_limits(gl))
-    short = [
-        f"{_NAMES[field][1]} is {offered[field]}, the model needs {value}"
-        for field, value in vars(needed).items()
-        if offered[field] < value
-    ]
+    short = {field: value for field, value in vars(needed).items() if offered[field] < value}
     if short:
-        advice = "export the model with --weights baked, or a smaller one"
-        raise LimitError(
-            f"this GPU ({gl.text(GL.GL_RENDERER)}) is too small for the model: {'; '.join(short)}; {advice}"
-        )
+        lacks = "; ".join(f"{_NAMES[field][1]} is {offered[field]}, the model needs {short[field]}" for field in short)
+        advice = ", and ".join(dict.fromkeys(_ADVICE[field] for field in short))
+        raise LimitError(f"this GPU ({gl.text(GL.GL_RENDERER)}) is too small for the model: {lacks}; {advice}")
 
 
 def float_precision(gl: Api, kind: str) -> dict[str, int]:

@@ -63,6 +63,15 @@ def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: 
             np.testing.assert_array_equal(one.weights[key], other.weights[key])
 
 
+def test_the_wrong_number_of_labels(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "three.txt").write_text("a\nb\nc\n")
+    argv = arguments(saved, tmp_path / "m.glslnn")
+    assert main([*argv[:-1], str(tmp_path / "three.txt")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {tmp_path / 'three.txt'}: 3 labels for the 4 classes of {saved / 'model.keras'}; ")
+    assert error.count("\n") == 1
+
+
 def test_report_as_json(saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments(saved, tmp_path / "m.glslnn", "--json")) == 0
     report = json.loads(capsys.readouterr().out)

@@ -37,6 +37,21 @@ def test_all_exif_orientations_give_the_same_picture(tmp_path: Path, orientation
     assert (preprocess.load(path, 4) == preprocess.load(upright, 4)).all()
 
 
+@pytest.mark.parametrize("size", [(9, 4), (4, 9), (10, 4), (4, 10), (5, 5)])
+@pytest.mark.parametrize("orientation", list(STORED_AS))
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P"])
+def test_the_square_is_cut_out_of_the_upright_picture(
+    tmp_path: Path, orientation: int, size: tuple[int, int], mode: str
+) -> None:
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = orientation
+    path = saved(tmp_path, Image.fromarray(noise(*size)).convert(mode), exif=exif)
+    upright = np.asarray(preprocess.open_image(path))
+    side = min(size)
+    top, left = (upright.shape[0] - side) // 2, (upright.shape[1] - side) // 2
+    assert (preprocess.load(path, side) == upright[top : top + side, left : left + side]).all()
+
+
 def exif_block(*entries: bytes) -> bytes:
     return b"Exif\0\0II*\0" + struct.pack("<IH", 8, len(entries)) + b"".join(entries) + bytes(4)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bundle_files import peak_memory_below
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -34,6 +35,22 @@ def test_area_average_is_the_overlap_weighted_mean(side: int, data: st.DataObjec
     expected = np.floor(mean + 0.5 + 1e-6)
     assert (preprocess.area_average(pixels, size) == expected).all()
     assert (preprocess.load(pixels, size) == expected).all()
+
+
+@pytest.mark.parametrize(("side", "size"), [(40, 7), (41, 40), (97, 96), (64, 8), (33, 1)])
+def test_bands_change_nothing(side: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pixels = noise(side, side)
+    expected = preprocess.area_average(pixels, size)
+    for band in (1, 100, 700, 3000):
+        monkeypatch.setattr(preprocess, "_BAND", band)
+        assert (preprocess.area_average(pixels, size) == expected).all()
+        assert (preprocess.load(Image.fromarray(pixels), size) == expected).all()
+
+
+def test_a_large_picture_is_not_copied() -> None:
+    picture = Image.new("RGB", (4000, 3000))
+    with peak_memory_below(12 << 20):  # of 27 MB that the square's bytes are
+        preprocess.load(picture, 129)
 
 
 @given(side=st.integers(1, 60), size=st.integers(1, 60), value=st.integers(0, 255))

@@ -1,0 +1,86 @@
+"""Labels that do not fit: `export` says so in one line before it loads the model, and leaves an old file alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import Capture, refused
+from tiny import LABELS, tiny_graph, write_tiny
+
+from glsl_infer import bundle
+from glsl_infer.cli import main
+from glsl_infer.importers import keras
+
+TEXT = "give a UTF-8 text file, one label a line"
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a blank line": (lambda path: path.write_bytes(b"a\n\nb\n"), f"line 2 is empty; {TEXT}"),
+    "a blank last line": (lambda path: path.write_bytes(b"a\nb\n\n"), f"line 3 is empty; {TEXT}"),
+    "a line of spaces": (lambda path: path.write_bytes(b"a\n \t\r\nb\n"), f"line 2 is empty; {TEXT}"),
+    "nothing in it": (lambda path: path.write_bytes(b""), f"there are no labels in it; {TEXT}"),
+    "Latin-1": (lambda path: path.write_bytes("größte\n".encode("latin-1")), f"the labels are not UTF-8 text; {TEXT}"),
+    "UTF-16": (lambda path: path.write_bytes("a\nb\n".encode("utf-16")), f"the labels are not UTF-8 text; {TEXT}"),
+    "the model": (
+        lambda path: path.write_bytes(write_tiny(path.parent).read_bytes()),
+        f"the labels are not UTF-8 text; {TEXT}",
+    ),
+    "a folder": (lambda path: path.mkdir(), "is a folder, not a file of labels"),
+    "a pipe": (os.mkfifo, "is a pipe, not a file of labels"),
+    "no file": (lambda path: None, f"labels cannot be read (No such file or directory); {TEXT}"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_labels(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path], kind: str) -> None:
+    make, said = BAD[kind]
+    labels = tmp_path / "bad.txt"
+    make(labels)
+    argv = {**export_arguments, "--labels": labels}
+    argv["-o"].write_bytes(b"old")
+    message = refused(capsys, ["export", argv.pop("model"), *(part for pair in argv.items() for part in pair)])
+    assert message.startswith(f"error: {labels}: ")
+    assert said in message
+    assert argv["-o"].read_bytes() == b"old"
+
+
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras gives the tiny network."""
+    monkeypatch.setattr(keras, "load", lambda path: tiny_graph())
+
+
+def export(arguments: dict[str, Path]) -> list[object]:
+    return ["export", arguments["model"], "-o", arguments["-o"], "--labels", arguments["--labels"]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 1000])
+def test_the_wrong_number(capsys: Capture, imported: None, export_arguments: dict[str, Path], count: int) -> None:
+    labels, out = export_arguments["--labels"], export_arguments["-o"]
+    labels.write_text("a\n" * count)
+    out.write_bytes(b"old")
+    message = refused(capsys, export(export_arguments))
+    assert message.startswith(f"error: {labels}: {count} labels for the 3 classes of {export_arguments['model']}; ")
+    assert "one line for each class" in message
+    assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]
+    assert out.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_labels_of_every_editor(imported: None, export_arguments: dict[str, Path], mark: str, end: str) -> None:
+    """A byte order mark is no part of the first label."""
+    text = mark + "".join(label + end for label in LABELS)
+    export_arguments["--labels"].write_bytes(text.encode("utf-8"))
+    assert main(list(map(str, export(export_arguments)))) == 0
+    assert bundle.read(export_arguments["-o"]).labels == LABELS
+
+
+def test_a_folder_that_may_not_be_written(capsys: Capture, imported: None, export_arguments: dict[str, Path]) -> None:
+    export_arguments["--labels"].write_text("a\nb\nc\n")
+    out = export_arguments["-o"]
+    out.mkdir()
+    assert f"{out}: cannot be written" in refused(capsys, export(export_arguments))
+    assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]
