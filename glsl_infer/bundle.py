@@ -65,15 +65,17 @@ class Bundle:
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
 
-    @property
+    @cached_property
     def values(self) -> dict[str, Value]:
         """Where the output of each layer lies, by layer name."""
         return {layer.name: layer.output for layer in self.manifest.model.layers}
 
     def _node(self, layer: Layer) -> Node:
         activation(layer.attrs.get("activation", "linear"))
-        node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
-        weights = ops.get(layer.op).read_weights(node, layer.weights, [self.members[name] for name in layer.members])
+        node = Node(layer.name, layer.op, layer.inputs, {**ops.get(layer.op).attrs, **layer.attrs})
+        members = [self.members[name] for name in layer.members]
+        inputs = [self.values[name] for name in layer.inputs]
+        weights = ops.get(layer.op).read_weights(node, layer.weights, members, inputs)
         return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)
 
 
@@ -81,6 +83,11 @@ def split_labels(text: str) -> tuple[str, ...]:
     """Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it."""
     lines = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
     return tuple(lines[:-1] if lines and not lines[-1] else lines)
+
+
+def classes_of(output: Value) -> int:
+    """Return how many labels an output needs: none where it is a feature map."""
+    return output.length if isinstance(output, FixedPoint) else 0
 
 
 def make(program: Program, labels: Sequence[str]) -> Bundle:
@@ -91,10 +98,10 @@ def make(program: Program, labels: Sequence[str]) -> Bundle:
     """
     graph = program.graph
     output, picture = program.values[graph.output], program.values[graph.input.name]
-    assert isinstance(output, FixedPoint)
+    assert isinstance(output, (FixedPoint, FeatureMap))
     assert isinstance(picture, FeatureMap)
-    if len(labels) != output.length:
-        raise InputError(f"{len(labels)} labels for {output.length} classes; give one line for each class")
+    if len(labels) != classes_of(output):
+        raise InputError(f"{len(labels)} labels for {classes_of(output)} classes; give one line for each class")
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     expectation, texels = probe.make(program)
@@ -123,7 +130,7 @@ def make(program: Program, labels: Sequence[str]) -> Bundle:
         program.textures,
         program.programs,
         program.passes,
-        (Output("logits", output.texture, output.length, output.scale),),
+        (Output("logits" if isinstance(output, FixedPoint) else "image", output),),
         expectation,
         {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())},
     )
@@ -173,8 +180,9 @@ def read(path: str | Path) -> Bundle:
         check(manifest, {name: len(member) for name, member in members.items()})
         bundle = Bundle(manifest, members, path)
         probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
-        if len(bundle.labels) != manifest.outputs[0].length:
-            raise BundleError(f"{len(bundle.labels)} labels for {manifest.outputs[0].length} classes")
+        classes = classes_of(manifest.outputs[0].value)
+        if len(bundle.labels) != classes:
+            raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
     except UnicodeDecodeError:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:

@@ -2,39 +2,50 @@
 
 For one output slice, every input channel of every tap contributes a column: a vec4 with the weights of
 the four output channels. The columns of a slice follow one another by slot (which input slice), tap row,
-tap column, lane; the bias is the last. All slices of a layer have columns in the same places, so that one
-program with a uniform array serves them all; where channel groups leave a slice with fewer, they are zero.
+tap column, lane. All slices of a layer have columns in the same places, so that one program with a
+uniform array serves them all; where channel groups leave a slice with fewer, they are zero.
+
+A depthwise convolution mixes no lanes: there a tap has one column, the weights of its four channels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen
 from glsl_infer.layout import slices_of
 
-if TYPE_CHECKING:
-    from glsl_infer.graph import Node
+Read = Callable[[int, int, int], str]
+"""The expression of a texel, given its slot, tap row and tap column."""
+
+Weight = Callable[[int], Union[str, None]]
+"""The expression of a column, or None where it is zero and needs no product."""
+
+
+def columns_of(kernel_shape: Sequence[int], groups: int) -> Columns:
+    """Return the columns for a kernel (height, width, channels / groups, filters)."""
+    depthwise = groups > 1 and kernel_shape[2] == 1 and kernel_shape[3] == groups
+    return DepthwiseColumns(kernel_shape, groups) if depthwise else Columns(kernel_shape, groups)
 
 
 class Columns:
     """The columns of one layer.
 
     Attributes:
+        slices: output slices.
         reads: for every output slice, the input slices that its channels' groups touch, in order.
         slots: the longest of those.
         lanes: for every slot, the lanes (0 to 3) that any output slice reads.
-        count: vec4 in the array of one output slice, the bias included.
+        starts: the first column of every slot, and at the end the number of columns.
     """
 
-    def __init__(self, kernel_shape: Sequence[int], groups: int, channels: int) -> None:
+    def __init__(self, kernel_shape: Sequence[int], groups: int) -> None:
         self.kernel_height, self.kernel_width, self.group_channels, self.filters = kernel_shape
-        self.groups, self.channels = groups, channels
+        self.groups = groups
         self.slices = slices_of(self.filters)
         self.reads: list[tuple[int, ...]] = []
         lanes: list[set[int]] = []
@@ -48,66 +59,61 @@ class Columns:
         self.slots = len(lanes)
         self.lanes = tuple(tuple(sorted(one)) for one in lanes)
         self.taps_per_slot = self.kernel_height * self.kernel_width
-        self.count = self.taps_per_slot * sum(len(one) for one in self.lanes) + 1
+        self.starts = tuple(
+            int(one)
+            for one in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
+        )
 
-    @classmethod
-    def of(cls, node: Node, channels: int) -> Columns:
-        """Return the columns of a conv2d node whose input has that many channels."""
-        return cls(node.weights["kernel"].shape, node.attrs["groups"], channels)
+    @property
+    def count(self) -> int:
+        """Columns of one output slice."""
+        return self.starts[-1]
 
     def read_by(self, index: int) -> tuple[int, ...]:
         """Return the input slice of every slot for output slice ``index``; spare slots repeat the first."""
         reads = self.reads[index]
         return reads + (reads[0],) * (self.slots - len(reads))
 
-    def pack(self, kernel: NDArray[np.float32], bias: NDArray[np.float32], pad_bias: float) -> NDArray[np.float32]:
-        """Return the columns of all slices, float32 (slices, count, 4).
-
-        ``pad_bias`` goes to lanes beyond the last filter: what the activation turns into 0.
-        """
+    def pack(self, kernel: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the columns of all slices, float32 (slices, count, 4)."""
         flat = np.concatenate([kernel.reshape(-1), np.zeros(1, np.float32)])
         packed: NDArray[np.float32] = flat[self._kernel_index]  # index -1 is the zero at the end
-        padded = np.full(4 * self.slices, pad_bias, np.float32)
-        padded[: self.filters] = bias
-        packed[:, -1, :] = padded.reshape(self.slices, 4)
         return packed
 
-    def unpack(self, packed: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return (kernel, bias) from what ``pack`` made."""
-        packed = packed.reshape(self.slices, self.count, 4)
+    def unpack(self, packed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the kernel from what ``pack`` made."""
         shape = (self.kernel_height, self.kernel_width, self.group_channels, self.filters)
         kernel = np.zeros(int(np.prod(shape)), np.float32)
         used = self._kernel_index >= 0
-        kernel[self._kernel_index[used]] = packed[used]
-        return kernel.reshape(shape), packed[:, -1, :].reshape(-1)[: self.filters].copy()
+        kernel[self._kernel_index[used]] = packed.reshape(self.slices, self.count, 4)[used]
+        return kernel.reshape(shape)
 
-    def taps(self, weights: NDArray[np.float32] | None, coordinate: Callable[[int], str]) -> list[str]:
-        """Return the GLSL lines that add up one slice's columns .
+    def taps(self, slots: Iterable[int], weight: Weight, read: Read) -> list[str]:
+        """Return the GLSL lines that add up one slice's columns of some slots.
 
-        One product a line: where several stand in one sum, compilers regroup constants, and baked weights would differ
-        from uniform ones in the last bit. The bias, which starts the sum, is not among the lines.
-
-        Args:
-            weights: (count, 4) to write as constants, leaving out zeros; None to read the uniform array.
-            coordinate: expression of the coordinate of each slot.
+        One product a line: where several stand in one sum, compilers regroup constants, and baked weights would
+        differ from uniform ones in the last bit.
         """
         lines = []
-        at = 0
-        for slot in range(self.slots):
+        for slot in slots:
+            at = self.starts[slot]
             for ky in range(self.kernel_height):
                 for kx in range(self.kernel_width):
                     terms = []
-                    for lane in self.lanes[slot]:
-                        if weights is None:
-                            terms.append(f"weights[{at}] * t.{'xyzw'[lane]}")
-                        elif weights[at].any():
-                            terms.append(f"{codegen.vec(weights[at])} * t.{'xyzw'[lane]}")
+                    for operand in self._operands(slot):
+                        column = weight(at)
+                        if column is not None:
+                            terms.append(f"sum += {column} * {operand};")
                         at += 1
                     if terms:
-                        offset = f" + vec2({kx}.0, {ky}.0) * texel" if kx or ky else ""
-                        lines.append(f"t = texture2D(source, {coordinate(slot)}{offset});")
-                        lines += [f"sum += {term};" for term in terms]
+                        lines += [f"t = {read(slot, ky, kx)};", *terms]
         return lines
+
+    def _columns_per_tap(self, slot: int) -> int:
+        return len(self.lanes[slot])
+
+    def _operands(self, slot: int) -> list[str]:
+        return [f"t.{'xyzw'[lane]}" for lane in self.lanes[slot]]
 
     def _filters_of(self, index: int) -> range:
         return range(4 * index, min(4 * index + 4, self.filters))
@@ -120,15 +126,32 @@ class Columns:
     def _kernel_index(self) -> NDArray[np.int64]:
         """For every packed weight, its place in the flat kernel, or -1; (slices, count, 4)."""
         index = np.full((self.slices, self.count, 4), -1, np.int64)
-        starts = np.cumsum([0, *(self.taps_per_slot * len(one) for one in self.lanes)])
         taps = np.arange(self.taps_per_slot)
         for filter_index in range(self.filters):
             reads = self.reads[filter_index // 4]
             for i, channel in enumerate(self._inputs_of(filter_index)):
                 slot = reads.index(channel // 4)
                 lane = self.lanes[slot].index(channel % 4)
-                places = starts[slot] + taps * len(self.lanes[slot]) + lane
+                places = self.starts[slot] + taps * len(self.lanes[slot]) + lane
                 index[filter_index // 4, places, filter_index % 4] = (
                     taps * self.group_channels + i
                 ) * self.filters + filter_index
+        return index
+
+
+class DepthwiseColumns(Columns):
+    """One column a tap: lane j holds the weight of channel 4i + j, which meets lane j of the texel."""
+
+    def _columns_per_tap(self, slot: int) -> int:
+        return 1
+
+    def _operands(self, slot: int) -> list[str]:
+        return ["t"]
+
+    @cached_property
+    def _kernel_index(self) -> NDArray[np.int64]:
+        index = np.full((self.slices, self.count, 4), -1, np.int64)
+        for filter_index in range(self.filters):
+            taps = np.arange(self.taps_per_slot)
+            index[filter_index // 4, taps, filter_index % 4] = taps * self.filters + filter_index
         return index

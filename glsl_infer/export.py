@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import fixed_point, lowering, optimize
+from glsl_infer import lowering, optimize
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.files import not_a_file
 from glsl_infer.fixed_point import ScaleChoice
 from glsl_infer.graph import Graph
-from glsl_infer.layout import FeatureMap
+from glsl_infer.layout import textures_of
+from glsl_infer.prepare import Prepared, prepare
 from glsl_infer.program import Program
+from glsl_infer.ranges import RangeChoice
+from glsl_infer.wide import WideLayer
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
 
 @dataclass(frozen=True)
 class LayerReport:
-    """One layer of the export report: its output's shape, its draws, its programs and how weights travel."""
+    """One layer of the export report: output shape, weights mode, draws, programs, textures, size of the first."""
 
     layer: str
     op: str
@@ -33,6 +36,7 @@ class LayerReport:
     weights: str
     passes: int
     programs: int
+    textures: int
     texture: tuple[int, int]
 
 
@@ -42,12 +46,16 @@ class Report:
 
     Attributes:
         layers: one entry a layer that draws.
-        scales: how each 16-bit vector got its scale.
+        ranges: how each 8-bit feature map got its range.
+        wide: what convolutions over more than 8 slices cost.
+        scales: how each 16-bit value got its scale.
         warnings: sentences for the person who exports.
         totals: passes, jobs, programs, texture bytes, file bytes.
     """
 
     layers: tuple[LayerReport, ...]
+    ranges: tuple[RangeChoice, ...]
+    wide: tuple[WideLayer, ...]
     scales: tuple[ScaleChoice, ...]
     warnings: tuple[str, ...]
     totals: dict[str, int]
@@ -57,41 +65,63 @@ class Report:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class Options:
+    """How to export.
+
+    Attributes:
+        weights, layout: see ``lowering.to_program``.
+        percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
+        input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
+    """
+
+    weights: str = "auto"
+    layout: str = "atlas"
+    percentile: float = 100.0
+    input_range: tuple[float, float] | None = None
+
+
 def build(
-    graph: Graph, labels: Sequence[str], *, weights: str = "auto", calibration: Sequence[NDArray[np.uint8]] = ()
-) -> tuple[Bundle, Program, tuple[ScaleChoice, ...]]:
+    graph: Graph,
+    labels: Sequence[str],
+    *,
+    options: Options | None = None,
+    calibration: Sequence[NDArray[np.uint8]] = (),
+) -> tuple[Bundle, Program, Prepared]:
     """Turn an imported graph into a bundle in memory.
 
     Args:
         graph: from an importer.
-        labels: one for each class.
-        weights: see ``lowering.to_program``.
-        calibration: pictures for scales that interval bounds leave too coarse; see ``fixed_point``.
+        labels: one for each class; none where the model ends in a feature map.
+        options: how.
+        calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
+            and for scales that interval bounds leave too coarse; see ``prepare``.
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
         InputError: labels or options that do not fit.
     """
-    prepared, scales = fixed_point.prepare(optimize.optimize(graph), calibration)
-    program = lowering.to_program(prepared, weights=weights)
-    return bundles.make(program, labels), program, scales
+    options = options or Options()
+    prepared = prepare(optimize.optimize(graph), calibration, percentile=options.percentile, layout=options.layout)
+    program = lowering.to_program(prepared.graph, weights=options.weights, layout=options.layout)
+    return bundles.make(program, labels), program, prepared
 
 
 def export(
     model: str | Path,
     out: str | Path,
-    labels: str | Path,
+    labels: str | Path | None = None,
     *,
-    weights: str = "auto",
+    options: Options | None = None,
     calibration: Sequence[str | Path] = (),
 ) -> Report:
-    """Export a saved Keras model to a ``.glslnn`` file.
+    """Export a saved Keras model to a bundle file.
 
     Args:
         model: a ``.keras`` file.
-        out: the file to write; an existing one is replaced once the new one is complete.
-        labels: a text file with a label a line.
-        weights: ``auto``, ``baked`` or ``uniform``.
+        out: the ``.glslnn`` file to write.
+        labels: text file with one label a line; needed where the model ends in a vector.
+        options: how.
         calibration: picture files.
 
     Raises:
@@ -100,18 +130,23 @@ def export(
     from glsl_infer import preprocess
     from glsl_infer.importers import keras
 
-    names = read_labels(labels)
-    graph = keras.load(model)
+    options = options or Options()
+    names = () if labels is None else read_labels(labels)
+    graph = keras.load(model, input_range=options.input_range)
     shape = graph.shapes[graph.output]
+    if len(shape) == 3 and labels is not None:
+        raise InputError(f"{model} ends in a feature map of {shape}, which has no classes; leave out --labels")
+    if len(shape) == 1 and labels is None:
+        raise InputError(f"{model} has {shape[0]} classes; give --labels FILE with one label a line")
     if len(shape) == 1 and len(names) != shape[0]:
         raise InputError(
             f"{labels}: {len(names)} labels for the {shape[0]} classes of {model}; give one line for each class"
         )
     size = graph.input.attrs["shape"][0]
     pictures = [preprocess.load(path, size) for path in calibration]
-    bundle, program, scales = build(graph, names, weights=weights, calibration=pictures)
+    bundle, program, prepared = build(graph, names, options=options, calibration=pictures)
     bundles.write(bundle, out)
-    return report(program, bundle, scales, Path(out).stat().st_size)
+    return report(program, bundle, prepared, Path(out).stat().st_size)
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:
@@ -137,7 +172,7 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
-def report(program: Program, bundle: Bundle, scales: tuple[ScaleChoice, ...], file_bytes: int) -> Report:
+def report(program: Program, bundle: Bundle, prepared: Prepared, file_bytes: int) -> Report:
     """Return the report on an export."""
     textures = {texture.name: texture for texture in program.textures}
     layers = []
@@ -145,8 +180,8 @@ def report(program: Program, bundle: Bundle, scales: tuple[ScaleChoice, ...], fi
         passes = [one for one in program.passes if one.layer == node.name]
         if not passes:
             continue
-        value = program.values[node.name]
-        texture = textures[value.views[0].texture if isinstance(value, FeatureMap) else value.texture]
+        names = textures_of(program.values[node.name])
+        texture = textures[names[0]]
         layers.append(
             LayerReport(
                 node.name,
@@ -155,10 +190,11 @@ def report(program: Program, bundle: Bundle, scales: tuple[ScaleChoice, ...], fi
                 program.weights_modes.get(node.name, "texture" if program.weight_members.get(node.name) else "-"),
                 len(passes),
                 len({one.program for one in passes}),
+                len(names),
                 (texture.width, texture.height),
             )
         )
-    coarse = [choice for choice in scales if choice.too_coarse]
+    coarse = [choice for choice in prepared.scales if choice.too_coarse]
     warnings = tuple(
         f"layer '{one.layer}': its interval bound {one.bound:.0f} leaves steps of {one.step:.3g}; "
         "give --calibrate DIR with typical pictures for a finer scale"
@@ -171,4 +207,4 @@ def report(program: Program, bundle: Bundle, scales: tuple[ScaleChoice, ...], fi
         "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
         "file_bytes": file_bytes,
     }
-    return Report(tuple(layers), scales, warnings, totals)
+    return Report(tuple(layers), prepared.ranges, prepared.wide, prepared.scales, warnings, totals)

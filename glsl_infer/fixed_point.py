@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops, quantize
-from glsl_infer.graph import Array, Graph, Node
+from glsl_infer import calibration, ops, quantize, ranges
+from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.dense_products import BLOCK
 from glsl_infer.ops.dense_sum import MAX_COUNT
 
@@ -47,19 +47,6 @@ class ScaleChoice:
         return self.by == "bound" and self.step > LARGEST_STEP
 
 
-def prepare(graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
-    """Split the dense layers and choose all scales.
-
-    Args:
-        graph: an optimised graph.
-        calibration: pictures as uint8 (size, size, 3), as the network reads them.
-
-    Returns:
-        The graph that both the exact reference and ``lowering.to_program`` work from, and the choices.
-    """
-    return assign_scales(split_dense(graph), calibration)
-
-
 def split_dense(graph: Graph) -> Graph:
     """Replace every dense node by its products and the sums that follow, with weights on the 16-bit grid."""
     nodes: list[Node] = []
@@ -68,48 +55,40 @@ def split_dense(graph: Graph) -> Graph:
     return graph.rebuilt(nodes)
 
 
-def assign_scales(graph: Graph, calibration: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
-    """Set the ``scale`` of every node that stores 16-bit fixed point."""
-    seen = _largest_values(graph, calibration)
-    intervals: dict[str, tuple[Array, Array]] = {}
-    nodes: list[Node] = []
-    choices: list[ScaleChoice] = []
-    for node in graph.nodes:
-        operator = ops.get(node.op)
-        shape = graph.shapes[node.name]
-        below = intervals[node.inputs[0]] if node.inputs else (np.zeros(0), np.zeros(0))
-        low, high = intervals[node.name] = operator.interval(node, shape, *below)
-        if "scale" not in operator.attrs:
-            nodes.append(node)
-            continue
-        bound = float(max(np.abs(low).max(), np.abs(high).max()))
-        choice = _choose(node.name, bound, seen.get(node.name), _unit(graph, node))
-        choices.append(choice)
-        nodes.append(node.with_attrs(scale=choice.scale))
-    return graph.rebuilt(nodes), tuple(choices)
+def assign_scales(graph: Graph, pictures: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+    """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split."""
+    bounds = ranges.bounds_of(graph)
+    storing = {node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs}
+    largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
+    units = {name: _unit(graph, node) for name, node in storing.items()}
+    coarse = [
+        name for name in storing if quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
+    ]
+    seen = calibration.extremes(graph, coarse, pictures) if pictures and coarse else {}
+    choices = {name: _choose(name, largest[name], seen.get(name), units[name]) for name in storing}
+    nodes = [node.with_attrs(scale=choices[node.name].scale) if node.name in choices else node for node in graph.nodes]
+    return graph.rebuilt(nodes), tuple(choices.values())
 
 
-def _choose(layer: str, bound: float, calibrated: float | None, unit: float) -> ScaleChoice:
+def _choose(layer: str, bound: float, seen: calibration.Extremes | None, unit: float) -> ScaleChoice:
     scale, by = quantize.power_of_two_scale(bound), "bound"
-    if scale / 256.0 * unit > LARGEST_STEP and calibrated is not None:
+    calibrated = None if seen is None else float(max(np.abs(seen[0]).max(), np.abs(seen[1]).max()))
+    if calibrated is not None:
         smaller = quantize.power_of_two_scale(2.0 * calibrated)
         if smaller < scale:
             scale, by = smaller, "calibration"
     return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
 
 
-def _largest_values(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> dict[str, float]:
-    from glsl_infer import reference
-
-    largest: dict[str, float] = {}
-    for picture in calibration:
-        for name, value in reference.layers(graph, picture, mode="float"):
-            largest[name] = max(largest.get(name, 0.0), float(np.abs(value).max()))
-    return largest
-
-
 def _unit(graph: Graph, node: Node) -> float:
-    """Return what one stored unit of partial sums is worth in the dense layer's output: the largest row scale."""
+    """Return what one stored unit of partial sums is worth in the layer's output: the largest row scale.
+
+    A convolution's output has 8 bits: there it is counted in 1/16 of the output's range, so that a step of
+    ``LARGEST_STEP`` is an eighth of an output's.
+    """
+    if node.op == "convolution_products":
+        (node,) = graph.consumers[node.name]
+        return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
     while node.op == "dense_products" or (node.op == "dense_sum" and not node.attrs["last"]):
         (node,) = graph.consumers[node.name]
         if node.op == "dense_sum" and node.attrs["last"]:

@@ -79,6 +79,7 @@ class Recorder:
         target: str | None = None
         bound: dict[int, str] = {}
         active: int | None = None
+        colour: tuple[int, ...] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
         for one in passes:
             if one.target != target:
@@ -87,6 +88,9 @@ class Recorder:
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
                 calls.append((gl.Viewport, (0, 0, size.width, size.height)))
             if one.clear:
+                if self._sizes[one.target].clear != colour:
+                    colour = self._sizes[one.target].clear
+                    calls.append((gl.ClearColor, tuple(byte / 255.0 for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
             if one.program != program:
                 program = one.program

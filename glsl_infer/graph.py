@@ -52,6 +52,8 @@ class Node:
 class Graph:
     """Nodes in an order in which each comes after its inputs, and the name of the output.
 
+    Attributes that a node leaves out get their operator's defaults.
+
     Raises:
         ModelError: on construction, when a name is missing or used twice, an operator is unknown, or
             shapes and weights do not fit together.
@@ -62,6 +64,8 @@ class Graph:
     output: str
 
     def __post_init__(self) -> None:
+        complete = tuple(replace(node, attrs={**ops.get(node.op).attrs, **node.attrs}) for node in self.nodes)
+        object.__setattr__(self, "nodes", complete)
         seen: set[str] = set()
         for node in self.nodes:
             if node.name in seen:

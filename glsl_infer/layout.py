@@ -1,13 +1,21 @@
-"""Where slices lie: views into textures, and the placement of tiles in an atlas.
+"""Where slices lie: views into textures, and the placement of tiles.
 
 A slice is 4 channels of a feature map; its tile is the rectangle of texels that holds it. A view names
-a tile by its texture and its first texel. Operators read and write views and never ask for more.
+a tile by its texture and its first texel. Operators read and write views and never ask for more, so that
+the layout (all slices of a layer in one texture, or a texture for each) is decided here alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAYOUTS = ("atlas", "planar")
+"""``atlas``: all slices of a layer in one texture. ``planar``: a texture for each, the article's way."""
 
 MAX_TEXTURE_SIZE = 2048
 """Textures are planned for VideoCore IV, whose largest side this is."""
@@ -26,18 +34,75 @@ class View:
 
 
 @dataclass(frozen=True)
+class Range:
+    """What the bytes of an 8-bit feature map stand for: byte b of channel c is ``scales[c] * (b - zeros[c]) / 255``.
+
+    ``scales`` and ``zeros`` have one number for all channels, or one for each. Zeros are whole numbers from 0 to 255
+    (those of the picture may be any), so that 0 itself can be stored.
+    """
+
+    scales: tuple[float, ...] = (1.0,)
+    zeros: tuple[float, ...] = (0.0,)
+
+    def ends(self, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lowest and the highest value of every channel, (channels,) each."""
+        scales, zeros = per_channel(self.scales, channels), per_channel(self.zeros, channels)
+        first, last = -scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
+        return np.minimum(first, last), np.maximum(first, last)
+
+    def picked(self, channels: Sequence[int]) -> Range:
+        """Return the range of some channels."""
+        scales, zeros = (
+            one if len(one) == 1 else tuple(one[channel] for channel in channels) for one in (self.scales, self.zeros)
+        )
+        return Range(scales, zeros)
+
+
+def joined(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
+    """Return the range of feature maps with so many channels each, one after the other."""
+    scales, zeros = (
+        tuple(float(x) for one, count in zip(ranges, channels) for x in per_channel(getattr(one, key), count))
+        for key in ("scales", "zeros")
+    )
+    return Range(compact(scales), compact(zeros))
+
+
+def compact(numbers: Sequence[float]) -> tuple[float, ...]:
+    """Return one number where all are equal, else all."""
+    return tuple(numbers[:1]) if len(set(numbers)) == 1 else tuple(numbers)
+
+
+def per_channel(numbers: Sequence[float], channels: int) -> NDArray[np.float64]:
+    """Return ``numbers``, one for all channels or one for each, as (channels,)."""
+    return np.broadcast_to(np.asarray(numbers, np.float64), (channels,))
+
+
+@dataclass(frozen=True)
 class FeatureMap:
-    """A feature map in 8 bits: one view a slice, with ``gutter`` texels of zeros around every tile."""
+    """A feature map in 8 bits: one view a slice, with ``gutter`` texels of 0 around every tile; see ``Range``."""
 
     height: int
     width: int
     channels: int
     gutter: int
     views: tuple[View, ...]
+    scales: tuple[float, ...] = (1.0,)
+    zeros: tuple[float, ...] = (0.0,)
 
-    def with_views(self, views: tuple[View, ...]) -> FeatureMap:
-        """Return the map with its slices elsewhere or in another order."""
-        return replace(self, views=views)
+    @property
+    def range(self) -> Range:
+        """What its bytes stand for."""
+        return Range(self.scales, self.zeros)
+
+    @property
+    def scale_of(self) -> NDArray[np.float64]:
+        """Scale of every channel, (channels,)."""
+        return per_channel(self.scales, self.channels)
+
+    @property
+    def zero_of(self) -> NDArray[np.float64]:
+        """Zero point of every channel, (channels,)."""
+        return per_channel(self.zeros, self.channels)
 
 
 @dataclass(frozen=True)
@@ -60,7 +125,28 @@ class FixedPoint:
         return (self.columns, pairs) if self.columns else (pairs, 1)
 
 
-Value = Union[FeatureMap, FixedPoint]
+@dataclass(frozen=True)
+class FixedMap:
+    """A feature map in 16-bit fixed point, as multiples of scale/256; ``channels`` is a multiple of 4.
+
+    View 2s holds channels 4s and 4s + 1 of every pixel, view 2s + 1 channels 4s + 2 and 4s + 3.
+    """
+
+    height: int
+    width: int
+    channels: int
+    scale: float
+    views: tuple[View, ...]
+
+
+Value = Union[FeatureMap, FixedPoint, FixedMap]
+
+
+def textures_of(value: Value) -> tuple[str, ...]:
+    """Return the names of the textures that a value lies in."""
+    if isinstance(value, FixedPoint):
+        return (value.texture,)
+    return tuple(dict.fromkeys(view.texture for view in value.views))
 
 
 def slices_of(channels: int, per_texel: int = 4) -> int:
@@ -68,31 +154,50 @@ def slices_of(channels: int, per_texel: int = 4) -> int:
     return -(-channels // per_texel)
 
 
-def place_atlas(
-    texture: str, height: int, width: int, channels: int, gutter: int
-) -> tuple[tuple[int, int], FeatureMap] | None:
-    """Place all slices of a map in one texture, neighbours sharing the gutter between them.
+@dataclass(frozen=True)
+class Placement:
+    """Where tiles lie: (name, width, height) of each texture, and a view for each tile."""
+
+    textures: tuple[tuple[str, int, int], ...]
+    views: tuple[View, ...]
+
+
+def place(name: str, height: int, width: int, tiles: int, gutter: int, layout: str) -> Placement | None:
+    """Place equal tiles, each with ``gutter`` texels around it that neighbours share.
+
+    In ``atlas`` layout they share a texture, called ``name``; where that would exceed ``MAX_TEXTURE_SIZE`` they are
+    spread evenly over as few textures as possible, ``name.0``, ``name.1`` ... In ``planar`` each has its own.
 
     Returns:
-        ((texture width, texture height), map), with as few GPU tiles as possible and, among those, as
-        square as possible; None when no arrangement fits ``MAX_TEXTURE_SIZE``.
+        The placement, or None when not even one tile fits a texture.
     """
-    slices = slices_of(channels)
+    most = 1 if layout == "planar" else tiles
+    fits = (MAX_TEXTURE_SIZE - gutter) // (width + gutter) * ((MAX_TEXTURE_SIZE - gutter) // (height + gutter))
+    if fits < 1:
+        return None
+    count = slices_of(tiles, min(most, fits))
+    each = slices_of(tiles, count)
+    textures: list[tuple[str, int, int]] = []
+    views: list[View] = []
+    for first in range(0, tiles, each):
+        one = name if count == 1 else f"{name}.{len(textures)}"
+        size, places = _atlas(height, width, min(each, tiles - first), gutter)
+        textures.append((one, *size))
+        views += [View(one, x, y) for x, y in places]
+    return Placement(tuple(textures), tuple(views))
+
+
+def _atlas(height: int, width: int, tiles: int, gutter: int) -> tuple[tuple[int, int], list[tuple[int, int]]]:
+    """Return the size of a texture with as few GPU tiles as possible, then as square as possible, and its places."""
     step_x, step_y = width + gutter, height + gutter
 
     def size(columns: int) -> tuple[int, int]:
-        return columns * step_x + gutter, slices_of(slices, columns) * step_y + gutter
+        return columns * step_x + gutter, slices_of(tiles, columns) * step_y + gutter
 
     def cost(columns: int) -> tuple[int, int]:
         w, h = size(columns)
         return slices_of(w, GPU_TILE) * slices_of(h, GPU_TILE), abs(w - h)
 
-    fitting = [columns for columns in range(1, slices + 1) if max(size(columns)) <= MAX_TEXTURE_SIZE]
-    if not fitting:
-        return None
-    columns = min(fitting, key=cost)
-    views = tuple(
-        View(texture, gutter + (index % columns) * step_x, gutter + (index // columns) * step_y)
-        for index in range(slices)
-    )
-    return size(columns), FeatureMap(height, width, channels, gutter, views)
+    columns = min((one for one in range(1, tiles + 1) if max(size(one)) <= MAX_TEXTURE_SIZE), key=cost)
+    places = [(gutter + index % columns * step_x, gutter + index // columns * step_y) for index in range(tiles)]
+    return size(columns), places

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer import preprocess
-from glsl_infer.layout import Value
+from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.program import Pass, ShaderProgram, Texture
 
 FORMAT = "glslnn"
@@ -67,12 +67,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """A result vector in 16-bit fixed point (see ``FixedPoint``)."""
+    """The result: ``logits``, a vector in fixed point, or ``image``, a feature map."""
 
     name: str
-    texture: str
-    length: int
-    scale: float
+    value: FixedPoint | FeatureMap
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from glsl_infer.codegen import MAX_VARYINGS
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import FeatureMap, FixedPoint, Value, slices_of
+from glsl_infer.layout import FixedMap, FixedPoint, Value, slices_of, textures_of
 from glsl_infer.manifest import Layer, Limits, Manifest
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice, Texture
 
@@ -144,10 +144,7 @@ def _check_layers(
             raise BundleError(f"{where}: reads '{unknown[0]}', which is no layer before it")
         before.add(layer.name)
         _check_value(layer.output, where, textures)
-        drawn = (
-            [layer.output.texture] if isinstance(layer.output, FixedPoint) else [v.texture for v in layer.output.views]
-        )
-        undrawn = [name for name in drawn if name not in written and textures[name].kind != "input"]
+        undrawn = [name for name in textures_of(layer.output) if name not in written and textures[name].kind != "input"]
         if undrawn:
             raise BundleError(f"{where}: nothing is drawn into texture '{undrawn[0]}', where its output should be")
         for name in layer.members:
@@ -164,8 +161,17 @@ def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> N
         if texture is None or value.size[0] > texture.width or value.size[1] > texture.height:
             raise BundleError(f"{where}: its output does not fit its texture")
         return
-    assert isinstance(value, FeatureMap)
-    if len(value.views) != slices_of(value.channels):
+    if isinstance(value, FixedMap):
+        fits = value.channels % 4 == 0 and len(value.views) == value.channels // 2
+    else:
+        fits = len(value.views) == slices_of(value.channels)
+        if len(value.scales) not in (1, value.channels) or len(value.zeros) not in (1, value.channels):
+            raise BundleError(
+                f"{where}: {len(value.scales)} scales, {len(value.zeros)} zeros; give one, or one a channel"
+            )
+        if 0.0 in value.scales:
+            raise BundleError(f"{where}: a scale is 0")
+    if not fits:
         raise BundleError(f"{where}: {len(value.views)} views for {value.channels} channels")
     for view in value.views:
         texture = textures.get(view.texture)
@@ -185,10 +191,11 @@ def _check_ends(
     if len(manifest.outputs) != 1:
         raise BundleError(f"{len(manifest.outputs)} outputs; this version has exactly one")
     output = manifest.outputs[0]
-    _check_value(FixedPoint(output.texture, 0, output.length, output.scale), f"output '{output.name}'", textures)
-    if output.texture not in written:
-        raise BundleError(f"output '{output.name}': nothing is drawn into texture '{output.texture}'")
-    if len(manifest.probe.logits) != output.length:
+    _check_value(output.value, f"output '{output.name}'", textures)
+    undrawn = [name for name in textures_of(output.value) if name not in written]
+    if undrawn:
+        raise BundleError(f"output '{output.name}': nothing is drawn into texture '{undrawn[0]}'")
+    if len(manifest.probe.logits) != (output.value.length if isinstance(output.value, FixedPoint) else 0):
         raise BundleError("probe: its logits do not fit the output")
     names = list(dict.fromkeys(one.layer for one in manifest.passes))
     entries = [layer.layer for layer in manifest.probe.layers]

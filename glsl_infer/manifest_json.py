@@ -7,12 +7,11 @@ bundle.schema.json says the same for other tools.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from glsl_infer import preprocess, strict
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import FeatureMap, FixedPoint, Value, View
+from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, Value, View
 from glsl_infer.manifest import (
     FORMAT,
     PROBE_FORMULA,
@@ -47,15 +46,13 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
         },
         "input": vars(manifest.input),
         "limits": vars(manifest.limits),
-        "textures": [
-            {key: value for key, value in vars(texture).items() if value is not None} for texture in manifest.textures
-        ],
+        "textures": [_texture_to_json(texture) for texture in manifest.textures],
         "programs": [
             {**vars(program), "samplers": list(program.samplers), "uniforms": dict(program.uniforms)}
             for program in manifest.programs
         ],
         "passes": [_pass_to_json(one) for one in manifest.passes],
-        "outputs": [vars(output) for output in manifest.outputs],
+        "outputs": [{"name": output.name, **_value_to_json(output.value)} for output in manifest.outputs],
         "probe": {
             **vars(manifest.probe),
             "layers": [vars(layer) for layer in manifest.probe.layers],
@@ -105,12 +102,21 @@ def check_version(data: Any) -> Fields:
     return fields
 
 
+def _texture_to_json(texture: Texture) -> dict[str, Any]:
+    entry: dict[str, Any] = {key: value for key, value in vars(texture).items() if value is not None and key != "clear"}
+    if texture.kind == "target":
+        entry["clear"] = list(texture.clear)
+    return entry
+
+
+def _value_to_json(value: Value) -> dict[str, Any]:
+    entry = dict(vars(value))
+    if not isinstance(value, FixedPoint):
+        entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
+    return {key: list(one) if isinstance(one, tuple) else one for key, one in entry.items()}
+
+
 def _layer_to_json(layer: Layer) -> dict[str, Any]:
-    out = layer.output
-    if isinstance(out, FeatureMap):
-        output = {**vars(out), "views": [[view.texture, view.x, view.y] for view in out.views]}
-    else:
-        output = dict(vars(out))
     return {
         "name": layer.name,
         "op": layer.op,
@@ -118,7 +124,7 @@ def _layer_to_json(layer: Layer) -> dict[str, Any]:
         "attrs": {key: plain(value) for key, value in layer.attrs.items()},
         "weights": {key: list(shape) for key, shape in layer.weights.items()},
         "members": list(layer.members),
-        "output": output,
+        "output": _value_to_json(layer.output),
     }
 
 
@@ -194,23 +200,30 @@ def _identifier(name: str, where: str) -> str:
 
 def _value(data: Any, where: str) -> Value:
     fields = Fields(data, where)
-    if isinstance(data, Mapping) and "views" in data:
-        value: Value = FeatureMap(
-            fields.integer("height", 1, MAX_SIDE),
-            fields.integer("width", 1, MAX_SIDE),
-            fields.integer("channels", 1, MAX_COUNT),
-            fields.integer("gutter", 0, 64),
-            tuple(_view(one, f"{where}.views[{i}]") for i, one in enumerate(fields.items("views"))),
-        )
-    else:
-        value = FixedPoint(
+    value = _value_fields(fields)
+    fields.done()
+    return value
+
+
+def _value_fields(fields: Fields) -> Value:
+    if not fields.has("views"):
+        return FixedPoint(
             fields.text("texture"),
             fields.integer("columns", 0, MAX_SIDE),
             fields.integer("length", 1, MAX_COUNT),
             _scale(fields),
         )
-    fields.done()
-    return value
+    height, width = fields.integer("height", 1, MAX_SIDE), fields.integer("width", 1, MAX_SIDE)
+    channels = fields.integer("channels", 1, MAX_COUNT)
+    views = tuple(_view(one, f"{fields.where}.views[{i}]") for i, one in enumerate(fields.items("views")))
+    if fields.has("scale"):
+        return FixedMap(height, width, channels, _scale(fields), views)
+    gutter = fields.integer("gutter", 0, 64)
+    scales, zeros = (
+        tuple(strict.number(number, f"{fields.where}.{key}") for number in fields.items(key))
+        for key in ("scales", "zeros")
+    )
+    return FeatureMap(height, width, channels, gutter, views, scales, zeros)
 
 
 def _view(data: Any, where: str) -> View:
@@ -256,13 +269,15 @@ def _limits(data: Any) -> Limits:
 
 def _texture(data: Any, where: str) -> Texture:
     fields = Fields(data, where)
-    texture = Texture(
-        fields.text("name"),
-        fields.integer("width", 1, MAX_SIDE),
-        fields.integer("height", 1, MAX_SIDE),
-        fields.text("kind", one_of=KINDS),
-        fields.optional_text("member"),
-    )
+    name, kind = fields.text("name"), fields.text("kind", one_of=KINDS)
+    width, height = fields.integer("width", 1, MAX_SIDE), fields.integer("height", 1, MAX_SIDE)
+    clear = (0, 0, 0, 0)
+    if kind == "target":
+        bytes_ = [strict.integer(one, f"{where}: 'clear'", 0, 255) for one in fields.items("clear")]
+        if len(bytes_) != 4:
+            raise BundleError(f"{where}: 'clear' has {len(bytes_)} bytes, not 4")
+        clear = (bytes_[0], bytes_[1], bytes_[2], bytes_[3])
+    texture = Texture(name, width, height, kind, fields.optional_text("member"), clear)
     fields.done()
     return texture
 
@@ -334,9 +349,13 @@ def _uniform(data: Any, where: str) -> UniformValue:
 
 def _output(data: Any, where: str) -> Output:
     fields = Fields(data, where)
-    output = Output(fields.text("name"), fields.text("texture"), fields.integer("length", 1, MAX_COUNT), _scale(fields))
+    name, value = fields.text("name", one_of=("logits", "image")), _value_fields(fields)
     fields.done()
-    return output
+    if name == "logits" and isinstance(value, FixedPoint) and value.columns == 0:
+        return Output(name, value)
+    if name == "image" and isinstance(value, FeatureMap):
+        return Output(name, value)
+    raise BundleError(f"{where}: '{name}' must be a vector in fixed point if 'logits', an 8-bit map if 'image'")
 
 
 def _probe(data: Any) -> Probe:

@@ -1,68 +1,61 @@
-"""The passes of elementwise operators: one a slice, the sum of one tile of every input, then an activation."""
+"""The passes of elementwise operators: one tile of every input, summed, then an activation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glsl_infer import activations, codegen
+from glsl_infer import codegen, fold
+from glsl_infer.bindings import MAX_TEXTURES, Read
 from glsl_infer.errors import ModelError
-from glsl_infer.program import Quad
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Node
-    from glsl_infer.lowering import Builder
-
-MAX_INPUTS = 8
-"""Each may lie in a texture of its own, and ES 2.0 promises 8."""
 
 
 def pointwise(node: Node, build: Builder, activation: str) -> None:
     """Append the passes of ``activation(sum of all inputs)``.
 
     Raises:
-        ModelError: the result does not fit 8 bits, or there are more than ``MAX_INPUTS`` inputs.
+        ModelError: there are more than ``MAX_TEXTURES`` inputs.
     """
-    build.require_8_bits(node, activation)
     inputs = [build.feature_map(name) for name in node.inputs]
-    if len(inputs) > MAX_INPUTS:
-        advice = f"at most {MAX_INPUTS} can be added at once; add in steps"
+    if len(inputs) > MAX_TEXTURES:
+        advice = f"at most {MAX_TEXTURES} can be added at once; add in steps"
         raise ModelError.layer(node.name, f"{len(inputs)} inputs", advice)
-    target = build.allocate_map(node)
-    textures = [one.views[0].texture for one in inputs]
-    units = list(dict.fromkeys(textures))
-    samplers = [f"source{unit}" for unit in range(len(units))]
-    terms = [
-        f"sum += texture2D({samplers[units.index(texture)]}, {codegen.coordinate(index)});"
-        for index, texture in enumerate(textures)
-    ]
+    target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+    out = fold.output(activation, node.attrs, target.channels)
+    addends = [fold.addend(one, out) for one in inputs]
+    factors = [fold.slices(factor) for factor, _ in addends]
+    offset = fold.slices(out.offset + sum(added for _, added in addends), out.pad)
+    plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
     for index, view in enumerate(target.views):
+        binding = build.bind(node, source=[Read(one.views[index]) for one in inputs])
         unused = range(min(4, target.channels - 4 * index), 4)
-        zero = codegen.number(activations.activation(activation).zero)
+        terms = [
+            f"sum += {binding.fetch('source', k)};" if plain else f"sum += factor{k} * {binding.fetch('source', k)};"
+            for k in range(len(inputs))
+        ]
+        uniforms = {f"factor{k}": factor[index].tolist() for k, factor in enumerate(factors)}
+        uniforms["offset"] = offset[index].tolist()
+        declared = [] if plain else [f"uniform vec4 factor{k};" for k in range(len(inputs))]
         fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl"],
-            activation=activation,
+            activation=out.activation,
             lines={
-                "declarations": codegen.declarations(len(inputs), samplers),
+                "declarations": [*binding.declarations(), *declared],
                 "terms": terms,
-                "pad_lanes": [f"sum.{'xyzw'[lane]} = {zero};" for lane in unused],
+                "pad_lanes": [f"sum.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
+            defines={} if plain else {"OFFSET": 1},
         )
-        build.draw(
+        build.draw_tile(
             node,
             fragment,
-            target.views[0].texture,
-            samplers=list(zip(samplers, units)),
-            sources=[(units.index(texture), 1.0, 1.0) for texture in textures],
-            quads=[
-                Quad(
-                    view.x,
-                    view.y,
-                    target.width,
-                    target.height,
-                    tuple((one.views[index].x, one.views[index].y) for one in inputs),
-                )
-            ],
-            uniforms={},
-            part=index if unused else None,
+            view,
+            (target.width, target.height),
+            binding,
+            {} if plain else uniforms,
+            part=str(index) if unused else None,
         )

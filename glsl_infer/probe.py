@@ -6,7 +6,7 @@ driver computes what it should, and which layer it fails in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops, quantize
 from glsl_infer.errors import BundleError
-from glsl_infer.graph import Array, Graph
-from glsl_infer.layout import FixedPoint, Value
+from glsl_infer.graph import Array
+from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.manifest import PROBE_FORMULA, Probe, ProbeLayer
-from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.ops.input import picture_values
+from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import Program
-from glsl_infer.texels import pack_fixed, pack_map
+from glsl_infer.texels import in_steps, pack_fixed, pack_tiles
 
 MEMBER = "weights/probe.bin"
 TEXELS = 256
@@ -58,12 +59,12 @@ def make(program: Program) -> tuple[Probe, bytes]:
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
-    largest difference seen, plus one step.
+    largest difference seen, plus one step; in the mean twice that seen, plus 0.05, plus one such value.
     """
     graph = program.graph
     image = picture(graph.input.attrs["shape"][0])
-    exact = dict(_run(graph, image, None))
-    runs = [dict(_run(graph, image, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
+    exact = dict(_run(program, image, None))
+    runs = [dict(_run(program, image, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
@@ -71,50 +72,58 @@ def make(program: Program) -> tuple[Probe, bytes]:
         if node.op == "input" or isinstance(ops.get(node.op), ViewOperator):
             continue
         value = program.values[node.name]
-        differences = [np.abs(stored(run[node.name], value) - stored(exact[node.name], value)) for run in runs]
+        differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
         worst = max(float(one.max()) for one in differences)
         mean = max(float(one.mean()) for one in differences)
         entries = _records(exact[node.name], value, seed=len(layers))
-        layers.append(ProbeLayer(node.name, offset, len(entries), 2.0 * worst + 1.0, round(2.0 * mean + 0.05, 6)))
+        most = 2.0 * worst + 1.0
+        allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)
+        layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed))
         records.append(entries)
         offset += len(entries)
-    logits = exact[graph.output]
-    moved = max(float(np.abs(run[graph.output] - logits).max()) for run in runs)
     output = program.values[graph.output]
-    assert isinstance(output, FixedPoint)
-    probe = Probe(
-        PROBE_FORMULA, MEMBER, tuple(layers), tuple(float(v) for v in logits), 2.0 * moved + output.scale / 256.0
-    )
-    return probe, np.concatenate(records).tobytes()
+    logits: tuple[float, ...] = ()
+    tolerance = 0.0
+    if isinstance(output, FixedPoint):
+        logits = tuple(float(one) for one in exact[graph.output])
+        moved = max(float(np.abs(run[graph.output] - exact[graph.output]).max()) for run in runs)
+        tolerance = 2.0 * moved + output.scale / 256.0
+    return Probe(PROBE_FORMULA, MEMBER, tuple(layers), logits, tolerance), np.concatenate(records).tobytes()
 
 
 def compare(
-    probe: Probe, member: bytes, outputs: Iterator[tuple[str, NDArray[np.uint8]]], values: Mapping[str, Value]
+    probe: Probe,
+    member: bytes,
+    outputs: Iterable[tuple[str, Mapping[str, NDArray[np.uint8]]]],
+    values: Mapping[str, Value],
 ) -> Iterator[LayerError]:
     """Yield the error of every layer.
 
     Args:
         probe: from the manifest.
         member: bytes of its member.
-        outputs: (layer, texture as uint8 (height, width, 4)) of every layer in the probe's order.
+        outputs: for every layer in the probe's order its name and its textures, uint8 (height, width, 4) by name.
         values: where each layer's output lies.
     """
     records = np.frombuffer(member, RECORD)
     allowed = {layer.layer: layer for layer in probe.layers}
-    for name, texture in outputs:
-        layer = allowed[name]
+    for name, textures in outputs:
+        layer, value = allowed[name], values[name]
         expected = records[layer.offset : layer.offset + layer.count]
-        given = texture[expected["y"], expected["x"]]
-        value = values[name]
-        if isinstance(value, FixedPoint):
+        places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
+        given = np.array(
+            [textures[places[k % len(places)]][one["y"], one["x"]] for k, one in enumerate(expected)], np.uint8
+        )
+        if isinstance(value, FeatureMap):
+            difference = given.astype(np.int64) - expected["value"]
+        else:
             shape = (layer.count, 2, 2)
             difference = quantize.join_fixed16(given.reshape(shape)) - quantize.join_fixed16(
                 expected["value"].reshape(shape)
             )
+        if isinstance(value, FixedPoint):
             pair = expected["y" if value.columns else "x"].astype(np.int64)
             difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # an odd length leaves a pad value
-        else:
-            difference = given.astype(np.int64) - expected["value"]
         yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
 
 
@@ -141,22 +150,18 @@ def check(probe: Probe, member: bytes, values: Mapping[str, Value]) -> None:
             raise BundleError(f"probe: a texel of layer '{layer.layer}' lies outside its output")
 
 
-def stored(output: Array, value: Value) -> NDArray[np.float64]:
-    """Return a layer's output in units of its stored integers."""
-    unit = value.scale / 256.0 if isinstance(value, FixedPoint) else 1.0 / 255.0
-    return np.asarray(output, np.float64) / unit
-
-
-def _run(graph: Graph, image: NDArray[np.uint8], noise: np.random.Generator | None) -> Iterator[tuple[str, Array]]:
+def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator | None) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
-    values: dict[str, Array] = {graph.input.name: image.astype(np.float64) / 255.0}
+    graph = program.graph
+    values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
     for node in graph.nodes:
         if node.op == "input":
             continue
         operator = ops.get(node.op)
         exact = operator.reference(node, [values[name] for name in node.inputs])
-        if noise is not None and not isinstance(operator, ViewOperator):
-            step = node.attrs["scale"] / 256.0 if node.attrs.get("scale") else 1.0 / 255.0
+        if noise is not None and not isinstance(operator, CopyOperator):
+            value = program.values[node.name]
+            step = value.scale_of / 255.0 if isinstance(value, FeatureMap) else value.scale / 256.0
             exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
         values[node.name] = operator.store(node, exact)
         yield node.name, values[node.name]
@@ -173,7 +178,7 @@ def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:
         )
         entries = [(x, y, tuple(packed[y, x])) for x, y in chosen]
         return np.array(entries, RECORD)
-    packed = pack_map(output, value)
+    packed = pack_tiles(output, value)
     slices, height, width, _ = packed.shape
     wanted = min(max(TEXELS, 4 * slices), slices * height * width)
     entries = []

@@ -23,6 +23,7 @@ class Texture:
     Attributes:
         kind: ``input`` (the runner uploads the picture), ``target`` (passes render into it) or
             ``constant`` (its texels are the bytes of ``member``, first row first).
+        clear: the bytes of a texel that nothing is drawn on: what a pass with ``clear`` fills a target with.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Texture:
     height: int
     kind: str
     member: str | None = None
+    clear: tuple[int, int, int, int] = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,21 @@ FIXED_LIMIT = 32767 / 256
 """Largest stored value of the 16-bit format, in units of its scale."""
 
 
-def store8(values: Array) -> NDArray[np.float64]:
-    """Round values to the nearest multiple of 1/255 in [0, 1], as a store to RGBA8 does."""
-    rounded: NDArray[np.float64] = np.floor(np.clip(np.asarray(values, np.float64), 0.0, 1.0) * 255.0 + 0.5) / 255.0
-    return rounded
+def to_bytes(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.uint8]:
+    """Return the bytes that a store to RGBA8 leaves: value / scale * 255 + zero, rounded half up, within 0 to 255.
+
+    ``scales`` and ``zeros`` are one number, or one for each entry of the last axis; see ``layout.Range``.
+    """
+    steps = np.asarray(values, np.float64) / scales * 255.0 + zeros
+    # The nudge decides ties that float64 itself has missed by its last bit: averages of bytes have many.
+    return np.clip(np.floor(steps + (0.5 + 1e-9)), 0.0, 255.0).astype(np.uint8)
 
 
-def to_bytes(values: Array) -> NDArray[np.uint8]:
-    """Return the bytes that ``store8`` leaves in a texel."""
-    return np.rint(store8(values) * 255.0).astype(np.uint8)
+def store8(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.float64]:
+    """Round values to those that a byte can hold; see ``to_bytes``."""
+    bytes_ = to_bytes(values, scales, zeros).astype(np.float64)
+    stored: NDArray[np.float64] = np.asarray(scales, np.float64) * (bytes_ - np.asarray(zeros, np.float64)) / 255.0
+    return stored
 
 
 def fixed16(values: Array, scale: float) -> NDArray[np.int64]:

@@ -52,7 +52,7 @@ def layers(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None =
     if mode not in MODES:
         raise InputError(f"mode '{mode}'; choose one of {', '.join(MODES)}")
     if mode == "stored" and default_mode(graph) == "float":
-        raise InputError("the graph has no fixed-point scales yet; run glsl_infer.fixed_point.prepare on it")
+        raise InputError("the graph has no fixed-point scales yet; run glsl_infer.prepare.prepare on it")
     expected = tuple(graph.input.attrs["shape"])
     if image.dtype != np.uint8 or image.shape != expected:
         raise ImageError(f"a picture of shape {image.shape}, {image.dtype}; the model reads uint8 {expected}")

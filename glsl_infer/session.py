@@ -20,10 +20,10 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.layout import FixedPoint, Value, textures_of
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram
-from glsl_infer.texels import pack_fixed, pack_map, unpack_fixed, unpack_map
+from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
 
 _FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
@@ -86,7 +86,9 @@ class Session(Closing):
     # Running ---------------------------------------------------------------------------------------
 
     def run(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the logits, float32 (classes,), of a picture uint8 (size, size, 3) at the model's size.
+        """Return the output for a picture uint8 (size, size, 3) at the model's size.
+
+        That is float32: logits (classes,), or a feature map (height, width, channels) where the model ends in one.
 
         Raises:
             ImageError: another shape or type; ``preprocess.load`` makes the right one of any picture.
@@ -96,14 +98,16 @@ class Session(Closing):
         self._upload_picture(image)
         for function, arguments in self._frame:
             function(*arguments)
-        output = self.bundle.manifest.outputs[0]
-        value = FixedPoint(output.texture, 0, output.length, output.scale)
-        self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[output.texture])
-        logits = unpack_fixed(self._objects.read(*value.size), value)
+        value = self.bundle.manifest.outputs[0].value
+        if isinstance(value, FixedPoint):
+            self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[value.texture])
+            output = unpack_fixed(self._objects.read(*value.size), value)
+        else:
+            output = self._read_value(value)
         if not self._checked:
             self._gl.check("in the first frame")
             self._checked = True
-        return logits
+        return output
 
     def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
@@ -174,15 +178,22 @@ class Session(Closing):
                     f"({error.allowed.mean_error:.2f} in the mean) is tolerated; please report it with the output of "
                     "'glsl-infer info'"
                 )
-        off = float(
-            np.abs(self.run(probe.picture(manifest.input.size)) - np.asarray(manifest.probe.logits, np.float32)).max()
-        )
+        self._check_whole_frame()
+        return errors
+
+    def _check_whole_frame(self) -> None:
+        """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
+        manifest = self.bundle.manifest
+        layer = manifest.model.output
+        before = self._read_value(self.bundle.values[layer])
+        output = self.run(probe.picture(manifest.input.size))
+        logits = np.asarray(manifest.probe.logits, np.float32)
+        off = float(np.abs(output - (logits if logits.size else before)).max())
         if not off <= manifest.probe.max_error:
             raise SelfCheckError(
-                f"every layer comes out right, but the logits of a whole frame are off by {off:g}, where "
+                f"every layer comes out right, but the output of a whole frame is off by {off:g}, where "
                 f"{manifest.probe.max_error:g} is tolerated; please report it with the output of 'glsl-infer info'"
             )
-        return errors
 
     def statistics(self) -> Statistics:
         """Return what one frame takes."""
@@ -213,12 +224,17 @@ class Session(Closing):
 
     def _prepare(self) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
+        self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
         programs = self._compile(manifest.programs)
         names = {
             texture.name: self._objects.texture(
-                texture.width, texture.height, None if texture.member is None else members[texture.member]
+                texture.width,
+                texture.height,
+                bytes(texture.clear) * (texture.width * texture.height)
+                if texture.member is None
+                else members[texture.member],
             )
             for texture in manifest.textures
         }
@@ -305,16 +321,16 @@ class Session(Closing):
 
     def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
         array = np.asarray(array)
-        if isinstance(value, FixedPoint):
-            shape: tuple[int, ...] = (value.columns, value.length) if value.columns else (value.length,)
-        else:
-            shape = (value.height, value.width, value.channels)
+        shape = shape_of(value)
         if array.shape != shape:
             raise InputError(f"input '{name}' has shape {array.shape}; the layer reads {shape}")
         if isinstance(value, FixedPoint):
             self._upload(value.texture, 0, 0, pack_fixed(array, value))
             return
-        for view, tile in zip(value.views, pack_map(array, value)):
+        tiles = pack_tiles(array, value)
+        if name == self._input_layer:
+            tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
+        for view, tile in zip(value.views, tiles):
             self._upload(view.texture, view.x, view.y, tile)
 
     def _upload(self, texture: str, x: int, y: int, texels: NDArray[np.uint8]) -> None:
@@ -327,18 +343,22 @@ class Session(Closing):
     def _read_value(self, value: Value) -> NDArray[np.float32]:
         if isinstance(value, FixedPoint):
             return unpack_fixed(self.read_texture(value.texture), value)
-        assert isinstance(value, FeatureMap)
-        textures = {name: self.read_texture(name) for name in dict.fromkeys(view.texture for view in value.views)}
+        textures = {name: self._texels(name) for name in textures_of(value)}
         tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
-        return unpack_map(np.stack(tiles), value)
+        return unpack_tiles(np.stack(tiles), value)
 
-    def _probe_layers(self) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-        """Draw layer by layer and yield each one's texture."""
+    def _texels(self, name: str) -> NDArray[np.uint8]:
+        """Return a texture's texels; those of the picture's, which nothing renders into, as they were uploaded."""
+        if name in self._framebuffers:
+            return self.read_texture(name)
+        entry, texture = self.bundle.manifest.input, self._textures[name]
+        texels = np.zeros((texture.height, texture.width, 4), np.uint8)
+        texels[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = self._picture
+        return texels
+
+    def _probe_layers(self) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
+        """Draw layer by layer and yield each one's textures by name."""
         for layer in self.bundle.manifest.model.layers:
             if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
                 self._draw(layer.name)
-                value = layer.output
-                yield (
-                    layer.name,
-                    self.read_texture(value.texture if isinstance(value, FixedPoint) else value.views[0].texture),
-                )
+                yield layer.name, {name: self.read_texture(name) for name in textures_of(layer.output)}

@@ -29,6 +29,10 @@ class Fields:
         if self._left:
             raise BundleError(f"{self.where}: unknown key '{sorted(self._left)[0]}'")
 
+    def has(self, key: str) -> bool:
+        """Return whether a key is there and was not asked for yet."""
+        return key in self._left
+
     def any(self, key: str) -> Any:
         """Return the value of a key, whatever it is."""
         if key not in self._left:

@@ -21,7 +21,7 @@ import numpy as np
 from glsl_infer import bundle as bundles
 from glsl_infer import probe
 from glsl_infer.errors import GlslInferError
-from glsl_infer.export import build
+from glsl_infer.export import Options, build
 from glsl_infer.importers.keras import to_graph
 from training import data
 from training.batch_norm import recalibrate
@@ -61,7 +61,7 @@ def main() -> int:
     np.savez_compressed(args.out / "results.npz", logits=logits, pictures=pictures, labels=split.labels)
     graph = to_graph(random_x22())
     for mode in ("baked", "uniform", "auto"):
-        made, _, _ = build(graph, [f"class {index}" for index in range(120)], weights=mode)
+        made, _, _ = build(graph, [f"class {index}" for index in range(120)], options=Options(weights=mode))
         bundles.write(made, args.out / f"x22-{mode}.glslnn")
     return 0
 

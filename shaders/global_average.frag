@@ -2,24 +2,21 @@
 #ifndef WIDTH
 #define WIDTH 1
 #define HEIGHT 1
-#define INVERSE_COUNT 1.0
-#define INVERSE_SCALE 1.0
 #endif
 
-varying vec4 coord0;
-uniform sampler2D source;
-uniform vec2 texel;
+//@ declarations
 uniform float half_of_slice;
+uniform vec2 factor; // from the sum of bytes to units of the stored numbers
+uniform vec2 offset;
 
 void main() {
     vec4 sum = vec4(0.0);
     for (int y = 0; y < HEIGHT; y++) {
         for (int x = 0; x < WIDTH; x++) {
             // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
-            vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * texel);
+            vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);
             sum += floor(t * 255.0 + 0.5);
         }
     }
-    vec4 mean = sum * INVERSE_COUNT;
-    gl_FragColor = encode(mix(mean.xy, mean.zw, half_of_slice) * INVERSE_SCALE);
+    gl_FragColor = encode(mix(sum.xy, sum.zw, half_of_slice) * factor + offset);
 }

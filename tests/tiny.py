@@ -23,9 +23,10 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import fixed_point, lowering, manifest_json, optimize
+from glsl_infer import lowering, manifest_json, optimize
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Graph, Node
+from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
 
 SIZE = 9
@@ -57,21 +58,21 @@ def tiny_graph() -> Graph:
 
 
 @cache
-def tiny_program(weights: str = "auto") -> Program:
-    """The network as passes; ``weights`` as for ``lowering.to_program``."""
-    prepared, _ = fixed_point.prepare(optimize.optimize(tiny_graph()))
-    return lowering.to_program(prepared, weights=weights)
+def tiny_program(weights: str = "auto", layout: str = "atlas") -> Program:
+    """The network as passes; ``weights`` and ``layout`` as for ``lowering.to_program``."""
+    prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
+    return lowering.to_program(prepared.graph, weights=weights, layout=layout)
 
 
 @cache
-def tiny_bundle(weights: str = "auto") -> Bundle:
+def tiny_bundle(weights: str = "auto", layout: str = "atlas") -> Bundle:
     """The network as a bundle in memory, with ``LABELS``."""
-    return bundles.make(tiny_program(weights), LABELS)
+    return bundles.make(tiny_program(weights, layout), LABELS)
 
 
-def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "auto") -> Path:
+def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "auto", layout: str = "atlas") -> Path:
     """Write the bundle into a folder and return its path."""
-    bundles.write(tiny_bundle(weights), folder / name)
+    bundles.write(tiny_bundle(weights, layout), folder / name)
     return folder / name
 
 

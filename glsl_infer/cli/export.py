@@ -6,10 +6,16 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from glsl_infer.builder import WEIGHTS_MODES
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import pictures
 from glsl_infer.errors import InputError
+from glsl_infer.layout import LAYOUTS
+
+if TYPE_CHECKING:
+    from glsl_infer.export import Report
 
 MAX_CALIBRATION = 64
 
@@ -18,48 +24,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
-    parser.add_argument("--labels", type=Path, required=True, help="text file with one label a line")
+    parser.add_argument(
+        "--labels", type=Path, help="text file with one label a line (not where the output is an image)"
+    )
     parser.add_argument(
         "--weights",
-        choices=("auto", "baked", "uniform"),
+        choices=WEIGHTS_MODES,
         default="auto",
         help="weights as constants (a program a slice), in uniform arrays (few programs), or whichever costs less",
+    )
+    parser.add_argument(
+        "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
     )
     parser.add_argument(
         "--calibrate",
         type=Path,
         metavar="DIR",
-        help=f"typical pictures, for 16-bit scales that would be too coarse otherwise (the first {MAX_CALIBRATION})",
+        help=f"typical pictures (the first {MAX_CALIBRATION}), for the ranges of ReLU and linear layers, "
+        "and for 16-bit scales that would be too coarse otherwise",
+    )
+    parser.add_argument(
+        "--percentile",
+        type=float,
+        default=100.0,
+        metavar="P",
+        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, from lowest to highest)",
+    )
+    parser.add_argument(
+        "--input-range",
+        type=float,
+        nargs=2,
+        metavar=("LOW", "HIGH"),
+        help="what bytes 0 and 255 are to the network (default: 0 1, or 0 255 where it begins with a Rescaling)",
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
-    from glsl_infer.export import Report, export
+    from glsl_infer.export import Options, export
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
+    if not 50.0 < args.percentile <= 100.0:
+        raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
     calibration = [] if args.calibrate is None else pictures.find([args.calibrate])[:MAX_CALIBRATION]
-    report: Report = export(args.model, args.out, args.labels, weights=args.weights, calibration=calibration)
+    options = Options(
+        weights=args.weights,
+        layout=args.layout,
+        percentile=args.percentile,
+        input_range=None if args.input_range is None else tuple(args.input_range),
+    )
+    report = export(args.model, args.out, args.labels, options=options, calibration=calibration)
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
         return 0
-    print(f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8}  texture")
-    for one in report.layers:
-        shape, texture = "x".join(map(str, one.shape)), "x".join(map(str, one.texture))
-        print(f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8}  {texture}")
-    print()
-    print(f"{'16-bit vector':24} {'bound':>10} {'calibrated':>10} {'scale':>10} {'step':>10}  chosen by")
-    for choice in report.scales:
-        seen = "-" if choice.calibrated is None else f"{choice.calibrated:.4g}"
-        print(
-            f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
-        )
+    _print_layers(report)
     totals = report.totals
     print()
     print(
@@ -67,3 +91,26 @@ def run(args: argparse.Namespace) -> int:
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
     )
     return 0
+
+
+def _print_layers(report: Report) -> None:
+    print(f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8}  texture")
+    for one in report.layers:
+        shape, texture = "x".join(map(str, one.shape)), "x".join(map(str, one.texture))
+        where = f"{one.textures} of {texture}" if one.textures > 1 else texture
+        print(f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8}  {where}")
+    learnt = [one for one in report.ranges if one.by != "function"]
+    if learnt:
+        print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
+        for chosen in learnt:
+            print(f"{chosen.layer:24} {chosen.low:10.4g} {chosen.high:10.4g} {chosen.narrowest:10.4g}  {chosen.by}")
+    if report.wide:
+        print(f"\n{'wide convolution':24} {'slices read':>11} {'partial sums':>12} {'passes':>6}")
+        for wide in report.wide:
+            print(f"{wide.layer:24} {wide.slices:11} {wide.blocks:12} {wide.passes:6}")
+    print(f"\n{'16-bit values':24} {'bound':>10} {'calibrated':>10} {'scale':>10} {'step':>10}  chosen by")
+    for choice in report.scales:
+        seen = "-" if choice.calibrated is None else f"{choice.calibrated:.4g}"
+        print(
+            f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
+        )

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class ActivationOperator(Operator):
-    """Attribute ``function``: a name in ``glsl_infer.activations``."""
+    """Attributes: ``function``, a name in ``glsl_infer.activations``; the range ``scales`` and ``zeros``."""
 
-    attrs = {"function": "linear"}
+    attrs = {"function": "linear", "scales": None, "zeros": None}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
@@ -34,6 +34,7 @@ class ActivationOperator(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice."""
+        feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build, node.attrs["function"])
 
 

@@ -10,18 +10,18 @@ import numpy as np
 
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class Add(Operator):
-    """Attribute ``activation``: applied to the sum."""
+    """Attributes: ``activation``, applied to the sum; the range ``scales`` and ``zeros``."""
 
-    attrs = {"activation": "linear"}
+    attrs = {"activation": "linear", "scales": None, "zeros": None}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the inputs' common shape."""
@@ -35,6 +35,7 @@ class Add(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""
+        feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build, node.attrs["activation"])
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
-from glsl_infer.ops.max_pool import pooled_shape, windows
+from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class AveragePool(Operator):
@@ -22,9 +21,11 @@ class AveragePool(Operator):
 
     Attributes: ``pool`` (y, x), ``strides`` (y, x), ``padding`` (top, bottom, left, right). Padding does not count:
     a window takes the mean of those of its pixels that lie within the map, so windows at the edge divide by fewer.
+    ``scales`` and ``zeros`` are the input's.
     """
 
-    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
+    attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
+    keeps_range = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""
@@ -39,10 +40,8 @@ class AveragePool(Operator):
         return mean
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a average_pool has no shader", "use a convolution with strides in its place"
-        )  # GPU side follows
+        """Draw the windows of every slice."""
+        draw_windows(node, build, "average_pool.frag", edge=0.0)
 
     def _sums(self, node: Node, x: Array) -> Array:
         padded = pad(x, node.attrs["padding"])

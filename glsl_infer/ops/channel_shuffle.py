@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import ViewOperator, feature_map
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import Range
 
 
 class ChannelShuffle(ViewOperator):
@@ -29,14 +31,23 @@ class ChannelShuffle(ViewOperator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Reorder the last axis by fours."""
-        order = shuffle_order(inputs[0].shape[-1], node.attrs["step"])
-        return inputs[0][..., [4 * s + lane for s in order for lane in range(4)]]
+        return inputs[0][..., _channels(inputs[0].shape[-1], node.attrs["step"])]
+
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the input's range in the new order."""
+        return ranges[0].picked(_channels(shapes[0][2], node.attrs["step"]))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Reorder the input's views."""
         source = build.feature_map(node.inputs[0])
         order = shuffle_order(source.channels, node.attrs["step"])
-        build.set_value(node, source.with_views(tuple(source.views[s] for s in order)))
+        picked = source.range.picked(_channels(source.channels, node.attrs["step"]))
+        views = tuple(source.views[s] for s in order)
+        build.set_value(node, replace(source, views=views, scales=picked.scales, zeros=picked.zeros))
+
+
+def _channels(channels: int, step: int) -> list[int]:
+    return [4 * s + lane for s in shuffle_order(channels, step) for lane in range(4)]
 
 
 def shuffle_order(channels: int, step: int) -> tuple[int, ...]:

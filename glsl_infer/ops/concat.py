@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from glsl_infer.errors import ModelError
+from glsl_infer.layout import Range, joined
 from glsl_infer.ops.operator import ViewOperator, feature_map
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class Concat(ViewOperator):
@@ -26,11 +28,31 @@ class Concat(ViewOperator):
         """Join the last axes."""
         return np.concatenate(inputs, axis=-1)
 
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the inputs' ranges, channel by channel."""
+        return joined(ranges, [shape[2] for shape in shapes])
+
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a concat has no shader", "add the maps in place of concatenating them"
-        )  # GPU side follows
+        """Join the inputs' views."""
+        maps = [build.feature_map(name) for name in node.inputs]
+        if any(one.channels % 4 for one in maps[:-1]):
+            raise ModelError.layer(
+                node.name,
+                f"a concatenation of {', '.join(str(one.channels) for one in maps)} channels",
+                "run glsl_infer.optimize.optimize on the graph, or use multiples of 4",
+            )
+        joint = joined([one.range for one in maps], [one.channels for one in maps])
+        build.set_value(
+            node,
+            replace(
+                maps[0],
+                channels=sum(one.channels for one in maps),
+                gutter=min(one.gutter for one in maps),
+                views=tuple(view for one in maps for view in one.views),
+                scales=joint.scales,
+                zeros=joint.zeros,
+            ),
+        )
 
 
 def concatenated_shape(node: Node, inputs: Sequence[Shape]) -> Shape:

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen
+from glsl_infer import codegen, fold
 from glsl_infer.activations import activation
-from glsl_infer.conv_columns import Columns
+from glsl_infer.bindings import Binding, Read
+from glsl_infer.conv_columns import columns_of
 from glsl_infer.errors import ModelError
+from glsl_infer.layout import FeatureMap
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program import Quad, Slice
+from glsl_infer.program import Slice
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
-
-MAX_SLICES = 8
-"""Most slices an output slice may read: ES 2.0 promises 8 textures, and planar layout uses one each."""
+    from glsl_infer.layout import Value
 
 
 class Conv2D(Operator):
@@ -29,33 +29,30 @@ class Conv2D(Operator):
 
     Inputs: the feature map, and the residual if there is one. Weights: ``kernel`` of shape (kernel height,
     kernel width, channels / groups, filters), as Keras has it, and ``bias`` (filters,).
-    Attributes: ``strides`` (y, x), ``padding`` (top, bottom, left, right), ``groups``, ``activation``.
+    Attributes: ``strides`` (y, x), ``padding`` (top, bottom, left, right), ``groups``, ``activation``, the range
+    ``scales`` and ``zeros``; ``alpha``: the input is the picture, and its offset comes from its fourth lane, which
+    is 1 inside and 0 in the gutter, so that what is padded is 0.
+
+    An output slice that reads more than 8 input slices is split by ``wide`` before it comes here.
     """
 
-    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
+    attrs = {
+        "strides": (1, 1),
+        "padding": (0, 0, 0, 0),
+        "groups": 1,
+        "activation": "linear",
+        "alpha": False,
+        "scales": None,
+        "zeros": None,
+    }
     weights = ("kernel", "bias")
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""
-        height, width, channels = feature_map(node, inputs[0])
-        kernel_height, kernel_width, group_channels, filters = node.weights["kernel"].shape
-        groups = node.attrs["groups"]
-        if group_channels * groups != channels or filters % groups or node.weights["bias"].shape != (filters,):
-            raise ModelError.layer(
-                node.name,
-                f"a kernel of {node.weights['kernel'].shape} in {groups} groups on {channels} channels",
-                "kernel, groups and channels must fit together",
-            )
-        top, bottom, left, right = node.attrs["padding"]
-        out_height = (height + top + bottom - kernel_height) // node.attrs["strides"][0] + 1
-        out_width = (width + left + right - kernel_width) // node.attrs["strides"][1] + 1
-        if out_height < 1 or out_width < 1:
-            raise ModelError.layer(
-                node.name,
-                f"a {kernel_height}x{kernel_width} kernel on {height}x{width} pixels",
-                "the input is too small; use a larger picture or fewer strided layers",
-            )
-        out = (out_height, out_width, filters)
+        filters = node.weights["kernel"].shape[3]
+        if node.weights["bias"].shape != (filters,):
+            raise ModelError.layer(node.name, f"a bias of {node.weights['bias'].shape}", f"it must be ({filters},)")
+        out = (*output_size(node, inputs[0]), filters)
         if len(inputs) > 1 and inputs[1] != out:
             raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
         return out
@@ -76,81 +73,120 @@ class Conv2D(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
         source = build.feature_map(node.inputs[0])
-        columns = Columns.of(node, source.channels)
-        if columns.slots > MAX_SLICES:
-            wide = columns.group_channels > 4 * MAX_SLICES
-            raise ModelError.layer(
-                node.name,
-                f"4 output channels read {4 * columns.slots} input channels ({columns.group_channels} in a group)",
-                f"at most {4 * MAX_SLICES} are supported; "
-                + (
-                    "use more groups"
-                    if wide
-                    else "make the filters of a group a multiple of 4, so that fewer groups meet"
-                ),
-            )
-        build.require_8_bits(node, node.attrs["activation"])
-        packed = columns.pack(node.weights["kernel"], node.weights["bias"], activation(node.attrs["activation"]).zero)
-        member = build.weights(node, ".f32", packed.astype("<f4").tobytes())
-        target = build.allocate_map(node)
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
-        mode = build.weights_mode(node, slices=len(target.views), vectors=columns.count)
+        kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
+        folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
+        columns = columns_of(folded.shape, node.attrs["groups"])
+        packed = [columns.pack(folded)]
+        scaled = bool((kernel.residual_factor != 1.0).any())
+        if scaled:
+            packed.append(fold.slices(kernel.residual_factor, 1.0)[:, None])
+        packed.append(fold.slices(bias, kernel.output.pad)[:, None])
+        constants = np.concatenate(packed, axis=1)
+        member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
+        target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+        count = constants.shape[1]
+        mode = build.weights_mode(node, slices=len(target.views), vectors=count)
 
         stride_y, stride_x = node.attrs["strides"]
         top, _, left, _ = node.attrs["padding"]
-        samplers = [("source", source.views[0].texture)]
-        sources = [(0, float(stride_x), float(stride_y))] * columns.slots
-        if residual is not None:
-            samplers.append(("residual", residual.views[0].texture))
-            sources.append((1, 1.0, 1.0))
         for index, view in enumerate(target.views):
-            origins = [(source.views[s].x - left, source.views[s].y - top) for s in columns.read_by(index)]
-            if residual is not None:
-                origins.append((residual.views[index].x, residual.views[index].y))
-            weights = packed[index] if mode == "baked" else None
-            uniforms: dict[str, Sequence[float] | Slice] = {"texel": build.texel(source.views[0].texture)}
-            if mode == "uniform":
-                uniforms["weights"] = Slice(member, index * packed[index].size, packed[index].size)
-            build.draw(
+            binding = build.bind(
                 node,
-                self._fragment(node, columns, weights, residual is not None),
-                target.views[0].texture,
-                samplers=samplers,
-                sources=sources,
-                quads=[Quad(view.x, view.y, target.width, target.height, tuple(origins))],
-                uniforms=uniforms,
-                part=index if mode == "baked" else None,
+                source=[
+                    Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y)))
+                    for s in columns.read_by(index)
+                ],
+                residual=[] if residual is None else [Read(residual.views[index])],
+            )
+            baked = constants[index] if mode == "baked" else None
+
+            def read(slot: int, y: int, x: int, binding: Binding = binding) -> str:
+                return binding.fetch("source", slot, (x, y))
+
+            def weight(at: int, baked: NDArray[np.float32] | None = baked) -> str | None:
+                if baked is None:
+                    return f"weights[{at}]"
+                return codegen.vec(baked[at]) if baked[at].any() else None
+
+            defines: dict[str, int | float | str] = {"BIAS": weight(count - 1) or "vec4(0.0)"}
+            if baked is None:
+                defines["WEIGHT_COUNT"] = count
+            if residual is not None:
+                factor = f"{weight(count - 2) or 'vec4(0.0)'} * " if scaled else ""
+                defines["RESIDUAL"] = f"{factor}{binding.fetch('residual')}"
+            fragment = codegen.fragment(
+                "convolution.frag",
+                includes=["store.glsl"],
+                activation=kernel.output.activation,
+                lines={
+                    "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+                    "taps": columns.taps(range(columns.slots), weight, read),
+                },
+                defines=defines,
+            )
+            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+            if baked is None:
+                uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
+            build.draw_tile(
+                node,
+                fragment,
+                view,
+                (target.width, target.height),
+                binding,
+                uniforms,
+                part=str(index) if mode == "baked" else None,
             )
 
     def read_weights(
-        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        groups = node.attrs["groups"]
-        columns = Columns(shapes["kernel"], groups, shapes["kernel"][2] * groups)
-        kernel, bias = columns.unpack(np.frombuffer(members[0], "<f4"))
-        return {"kernel": kernel, "bias": bias}
+        maps = [one for one in inputs if isinstance(one, FeatureMap)]
+        kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
+        height, width, channels, filters = shapes["kernel"]
+        columns = columns_of((height, width, channels + kernel.alpha, filters), node.attrs["groups"])
+        packed = np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4)
+        folded = columns.unpack(packed[:, : columns.count])
+        bias = packed[:, -1].reshape(-1)[:filters]
+        unfolded, offset = kernel.unfold(folded, bias)
+        return {"kernel": unfolded, "bias": offset}
 
-    def _fragment(self, node: Node, columns: Columns, weights: NDArray[np.float32] | None, residual: bool) -> str:
-        samplers = ["source", *(["residual"] if residual else [])]
-        defines: dict[str, int | float | str] = {}
-        if weights is None:
-            defines["WEIGHT_COUNT"] = columns.count
-            defines["BIAS"] = f"weights[{columns.count - 1}]"
-        else:
-            defines["BIAS"] = codegen.vec(weights[-1])
-        if residual:
-            defines["RESIDUAL_COORD"] = codegen.coordinate(columns.slots)
-        return codegen.fragment(
-            "convolution.frag",
-            includes=["store.glsl"],
-            activation=node.attrs["activation"],
-            lines={
-                "declarations": codegen.declarations(columns.slots + residual, samplers),
-                "taps": columns.taps(weights, codegen.coordinate),
-            },
-            defines=defines,
+
+def output_size(node: Node, shape: Shape) -> tuple[int, int]:
+    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel, strides and padding.
+
+    Raises:
+        ModelError: kernel, groups and input do not fit together.
+    """
+    height, width, channels = feature_map(node, shape)
+    kernel_height, kernel_width, group_channels, filters = node.weights["kernel"].shape
+    groups = node.attrs["groups"]
+    if group_channels * groups != channels or filters % groups:
+        raise ModelError.layer(
+            node.name,
+            f"a kernel of {node.weights['kernel'].shape} in {groups} groups on {channels} channels",
+            "kernel, groups and channels must fit together",
         )
+    return window_size(node, (height, width), (kernel_height, kernel_width))
+
+
+def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
+    """Return how many windows of (height, width) fit into a padded map, by ``padding`` and ``strides`` of the node.
+
+    Raises:
+        ModelError: not even one.
+    """
+    top, bottom, left, right = node.attrs["padding"]
+    out_height = (size[0] + top + bottom - window[0]) // node.attrs["strides"][0] + 1
+    out_width = (size[1] + left + right - window[1]) // node.attrs["strides"][1] + 1
+    if out_height < 1 or out_width < 1:
+        raise ModelError.layer(
+            node.name,
+            f"a {window[0]}x{window[1]} window on {size[0]}x{size[1]} pixels",
+            "the input is too small; use a larger picture or fewer strided layers",
+        )
+    return out_height, out_width
 
 
 def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Array:

@@ -18,7 +18,7 @@ class Dense(GraphOnlyOperator):
 
     attrs = {"activation": "linear"}
     weights = ("kernel", "bias")
-    advice = "run glsl_infer.fixed_point.prepare on the graph"
+    advice = "run glsl_infer.prepare.prepare on the graph"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (outputs,)."""

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from glsl_infer import codegen, quantize
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import MAX_TEXTURE_SIZE
-from glsl_infer.ops.operator import Operator, vector
-from glsl_infer.program import Quad
+from glsl_infer.ops.operator import Bounds, Operator, vector
+from glsl_infer.program import Quad, Source
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import Value
 
 BLOCK = 16
 """Inputs of one block: 8 texels of inputs and twice 8 of weights are read by a fragment."""
@@ -51,8 +52,9 @@ class DenseProducts(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the sums from bounds of the inputs."""
+        low, high = inputs[0]
         kernel = node.weights["kernel"].astype(np.float64)
         columns = node.attrs["columns"]
         ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
@@ -87,19 +89,19 @@ class DenseProducts(Operator):
             fragment,
             target.texture,
             samplers=[("source", source.texture), ("kernel", kernel)],
-            sources=[(0, BLOCK / 2, 0.0), (1, BLOCK / 2, 2.0)],
+            sources=[Source(0, BLOCK / 2, 0.0), Source(1, BLOCK / 2, 2.0)],
             quads=[Quad(0, 0, *target.size, ((0, 0), (0, 0)))],
             uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(kernel)},
         )
 
     def read_weights(
-        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from its texture."""
-        inputs, outputs = shapes["kernel"]
+        rows, outputs = shapes["kernel"]
         width = node.attrs["columns"] * BLOCK // 2
         texels = np.frombuffer(members[0], np.uint8).reshape(outputs + outputs % 2, 2 * width, 2)
-        integers = quantize.join_fixed16(texels)[:outputs, :inputs]
+        integers = quantize.join_fixed16(texels)[:outputs, :rows]
         return {"kernel": (integers.T / 256.0).astype(np.float32)}
 
 

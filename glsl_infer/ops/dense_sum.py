@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from glsl_infer import codegen, quantize
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.operator import Operator
-from glsl_infer.program import Quad
+from glsl_infer.ops.operator import Bounds, Operator
+from glsl_infer.program import Quad, Source
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import FixedPoint
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import FixedPoint, Value
 
 MAX_COUNT = 16
 """Most partial sums that one fragment adds up; longer rows take several passes."""
@@ -58,8 +58,9 @@ class DenseSum(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the partial sums; every step is monotone."""
+        low, high = inputs[0]
         return self._apply(node, low), self._apply(node, high)
 
     def passes(self, node: Node, build: Builder) -> None:
@@ -84,13 +85,13 @@ class DenseSum(Operator):
             fragment,
             target.texture,
             samplers=[("source", source.texture)],
-            sources=[(0, float(node.attrs["count"]), 1.0)],
+            sources=[Source(0, float(node.attrs["count"]), 1.0)],
             quads=[Quad(0, 0, *target.size, ((0, 0),))],
             uniforms={"source_texel": build.texel(source.texture)},
         )
 
     def read_weights(
-        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return row scales and biases from their texture."""
         if not node.attrs["last"]:
@@ -135,7 +136,7 @@ class DenseSum(Operator):
             fragment,
             target.texture,
             samplers=[("source", source.texture), ("kernel", rows)],
-            sources=[(0, 0.0, 0.0), (1, 0.0, 0.0)],
+            sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
             quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in range(target.size[0])],
             uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(rows)},
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from glsl_infer import codegen
+from glsl_infer.bindings import Read
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class DepthToSpace(CopyOperator):
@@ -20,6 +22,7 @@ class DepthToSpace(CopyOperator):
     """
 
     attrs = {"block": 2}
+    equal_scales = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * block, width * block, channels / block**2)."""
@@ -42,10 +45,41 @@ class DepthToSpace(CopyOperator):
         return moved
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a depth_to_space has no shader", "use UpSampling2D in its place"
-        )  # GPU side follows
+        """Draw one pass for each output slice; every pixel takes its lanes by where it lies in its block."""
+        source = build.feature_map(node.inputs[0])
+        if len(source.scales) > 1 or len(source.zeros) > 1:
+            raise ModelError.layer(
+                node.name,
+                "depth to space of channels with different ranges",
+                "follow the concatenation with a convolution or an activation",
+            )
+        block = node.attrs["block"]
+        target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
+        for index, view in enumerate(target.views):
+            lanes = range(min(4, target.channels - 4 * index))
+            channels = [[phase * target.channels + 4 * index + lane for lane in lanes] for phase in range(block**2)]
+            slices = sorted({channel // 4 for phase in channels for channel in phase})
+            reads = [Read(source.views[one], stride=(1.0 / block, 1.0 / block)) for one in slices]
+            binding = build.bind(node, source=reads)
+            lines = []
+            for number, phase in enumerate(channels):
+                lines.append(f"{'} else ' if number else ''}if (phase < {number}.5) {{")
+                for one in dict.fromkeys(channel // 4 for channel in phase):
+                    lines.append(f"    t = {binding.fetch('source', slices.index(one))[:-1]} + shift);")
+                    lines += [
+                        f"    y.{'xyzw'[lane]} = t.{'xyzw'[channel % 4]};"
+                        for lane, channel in enumerate(phase)
+                        if channel // 4 == one
+                    ]
+            lines.append("}")
+            fragment = codegen.fragment(
+                "depth_to_space.frag",
+                lines={"declarations": binding.declarations("source"), "phases": lines},
+                defines={"BLOCK": float(block)},
+            )
+            first = source.views[slices[0]]
+            uniforms = {"origin": [float(first.x), float(first.y)], **binding.texels("source")}
+            build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms, part=str(index))
 
 
 OPERATOR = DepthToSpace()

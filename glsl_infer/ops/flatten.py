@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from glsl_infer import quantize
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.global_average_pool import average_to_vector
-from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.ops.operator import Bounds, Operator, feature_map
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class Flatten(Operator):
@@ -36,10 +36,9 @@ class Flatten(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the input's bounds, once for every pixel."""
-        pixels = shape[0] // len(low)
-        return np.tile(low, pixels), np.tile(high, pixels)
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+        """Return the input's bounds: it has one pixel."""
+        return inputs[0]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Copy a 1x1 map: the average of one pixel."""

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen, quantize
-from glsl_infer.ops.operator import Operator, feature_map
-from glsl_infer.program import Quad
+from glsl_infer import codegen, fold, quantize
+from glsl_infer.bindings import Read
+from glsl_infer.layout import View
+from glsl_infer.ops.operator import Bounds, Operator, feature_map
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class GlobalAveragePool(Operator):
@@ -35,9 +36,9 @@ class GlobalAveragePool(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
         """Return the input's bounds: a mean lies within them."""
-        return low, high
+        return inputs[0]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the two halves of every slice; see ``average_to_vector``."""
@@ -52,32 +53,28 @@ def average_to_vector(node: Node, build: Builder) -> None:
     """
     source = build.feature_map(node.inputs[0])
     target = build.allocate_vector(node, source.channels, node.attrs["scale"])
-    fragment = codegen.fragment(
-        "global_average.frag",
-        includes=["fixed_point.glsl"],
-        defines={
-            "WIDTH": source.width,
-            "HEIGHT": source.height,
-            "INVERSE_COUNT": 1.0 / (255.0 * source.height * source.width),
-            "INVERSE_SCALE": 1.0 / target.scale,
-        },
-    )
+    pixels = source.height * source.width
+    factor = fold.slices(source.scale_of / (255.0 * pixels * target.scale))
+    offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
     for half in range(2):
-        quads = [
-            Quad(2 * index + half, 0, 1, 1, ((view.x, view.y),))
-            for index, view in enumerate(source.views)
-            if 4 * index + 2 * half < source.channels
-        ]
-        if quads:
-            build.draw(
-                node,
-                fragment,
-                target.texture,
-                samplers=[("source", source.views[0].texture)],
-                sources=[(0, 0.0, 0.0)],
-                quads=quads,
-                uniforms={"half_of_slice": [float(half)], "texel": build.texel(source.views[0].texture)},
+        lanes = slice(2 * half, 2 * half + 2)
+        for index, view in enumerate(source.views):
+            if 4 * index + 2 * half >= source.channels:
+                continue
+            binding = build.bind(node, source=[Read(view, stride=(0.0, 0.0))])
+            fragment = codegen.fragment(
+                "global_average.frag",
+                includes=["fixed_point.glsl"],
+                lines={"declarations": binding.declarations("source")},
+                defines={"WIDTH": source.width, "HEIGHT": source.height},
             )
+            uniforms = {
+                "half_of_slice": [float(half)],
+                "factor": factor[index, lanes].tolist(),
+                "offset": offset[index, lanes].tolist(),
+                **binding.texels("source"),
+            }
+            build.draw_tile(node, fragment, View(target.texture, 2 * index + half, 0), (1, 1), binding, uniforms)
 
 
 OPERATOR = GlobalAveragePool()

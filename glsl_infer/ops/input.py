@@ -13,8 +13,8 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 SCALES, ZEROS = (1.0,), (0.0,)
 """What an input without these attributes means: byte / 255."""
@@ -53,7 +53,8 @@ class Input(Operator):
             raise ModelError.layer(
                 node.name, f"an input of {height}x{width}x{channels}", "the picture must be square with 3 channels"
             )
-        build.input_map(node)
+        scales, zeros = picture_range(node)
+        build.allocate_map(node, scales=scales, zeros=zeros, kind="input")
 
 
 def picture_range(node: Node) -> tuple[tuple[float, ...], tuple[float, ...]]:

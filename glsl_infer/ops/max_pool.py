@@ -9,10 +9,12 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.slicewise import slicewise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import FeatureMap, View
 
 
 class MaxPool(CopyOperator):
@@ -37,10 +39,32 @@ class MaxPool(CopyOperator):
         return largest
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a max_pool has no shader", "use a convolution with strides in its place"
-        )  # GPU side follows
+        """Draw the windows of every slice; where they reach beyond the map, they are held at its edge."""
+        if min(build.feature_map(node.inputs[0]).scales) < 0:
+            raise ModelError.layer(
+                node.name,
+                "a maximum of a picture whose larger bytes are smaller values",
+                "let a convolution come first, or rescale by a positive factor",
+            )
+        draw_windows(node, build, "max_pool.frag", edge=0.5)
+
+
+def draw_windows(node: Node, build: Builder, template: str, *, edge: float) -> None:
+    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map."""
+    (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
+    top, _, left, _ = node.attrs["padding"]
+    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+    if any(node.attrs["padding"]):
+        defines["BOUNDED"] = 1
+
+    def bounds(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+        if "BOUNDED" not in defines:
+            return {}
+        last = build.position(view, source.width - edge, source.height - edge)
+        return {"bounds": [*build.position(view, edge, edge), *last]}
+
+    stride = (float(stride_x), float(stride_y))
+    slicewise(node, build, template, offset=(-left, -top), stride=stride, defines=defines, uniforms=bounds)
 
 
 def pooled_shape(node: Node, shape: Shape) -> Shape:

@@ -11,22 +11,32 @@ from numpy.typing import NDArray
 
 from glsl_infer import quantize
 from glsl_infer.errors import ModelError
+from glsl_infer.layout import Range
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import Value
+
+Bounds = tuple[NDArray[Any], NDArray[Any]]
+"""The lowest and highest values of an output, one for each entry of its last axis."""
 
 
 class Operator(ABC):
     """An operator of the graph.
 
     Attributes:
-        attrs: every attribute a node may carry, with its default.
+        attrs: every attribute a node may carry, with its default. Those that store 8 bits have ``scales`` and
+            ``zeros`` (see ``layout.FeatureMap``), those that store 16 bits have ``scale``; ``prepare`` sets them.
         weights: the weights a node may carry.
+        keeps_range: whether its output in 8 bits has the ranges of its inputs.
+        equal_scales: whether all channels of its inputs must have the same range.
     """
 
     attrs: dict[str, Any] = {}
     weights: tuple[str, ...] = ()
+    keeps_range: bool = False
+    equal_scales: bool = False
 
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
@@ -41,20 +51,28 @@ class Operator(ABC):
         """Append the draws of the node, or raise ModelError naming it when shaders cannot do it."""
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round an exact output to what its texture holds; 8 bits over [0, 1] unless an operator overrides it."""
-        return quantize.store8(exact)
+        """Round an exact output to what its texture holds; 8 bits unless an operator overrides it."""
+        return quantize.store8(exact, np.asarray(node.attrs["scales"]), np.asarray(node.attrs["zeros"]))
 
-    def interval(self, node: Node, shape: Shape, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return bounds of the output from bounds of the first input; one pair for each entry of the last axis.
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return what the bytes of an output in 8 bits stand for, given shapes and ranges of the inputs."""
+        return Range(node.attrs.get("scales", (1.0,)), node.attrs.get("zeros", (0.0,)))
 
-        8-bit feature maps are stored over [0, 1], whatever comes in.
-        """
-        return np.zeros(shape[-1]), np.ones(shape[-1])
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds of an output in 16 bits from bounds of the inputs; those of 8 bits follow from their range."""
+        raise NotImplementedError(node.op)
 
     def read_weights(
-        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes]
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Return the weights from the bundle members that ``passes`` wrote, given the shape of each."""
+        """Return the weights from the bundle members that ``passes`` wrote.
+
+        Args:
+            node: the node without its weights.
+            shapes: the shape of each weight.
+            members: bytes of the members.
+            inputs: where the node's inputs lie.
+        """
         return {}
 
     def padding(self, node: Node) -> int:
@@ -62,25 +80,27 @@ class Operator(ABC):
         return 0
 
 
-class ViewOperator(Operator):
-    """An operator that only reorders views: no draw, no texture, nothing rounded."""
-
-    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Return the values as they are: they were stored before."""
-        return np.asarray(exact, np.float64)
-
-
 class CopyOperator(Operator):
-    """An operator that draws, but only moves or selects values that its inputs store, and computes no new ones.
+    """An operator that only moves or selects values that its inputs store, and computes no new ones.
 
     Every value it writes is one that an input's texture holds, or 0 (which every 8-bit texture can hold exactly),
     so it lies on the 8-bit grid already and nothing is rounded. The output is therefore stored over the same range
     as its inputs, whatever that range is.
     """
 
+    keeps_range = True
+
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Return the values as they are: they were stored before."""
         return np.asarray(exact, np.float64)
+
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the input's range."""
+        return ranges[0]
+
+
+class ViewOperator(CopyOperator):
+    """An operator that only reorders views: no draw, no texture, nothing rounded."""
 
 
 class GraphOnlyOperator(Operator):

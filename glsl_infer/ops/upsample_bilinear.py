@@ -7,23 +7,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.upsample_nearest import enlarged_shape
+from glsl_infer.slicewise import slicewise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import FeatureMap, View
 
 
 class UpsampleBilinear(Operator):
     """Linear interpolation along both axes between pixel centres; beyond the outermost centres the edge goes on.
 
     Output pixel y lies at ``(y + 0.5) / size y - 0.5`` of the input, as ``tf.image.resize`` has it (half-pixel
-    centres, no antialiasing, corners not aligned). Attribute ``size`` (y, x).
+    centres, no antialiasing, corners not aligned). Attributes: ``size`` (y, x); ``scales`` and ``zeros`` are
+    the input's.
     """
 
-    attrs = {"size": (2, 2)}
+    attrs = {"size": (2, 2), "scales": None, "zeros": None}
+    keeps_range = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * size y, width * size x, channels)."""
@@ -35,10 +38,20 @@ class UpsampleBilinear(Operator):
         return _interpolate(_interpolate(inputs[0], size_y, 0), size_x, 1)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a upsample_bilinear has no shader", "use interpolation='nearest' or DepthToSpace in its place"
-        )  # GPU side follows
+        """Draw every slice enlarged."""
+        size_y, size_x = node.attrs["size"]
+
+        def tile(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+            return {"origin": [view.x, view.y], "last": [source.width - 1, source.height - 1]}
+
+        slicewise(
+            node,
+            build,
+            "upsample_bilinear.frag",
+            stride=(1.0 / size_x, 1.0 / size_y),
+            defines={"SIZE": f"vec2({size_x}.0, {size_y}.0)", "INVERSE": 1.0 / (4 * size_x * size_y)},
+            uniforms=tile,
+        )
 
 
 def _interpolate(x: Array, size: int, axis: int) -> Array:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.slicewise import slicewise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
+    from glsl_infer.layout import FeatureMap, View
 
 
 class UpsampleNearest(CopyOperator):
@@ -28,10 +30,14 @@ class UpsampleNearest(CopyOperator):
         return inputs[0].repeat(size_y, axis=0).repeat(size_x, axis=1)
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: there is no shader yet."""
-        raise ModelError.layer(
-            node.name, "a upsample_nearest has no shader", "use DepthToSpace in its place"
-        )  # GPU side follows
+        """Draw every slice enlarged."""
+        size_y, size_x = node.attrs["size"]
+
+        def shift(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+            # From the point where a pixel would lie among texel centres to the middle of its part of the texel.
+            return {"shift": [0.5 / size_x - 0.5, 0.5 / size_y - 0.5]}
+
+        slicewise(node, build, "copy.frag", stride=(1.0 / size_x, 1.0 / size_y), uniforms=shift)
 
 
 def enlarged_shape(node: Node, shape: Shape) -> Shape:

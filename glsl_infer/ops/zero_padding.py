@@ -9,10 +9,11 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import CopyOperator, feature_map
+from glsl_infer.slicewise import slicewise
 
 if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.lowering import Builder
 
 
 class ZeroPadding(CopyOperator):
@@ -35,11 +36,22 @@ class ZeroPadding(CopyOperator):
         return int(max(node.attrs["padding"]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Refuse: only padding that a convolution could take over is drawn."""
-        raise ModelError.layer(  # GPU side follows
-            node.name,
-            "a zero_padding in this place has no shader",
-            "padding is supported directly in front of a convolution only",
+        """Copy the input together with its gutter, which is 0."""
+        top, _, left, _ = node.attrs["padding"]
+        source = build.feature_map(node.inputs[0])
+        if build.graph.by_name[node.inputs[0]].op == "input" and any(source.zeros):
+            raise ModelError.layer(
+                node.name,
+                "zeros around the picture, whose gutter holds bytes of 0",
+                "let the convolution behind it pad, or take the picture over [0, 1]",
+            )
+        slicewise(
+            node,
+            build,
+            "copy.frag",
+            offset=(-left, -top),
+            uniforms=lambda source, view: {"shift": [0.0, 0.0]},
+            clear_pad_lanes=any(source.zeros),
         )
 
 

@@ -7,50 +7,71 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import bundle, fixed_point, lowering, ops
+from glsl_infer import bundle, lowering, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import FixedPoint
+from glsl_infer.layout import FeatureMap
+from glsl_infer.prepare import prepare
 from glsl_infer.session import Session
+from glsl_infer.texels import in_steps, shape_of
 
 TOLERANCE = 0.52
 """A driver may round x.5 either way, and its float32 sums differ a little from float64."""
 
 
-def make_bundle(graph: Graph, weights: str = "auto") -> Bundle:
+def make_bundle(
+    graph: Graph, weights: str = "auto", layout: str = "atlas", pictures: Sequence[NDArray[np.uint8]] = ()
+) -> Bundle:
     """Return the bundle of a graph that needs no optimising."""
-    prepared, _ = fixed_point.prepare(graph)
-    program = lowering.to_program(prepared, weights=weights)
-    output = program.values[prepared.output]
-    assert isinstance(output, FixedPoint)
-    return bundle.make(program, [f"class {index}" for index in range(output.length)])
+    prepared = prepare(graph, pictures, layout=layout).graph
+    program = lowering.to_program(prepared, weights=weights, layout=layout)
+    classes = bundle.classes_of(program.values[prepared.output])
+    return bundle.make(program, [f"class {index}" for index in range(classes)])
 
 
 def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     """Return the float64 output before rounding, in steps of what its texture stores (saturated like a store)."""
-    operator = ops.get(node.op)
-    exact = np.asarray(operator.reference(node, [np.asarray(one, np.float64) for one in inputs]), np.float64)
+    exact = ops.get(node.op).reference(node, [np.asarray(one, np.float64) for one in inputs])
     value = made.values[node.name]
-    if isinstance(value, FixedPoint):
-        return np.clip(exact / value.scale * 256.0, -32768, 32767)
-    return np.clip(exact, 0.0, 1.0) * 255.0
+    low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
+    return np.clip(in_steps(exact, value), low, high)
 
 
 def gpu_steps(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     """Return what the GPU stores, in the same steps."""
-    value = session.bundle.values[name]
-    unit = 256.0 / value.scale if isinstance(value, FixedPoint) else 255.0
-    return session.run_layer(name, inputs).astype(np.float64) * unit
+    return np.rint(in_steps(session.run_layer(name, inputs), session.bundle.values[name]))
+
+
+def layer_error(session: Session, name: str, inputs: Sequence[NDArray[np.floating]]) -> float:
+    """Return the largest difference of one layer of a session, in steps."""
+    given = gpu_steps(session, name, inputs)
+    wanted = exact_steps(session.bundle, session.bundle.graph.by_name[name], inputs)
+    assert given.shape == wanted.shape
+    return float(np.abs(given - wanted).max())
 
 
 def worst(
-    context: Context, graph: Graph, layer: str, inputs: Sequence[NDArray[np.floating]], weights: str = "auto"
+    context: Context,
+    graph: Graph,
+    layer: str,
+    inputs: Sequence[NDArray[np.floating]],
+    weights: str = "auto",
+    layout: str = "atlas",
 ) -> float:
     """Return the largest difference of one layer, in steps."""
-    made = make_bundle(graph, weights)
-    with Session(made, context=context) as session:
-        given = gpu_steps(session, layer, inputs)
-    wanted = exact_steps(made, made.graph.by_name[layer], inputs)
-    assert given.shape == wanted.shape
-    return float(np.abs(given - wanted).max())
+    with Session(make_bundle(graph, weights, layout), context=context) as session:
+        return layer_error(session, layer, inputs)
+
+
+def stored_inputs(made: Bundle, layer: str, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+    """Return random inputs of a layer, each as its texture holds it: any byte, or any 16-bit number."""
+    inputs: dict[str, NDArray[np.float64]] = {}
+    names = made.graph.by_name[layer].inputs
+    for name in names:
+        value = made.values[name]
+        if isinstance(value, FeatureMap):
+            inputs[name] = value.scale_of * (rng.integers(0, 256, shape_of(value)) - value.zero_of) / 255.0
+        else:
+            inputs[name] = rng.integers(-32768, 32768, shape_of(value)) * (value.scale / 256.0)
+    return [inputs[name] for name in names]

@@ -12,12 +12,13 @@ import pytest
 import tiny
 from plain_runner import PlainRunner, decode
 
-from glsl_infer import Session, fixed_point, lowering, optimize
+from glsl_infer import Session, lowering, optimize
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
+from glsl_infer.prepare import prepare
 
 
 @pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
@@ -73,7 +74,7 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
         graphs.dense_node(rng, "hidden", "pool", 7, 5, activation=graphs.PLS),
         graphs.dense_node(rng, "dense", "hidden", 5, 3),
     )
-    prepared, _ = fixed_point.prepare(optimize.optimize(Graph("odd", nodes, "dense")))
+    prepared = prepare(optimize.optimize(Graph("odd", nodes, "dense"))).graph
     bundles.write(bundles.make(lowering.to_program(prepared), tiny.LABELS), tmp_path / "odd.glslnn")
     with Session(tmp_path / "odd.glslnn") as session:
         session.selfcheck()

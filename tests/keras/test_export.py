@@ -9,9 +9,10 @@ import keras
 import numpy as np
 import pytest
 
-from glsl_infer import bundle, fixed_point, optimize, reference
+from glsl_infer import bundle, optimize, reference
 from glsl_infer.cli import main
 from glsl_infer.importers.keras import load, to_graph
+from glsl_infer.prepare import prepare
 from training.models import x22
 
 
@@ -53,7 +54,7 @@ def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp
 def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.glslnn"
     assert main(arguments(saved, out)) == 0
-    prepared, _ = fixed_point.prepare(optimize.optimize(load(saved / "model.keras")))
+    prepared = prepare(optimize.optimize(load(saved / "model.keras"))).graph
     read = bundle.read(out).graph
     assert [node.name for node in read.nodes] == [node.name for node in prepared.nodes]
     for one, other in zip(read.nodes, prepared.nodes):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer.conv_columns import Columns
+from glsl_infer.conv_columns import columns_of
 from glsl_infer.ops.conv2d import convolve
 
 
@@ -49,26 +49,32 @@ def test_packed_columns_unpack_to_the_kernel(shape: tuple[int, ...]) -> None:
     groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
     rng = np.random.default_rng(seed)
     kernel = rng.normal(size=(kernel_height, kernel_width, group_channels, groups * group_filters)).astype(np.float32)
-    bias = rng.normal(size=groups * group_filters).astype(np.float32)
-    columns = Columns(kernel.shape, groups, groups * group_channels)
-    packed = columns.pack(kernel, bias, -100.0)
+    columns = columns_of(kernel.shape, groups)
+    packed = columns.pack(kernel)
     assert packed.shape == (columns.slices, columns.count, 4)
-    back = columns.unpack(packed.reshape(-1))
-    np.testing.assert_array_equal(back[0], kernel)
-    np.testing.assert_array_equal(back[1], bias)
-    # Every weight is there once, and nothing else but the bias and what stands for it in pad lanes.
-    assert np.count_nonzero(packed[:, :-1]) == np.count_nonzero(kernel)
-    assert (packed[:, -1].reshape(-1)[len(bias) :] == -100.0).all()
+    np.testing.assert_array_equal(columns.unpack(packed), kernel)
+    # Every weight is there once, and nothing else.
+    assert np.count_nonzero(packed) == np.count_nonzero(kernel)
 
 
 def test_reads_follow_the_groups() -> None:
-    columns = Columns((1, 1, 32, 64), 2, 64)
+    columns = columns_of((1, 1, 32, 64), 2)
     assert columns.slots == 8
     assert columns.read_by(0) == columns.read_by(7) == tuple(range(8))
     assert columns.read_by(8) == tuple(range(8, 16))
-    depthwise_like = Columns((3, 3, 4, 16), 4, 16)
-    assert [depthwise_like.read_by(index) for index in range(4)] == [(0,), (1,), (2,), (3,)]
-    assert depthwise_like.count == 9 * 4 + 1
-    picture = Columns((5, 5, 3, 32), 1, 3)
+    small_groups = columns_of((3, 3, 4, 16), 4)
+    assert [small_groups.read_by(index) for index in range(4)] == [(0,), (1,), (2,), (3,)]
+    assert small_groups.count == 9 * 4
+    picture = columns_of((5, 5, 3, 32), 1)
     assert picture.lanes == ((0, 1, 2),)
-    assert picture.count == 76
+    assert picture.count == 75
+
+
+def test_a_depthwise_tap_is_one_product() -> None:
+    depthwise = columns_of((3, 3, 1, 14), 14)
+    assert [depthwise.read_by(index) for index in range(4)] == [(0,), (1,), (2,), (3,)]
+    assert depthwise.count == 9
+    lines = depthwise.taps([0], lambda at: f"w{at}", lambda slot, y, x: f"s{slot}{y}{x}")
+    assert lines[:2] == ["t = s000;", "sum += w0 * t;"]
+    assert len(lines) == 18
+    assert columns_of((3, 3, 1, 28), 14).count == 9 * 2, "a multiplier of 2: two lanes of one slice for each slice"

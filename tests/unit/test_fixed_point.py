@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from glsl_infer import fixed_point, reference
 from glsl_infer.graph import Graph
+from glsl_infer.prepare import prepare
 
 
 def network(rng: np.random.Generator, channels: int, classes: int, weight: float = 1.0, **attrs: object) -> Graph:
@@ -39,7 +40,8 @@ def test_splitting_changes_float_results_by_the_weights_rounding_only(channels: 
 @settings(max_examples=20)
 def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    graph, choices = fixed_point.prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
+    made = prepare(network(rng, channels, classes, activation=str(rng.choice([PLS, "linear"]))))
+    graph, choices = made.graph, made.scales
     bounds = {one.layer: one for one in choices}
     for picture in pictures(rng, 2):
         for name, value in reference.layers(graph, picture, mode="float"):
@@ -50,7 +52,8 @@ def test_bounds_hold_and_nothing_saturates(channels: int, classes: int, seed: in
 
 def test_stored_results_are_within_the_stages_steps_of_float() -> None:
     rng = np.random.default_rng(5)
-    graph, choices = fixed_point.prepare(network(rng, 100, 7))
+    made = prepare(network(rng, 100, 7))
+    graph, choices = made.graph, made.scales
     steps = {one.layer: one.step for one in choices}
     for picture in pictures(rng, 5):
         stored, exact = (reference.run(graph, picture, mode=mode) for mode in ("stored", "float"))
@@ -74,13 +77,13 @@ def test_weights_of_very_different_rows_keep_their_precision() -> None:
 def test_calibration_replaces_bounds_that_are_too_wide() -> None:
     rng = np.random.default_rng(7)
     graph = network(rng, 192, 5, weight=40.0)
-    by_bound = {one.layer: one for one in fixed_point.prepare(graph)[1]}
+    by_bound = {one.layer: one for one in prepare(graph).scales}
     assert by_bound["dense"].by == "bound"
     assert by_bound["dense"].step > fixed_point.LARGEST_STEP
     assert by_bound["dense"].too_coarse
     seen = pictures(rng, 8)
-    prepared, choices = fixed_point.prepare(graph, seen)
-    calibrated = {one.layer: one for one in choices}
+    made = prepare(graph, seen)
+    prepared, calibrated = made.graph, {one.layer: one for one in made.scales}
     assert calibrated["pool"].by == "bound"
     one = calibrated["dense"]
     assert one.by == "calibration"
@@ -107,5 +110,5 @@ def test_long_rows_are_summed_in_several_steps() -> None:
 
 def test_stored_mode_asks_for_scales() -> None:
     rng = np.random.default_rng(9)
-    with pytest.raises(reference.InputError, match=r"fixed_point\.prepare"):
+    with pytest.raises(reference.InputError, match=r"prepare\.prepare"):
         reference.run(network(rng, 4, 2), pictures(rng, 1)[0], mode="stored")

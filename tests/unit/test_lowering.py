@@ -7,15 +7,16 @@ import pytest
 from graphs import PLS, classifier, conv_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
-from glsl_infer import fixed_point, lowering
+from glsl_infer import lowering
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap
+from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
 
 
 def program(graph: Graph, weights: str = "auto") -> Program:
-    return lowering.to_program(fixed_point.prepare(graph)[0], weights=weights)
+    return lowering.to_program(prepare(graph).graph, weights=weights)
 
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer import quantize
-from glsl_infer.layout import FeatureMap, FixedPoint, View
-from glsl_infer.texels import pack_fixed, pack_map, unpack_fixed, unpack_map
+from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, View
+from glsl_infer.texels import in_steps, pack_fixed, pack_tiles, unpack_fixed, unpack_tiles
 
 
 @given(st.floats(-2, 3))
@@ -61,11 +61,28 @@ def test_fixed_point_textures_go_both_ways(columns: int, length: int) -> None:
 
 
 @pytest.mark.parametrize("channels", [1, 4, 6])
-def test_feature_maps_go_both_ways(channels: int) -> None:
+@pytest.mark.parametrize("affine", [False, True])
+def test_feature_maps_go_both_ways(channels: int, affine: bool) -> None:
+    rng = np.random.default_rng(0)
     views = tuple(View("t", 0, 0) for _ in range(-(-channels // 4)))
-    value = FeatureMap(2, 3, channels, 0, views)
-    output = np.random.default_rng(0).integers(0, 256, (2, 3, channels)) / 255
-    tiles = pack_map(output, value)
+    scales, zeros = (tuple(rng.uniform(0.1, 9.0, channels)), (100.0,)) if affine else ((1.0,), (0.0,))
+    value = FeatureMap(2, 3, channels, 0, views, scales, zeros)
+    stored = rng.integers(0, 256, (2, 3, channels))
+    output = value.scale_of * (stored - value.zero_of) / 255
+    tiles = pack_tiles(output, value)
     assert tiles.shape == (len(views), 2, 3, 4)
-    np.testing.assert_allclose(unpack_map(tiles, value), output, atol=1e-7)
-    assert not tiles.transpose(1, 2, 0, 3).reshape(2, 3, -1)[..., channels:].any()
+    lanes = tiles.transpose(1, 2, 0, 3).reshape(2, 3, -1)
+    np.testing.assert_array_equal(lanes[..., :channels], stored)
+    assert not lanes[..., channels:].any()
+    np.testing.assert_allclose(unpack_tiles(tiles, value), output, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(in_steps(output, value), stored, atol=1e-9)
+
+
+def test_16_bit_maps_go_both_ways() -> None:
+    value = FixedMap(2, 3, 8, 0.5, tuple(View("t", 3 * tile, 0) for tile in range(4)))
+    output = np.random.default_rng(0).integers(-32768, 32768, (2, 3, 8)) * (0.5 / 256)
+    tiles = pack_tiles(output, value)
+    assert tiles.shape == (4, 2, 3, 4)
+    np.testing.assert_array_equal(unpack_tiles(tiles, value), output)
+    high = tiles[1, :, :, 2].astype(int) - 128
+    np.testing.assert_array_equal(high, np.floor(output[..., 3] / 0.5), "channel 3 is the second of view 1")

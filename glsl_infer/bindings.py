@@ -1,0 +1,115 @@
+"""Which textures a draw binds, and how its fragment shader names what it reads.
+
+Operators list the views they read; whether those share a texture (atlas) or have one each (planar) shows only
+in the names that a ``Binding`` gives out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from glsl_infer import codegen
+from glsl_infer.errors import ModelError
+from glsl_infer.layout import View
+from glsl_infer.program import Source, Texture
+
+MAX_TEXTURES = 8
+"""ES 2.0 promises 8 texture units."""
+
+MAX_SOURCES = 2 * codegen.MAX_VARYINGS
+"""Two sources share a vec4 varying."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """One coordinate of a fragment: pixel p of the draw reads texel ``(x, y) + offset + stride * p`` of the view."""
+
+    view: View
+    offset: tuple[int, int] = (0, 0)
+    stride: tuple[float, float] = (1.0, 1.0)
+
+
+class Binding:
+    """What one draw reads, in roles such as ``source`` and ``residual``.
+
+    All reads of a role that share a texture share a sampler with the role's name. Where they lie in several
+    textures each has a sampler of its own, ``source0``, ``source1`` ..., so that draws that differ only in the
+    textures share a program; if those were more than 8 units, each texture has one.
+
+    Raises:
+        ModelError: more textures or coordinates than ES 2.0 promises.
+    """
+
+    def __init__(self, layer: str, textures: Mapping[str, Texture], **roles: Sequence[Read]) -> None:
+        roles = {role: reads for role, reads in roles.items() if reads}
+        self.samplers: list[tuple[str, str]] = []
+        self.sources: list[Source] = []
+        self.origins: list[tuple[int, int]] = []
+        self._textures = textures
+        self._first: dict[str, int] = {}
+        self._sampler: dict[tuple[str, int], str] = {}
+        crowded = sum(len(one) if len(_distinct(one)) > 1 else 1 for one in roles.values()) > MAX_TEXTURES
+        for role, reads in roles.items():
+            self._first[role] = len(self.sources)
+            names = _distinct(reads)
+            if len(names) == 1:
+                chosen = [(role, names[0])] * len(reads)
+            elif crowded:
+                chosen = [(f"{role}{names.index(read.view.texture)}", read.view.texture) for read in reads]
+            else:
+                chosen = [(f"{role}{index}", read.view.texture) for index, read in enumerate(reads)]
+            self.samplers += dict.fromkeys(chosen)
+            for index, (read, pair) in enumerate(zip(reads, chosen)):
+                self._sampler[role, index] = pair[0]
+                self.sources.append(Source(self.samplers.index(pair), *read.stride))
+                self.origins.append((read.view.x + read.offset[0], read.view.y + read.offset[1]))
+        if len(self.samplers) > MAX_TEXTURES or len(self.sources) > MAX_SOURCES:
+            raise ModelError.layer(
+                layer,
+                f"one draw would read {len(self.sources)} slices in {len(self.samplers)} textures",
+                f"at most {MAX_SOURCES} slices in {MAX_TEXTURES} textures are supported; use fewer channels"
+                + (" or --layout atlas" if len(self.samplers) > MAX_TEXTURES else ""),
+            )
+
+    def coordinate(self, role: str, index: int = 0) -> str:
+        """Return the expression of a read's texture coordinate."""
+        return codegen.coordinate(self._first[role] + index)
+
+    def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0)) -> str:
+        """Return the expression of a texel, ``tap`` (x, y) texels on from the read's coordinate."""
+        offset = f" + vec2({tap[0]}.0, {tap[1]}.0) * {self.texel(role, index)}" if any(tap) else ""
+        return f"texture2D({self._sampler[role, index]}, {self.coordinate(role, index)}{offset})"
+
+    def texel(self, role: str, index: int = 0) -> str:
+        """Return the name of the vec2 uniform with the size of one texel, in texture coordinates."""
+        sizes = self._sizes(role)
+        return f"{role}_texel" if len(set(sizes.values())) == 1 else f"{self._sampler[role, index]}_texel"
+
+    def texels(self, *roles: str) -> dict[str, tuple[float, float]]:
+        """Return the uniforms that ``texel`` names for the reads of some roles."""
+        found: dict[str, tuple[float, float]] = {}
+        for role in roles:
+            sizes = self._sizes(role)
+            for (one, index), sampler in self._sampler.items():
+                if one == role:
+                    found[self.texel(role, index)] = sizes[sampler]
+        return found
+
+    def declarations(self, *roles: str) -> list[str]:
+        """Return the GLSL lines that declare varyings, samplers, and texel sizes of the reads of some roles."""
+        lines = codegen.declarations(len(self.sources), [name for name, _ in self.samplers])
+        return lines + [f"uniform vec2 {name};" for name in self.texels(*roles)]
+
+    def _sizes(self, role: str) -> dict[str, tuple[float, float]]:
+        """Return the texel size of each sampler of a role."""
+        mine = {sampler for (one, _), sampler in self._sampler.items() if one == role}
+        return {
+            sampler: (1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height)
+            for sampler, texture in self.samplers
+            if sampler in mine
+        }
+
+
+def _distinct(reads: Sequence[Read]) -> list[str]:
+    return list(dict.fromkeys(read.view.texture for read in reads))

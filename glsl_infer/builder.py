@@ -1,0 +1,322 @@
+"""Collects the textures, shaders and passes that operators append; see ``Operator.passes``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from glsl_infer import codegen
+from glsl_infer.bindings import Binding, Read
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.layout import (
+    MAX_TEXTURE_SIZE,
+    FeatureMap,
+    FixedMap,
+    FixedPoint,
+    Placement,
+    Value,
+    View,
+    place,
+    slices_of,
+)
+from glsl_infer.program import PRELUDE, Pass, Program, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+from glsl_infer.resources import template
+
+WEIGHTS_MODES = ("auto", "baked", "uniform")
+
+AUTO_BAKED_SLICES = 8
+"""``auto`` bakes the weights of layers of at most this many slices: few programs, compiled fast ..."""
+
+AUTO_UNIFORM_VECTORS = 120
+"""... and of layers whose uniform array would be longer than this: an older Pi driver has 136 vec4 in all."""
+
+Uniforms = Mapping[str, "Sequence[float] | Slice"]
+
+
+class Builder:
+    """A program in the making.
+
+    Attributes:
+        graph: what is built.
+        shapes: shape of every node's output.
+        values: where the outputs of the nodes so far lie.
+    """
+
+    def __init__(self, graph: Graph, weights: str, layout: str, gutters: Mapping[str, int]) -> None:
+        self.graph = graph
+        self.shapes: Mapping[str, Shape] = graph.shapes
+        self.values: dict[str, Value] = {}
+        self._weights, self._layout, self._gutters = weights, layout, gutters
+        self._textures: dict[str, Texture] = {}
+        self._programs: dict[tuple[int, str], ShaderProgram] = {}
+        self._passes: list[Pass] = []
+        self._modes: dict[str, str] = {}
+        self._members: dict[str, bytes] = {PRELUDE: template("prelude.glsl").encode()}
+        self._weight_members: dict[str, tuple[str, ...]] = {}
+        self._file_names: dict[str, str] = {}
+
+    # Values ---------------------------------------------------------------------------------------
+
+    def feature_map(self, name: str) -> FeatureMap:
+        """Return where the feature map that ``name`` computes lies."""
+        value = self.values[name]
+        if not isinstance(value, FeatureMap):
+            raise ModelError.layer(name, "its output is a vector", "a feature map is needed here")
+        return value
+
+    def fixed_point(self, name: str) -> FixedPoint:
+        """Return where the vector or the partial sums that ``name`` computes lie."""
+        value = self.values[name]
+        if not isinstance(value, FixedPoint):
+            raise ModelError.layer(name, "its output is a feature map", "a vector is needed here")
+        return value
+
+    def fixed_map(self, name: str) -> FixedMap:
+        """Return where the 16-bit feature map that ``name`` computes lies."""
+        value = self.values[name]
+        assert isinstance(value, FixedMap), name
+        return value
+
+    def gutter(self, node: Node) -> int:
+        """Return how many texels of 0 the readers of ``node`` need around its tiles."""
+        return self._gutters[node.name]
+
+    def set_value(self, node: Node, value: Value) -> None:
+        """Say where the output of ``node`` lies without allocating anything."""
+        self.values[node.name] = value
+
+    def allocate_map(
+        self, node: Node, *, scales: tuple[float, ...], zeros: tuple[float, ...], kind: str = "target"
+    ) -> FeatureMap:
+        """Allocate the textures of a feature map of some range, with the gutter that its readers need.
+
+        ``kind`` is ``input`` for the picture, which the runner uploads.
+        """
+        height, width, channels = self.shapes[node.name]
+        gutter = self._gutters[node.name]
+        layout = self._layout if kind == "target" else "atlas"
+        placed = place(self._file_name(node.name), height, width, slices_of(channels), gutter, layout)
+        clear = (0, 0, 0, 0)
+        if gutter and kind == "target":
+            zero = int(zeros[0])
+            if set(zeros) != {zero}:
+                raise ModelError.layer(
+                    node.name, "padding around values of which no byte is 0", "take the picture over [0, 1]"
+                )
+            clear = (zero, zero, zero, zero)
+        views = self._add_textures(node, placed, kind, clear)
+        value = FeatureMap(height, width, channels, gutter, views, scales, zeros)
+        self.values[node.name] = value
+        return value
+
+    def allocate_fixed_map(self, node: Node, blocks: int, scale: float) -> FixedMap:
+        """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.
+
+        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices.
+        """
+        height, width, channels = self.shapes[node.name]
+        slices, tiles = channels // 4 // blocks, 2 * blocks
+        columns = _near_square(tiles, height, width)
+        rows = slices_of(tiles, columns)
+        placed = place(self._file_name(node.name), rows * height, columns * width, slices, 0, self._layout)
+        corners = self._add_textures(node, placed, "target", (0, 0, 0, 0))
+        views = tuple(
+            View(corner.texture, corner.x + tile % columns * width, corner.y + tile // columns * height)
+            for block in range(blocks)
+            for corner in corners
+            for tile in (2 * block, 2 * block + 1)
+        )
+        value = FixedMap(height, width, channels, scale, views)
+        self.values[node.name] = value
+        return value
+
+    def allocate_vector(self, node: Node, length: int, scale: float) -> FixedPoint:
+        """Allocate the target texture of a vector."""
+        return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), 0, length, scale))
+
+    def allocate_sums(self, node: Node, columns: int, length: int, scale: float) -> FixedPoint:
+        """Allocate the target texture of partial sums."""
+        return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), columns, length, scale))
+
+    def constant_texture(self, node: Node, width: int, height: int, texels: bytes) -> str:
+        """Add a texture of weights to the bundle; return its name."""
+        name = f"{self._file_name(node.name)}.weights"
+        member = self.weights(node, ".rgba", texels)
+        self._textures[name] = Texture(name, width, height, "constant", member)
+        return name
+
+    def weights(self, node: Node, suffix: str, data: bytes) -> str:
+        """Add a member with the weights of ``node``; return its name."""
+        member = f"weights/{self._file_name(node.name)}{suffix}"
+        self._members[member] = data
+        self._weight_members[node.name] = (*self._weight_members.get(node.name, ()), member)
+        return member
+
+    def weights_mode(self, node: Node, *, slices: int, vectors: int) -> str:
+        """Return ``baked`` or ``uniform`` for a layer of that many slices and vec4 of weights a slice."""
+        mode = self._weights
+        if mode == "auto":
+            mode = "baked" if slices <= AUTO_BAKED_SLICES or vectors > AUTO_UNIFORM_VECTORS else "uniform"
+        self._modes[node.name] = mode
+        return mode
+
+    def texel(self, texture: str) -> list[float]:
+        """Return the size of one texel in texture coordinates."""
+        return [1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height]
+
+    def position(self, view: View, x: float = 0.0, y: float = 0.0) -> tuple[float, float]:
+        """Return the texture coordinate of the point (x, y), in texels from the first corner of the tile."""
+        texture = self._textures[view.texture]
+        return (view.x + x) / texture.width, (view.y + y) / texture.height
+
+    # Passes ---------------------------------------------------------------------------------------
+
+    def bind(self, node: Node, **roles: Sequence[Read]) -> Binding:
+        """Return the binding of a draw that reads these views; see ``Binding``."""
+        return Binding(node.name, self._textures, **roles)
+
+    def draw_tile(
+        self,
+        node: Node,
+        fragment: str,
+        target: View,
+        size: tuple[int, int],
+        binding: Binding,
+        uniforms: Uniforms,
+        part: str | None = None,
+    ) -> None:
+        """Append a pass that draws one tile of ``size`` (width, height) pixels; see ``draw``."""
+        self.draw(
+            node,
+            fragment,
+            target.texture,
+            samplers=binding.samplers,
+            sources=binding.sources,
+            quads=[Quad(target.x, target.y, *size, tuple(binding.origins))],
+            uniforms=uniforms,
+            part=part,
+        )
+
+    def draw(
+        self,
+        node: Node,
+        fragment: str,
+        target: str,
+        *,
+        samplers: Sequence[tuple[str, str]],
+        sources: Sequence[Source],
+        quads: Sequence[Quad],
+        uniforms: Uniforms,
+        part: str | None = None,
+    ) -> None:
+        """Append a pass, or add its quads to the last one where nothing else differs.
+
+        Args:
+            node: the layer it belongs to.
+            fragment: the fragment shader; equal texts share a program.
+            target: name of the texture it renders into.
+            samplers: (uniform, texture) for each texture unit in use.
+            sources: what the fragments read, in the order of the varyings.
+            quads: what is drawn.
+            uniforms: values of the other uniforms; those that the shader does not use are left out.
+            part: what of the layer it draws, for the name of shaders that serve only that.
+        """
+        textures = tuple(texture for _, texture in samplers)
+        assert target not in textures, f"{node.name}: feedback"
+        values: dict[str, UniformValue] = {
+            name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
+            for name, value in uniforms.items()
+            if _uses(fragment, name)
+        }
+        program = self._program(node, fragment, len(sources), samplers, values, part)
+        last = self._passes[-1] if self._passes else None
+        clear = last is None or last.target != target
+        one = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(quads), values)
+        if last is not None and replace(last, clear=False, quads=()) == replace(one, clear=False, quads=()):
+            self._passes[-1] = replace(last, quads=last.quads + one.quads)
+        else:
+            self._passes.append(one)
+
+    def finish(self) -> Program:
+        """Return everything that was appended."""
+        return Program(
+            self.graph,
+            tuple(self._textures.values()),
+            tuple(self._programs.values()),
+            tuple(self._passes),
+            self.values,
+            self._modes,
+            self._members,
+            self._weight_members,
+        )
+
+    def _program(
+        self,
+        node: Node,
+        fragment: str,
+        sources: int,
+        samplers: Sequence[tuple[str, str]],
+        values: Mapping[str, UniformValue],
+        part: str | None,
+    ) -> ShaderProgram:
+        varyings = codegen.varyings(sources)
+        known = self._programs.get((varyings, fragment))
+        if known is not None:
+            return known
+        name = self._file_name(node.name) if part is None else f"{self._file_name(node.name)}.{part}"
+        taken = {program.name for program in self._programs.values()}
+        if name in taken:
+            name = next(f"{name}~{index}" for index in range(2, 9999) if f"{name}~{index}" not in taken)
+        vertex_member, fragment_member = f"shaders/quads{varyings}.vert", f"shaders/{name}.frag"
+        self._members[vertex_member] = codegen.vertex(sources).encode()
+        self._members[fragment_member] = fragment.encode()
+        lengths = {key: value.count if isinstance(value, Slice) else len(value) for key, value in values.items()}
+        program = ShaderProgram(
+            name, vertex_member, fragment_member, tuple(sampler for sampler, _ in samplers), varyings, lengths
+        )
+        self._programs[varyings, fragment] = program
+        return program
+
+    def _add_textures(
+        self, node: Node, placed: Placement | None, kind: str, clear: tuple[int, int, int, int]
+    ) -> tuple[View, ...]:
+        if placed is None:
+            height, width, channels = self.shapes[node.name]
+            raise ModelError.layer(
+                node.name,
+                f"its output of {height}x{width} pixels and {channels} channels fits no texture of "
+                f"{MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE}",
+                "use a smaller picture or fewer channels",
+            )
+        for name, width, height in placed.textures:
+            self._textures[name] = Texture(name, width, height, kind, clear=clear)
+        return placed.views
+
+    def _allocate_fixed(self, node: Node, value: FixedPoint) -> FixedPoint:
+        self._textures[value.texture] = Texture(value.texture, *value.size, "target")
+        self.values[node.name] = value
+        return value
+
+    def _file_name(self, layer: str) -> str:
+        """Return the layer's name made safe for a file, and unique."""
+        if layer not in self._file_names:
+            safe = re.sub(r"[^A-Za-z0-9_-]", "_", layer)
+            taken = set(self._file_names.values())
+            self._file_names[layer] = next(
+                name
+                for index in range(len(taken) + 1)
+                if (name := safe if not index else f"{safe}_{index}") not in taken
+            )
+        return self._file_names[layer]
+
+
+def _near_square(tiles: int, height: int, width: int) -> int:
+    """Return into how many columns to put tiles so that they make a rectangle as square as possible."""
+    return min(range(1, tiles + 1), key=lambda columns: max(columns * width, slices_of(tiles, columns) * height))
+
+
+def _uses(fragment: str, uniform: str) -> bool:
+    """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
+    return len(re.findall(rf"\b{uniform}\b", re.sub(r"//[^\n]*", "", fragment))) > 1

@@ -1,0 +1,208 @@
+"""First part of a wide convolution: partial sums over blocks of input slices, in 16-bit fixed point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import codegen, fold, quantize
+from glsl_infer.bindings import Binding, Read
+from glsl_infer.conv_columns import Columns, columns_of
+from glsl_infer.layout import FeatureMap
+from glsl_infer.ops.conv2d import convolve, output_size
+from glsl_infer.ops.operator import Bounds, Operator
+from glsl_infer.ops.zero_padding import pad
+from glsl_infer.program import Slice
+
+if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.layout import Value
+
+
+class ConvolutionProducts(Operator):
+    """Partial sums (height, width, blocks * filters rounded up to 4): those of block b follow those of block b - 1.
+
+    Block b holds the products of the slots ``block * b`` to ``block * b + block - 1`` of each output slice (see
+    ``conv_columns``). Weight ``kernel`` as in ``conv2d``, divided by each filter's unit. Attributes: ``strides``,
+    ``padding``, ``groups``, ``block``, and ``scale`` of the stored sums.
+    """
+
+    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "block": 8, "scale": None}
+    weights = ("kernel",)
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, blocks * filters rounded up to 4)."""
+        columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
+        return (*output_size(node, inputs[0]), len(_blocks(columns, node.attrs["block"])) * 4 * columns.slices)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Convolve once for each block, with the other channels' weights 0."""
+        x = pad(inputs[0], node.attrs["padding"])
+        parts = []
+        for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
+            used = np.flatnonzero(kernel.any(axis=(0, 1, 3)))
+            if node.attrs["groups"] == 1 and len(used):  # most of a wide layer is zeros
+                few, some = kernel[:, :, used[0] : used[-1] + 1], x[:, :, used[0] : used[-1] + 1]
+            else:
+                few, some = kernel, x
+            sums = convolve(some, few.astype(x.dtype), node.attrs["strides"], node.attrs["groups"])
+            parts.append(np.pad(sums, ((0, 0), (0, 0), (0, -sums.shape[2] % 4))))
+        return np.concatenate(parts, axis=2)
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds of the sums: every tap may meet the lowest or the highest value, or padding."""
+        low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
+        lows, highs = [], []
+        for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
+            filters, channels = kernel.shape[3], kernel.shape[2]
+            channel = np.arange(filters) // (filters // node.attrs["groups"]) * channels + np.arange(channels)[:, None]
+            ends = np.stack([kernel * low[channel], kernel * high[channel]])
+            padding = (0, -filters % 4)
+            lows.append(np.pad(ends.min(axis=0).sum(axis=(0, 1, 2)), padding))
+            highs.append(np.pad(ends.max(axis=0).sum(axis=(0, 1, 2)), padding))
+        return np.concatenate(lows), np.concatenate(highs)
+
+    def padding(self, node: Node) -> int:
+        """Return the widest of the four paddings."""
+        return int(max(node.attrs["padding"]))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw two passes for each block of each output slice: lanes 0 and 1, then lanes 2 and 3."""
+        source = build.feature_map(node.inputs[0])
+        kernel = node.weights["kernel"]
+        columns = columns_of(kernel.shape, node.attrs["groups"])
+        blocks = _blocks(columns, node.attrs["block"])
+        target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
+        folded, offset = _fold(kernel, node.attrs["groups"], source)
+        packed = columns.pack((folded / target.scale).astype(np.float32))
+        # A block's bias undoes the zero points of what it reads.
+        biases = [
+            fold.slices((one * offset).sum(axis=(0, 1, 2)) / target.scale)
+            for one in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
+        ]
+        arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
+        starts = np.cumsum([0, *(array.size for array in arrays)])
+        member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
+        mode = build.weights_mode(node, slices=columns.slices, vectors=max(array.shape[2] for array in arrays))
+
+        stride_y, stride_x = node.attrs["strides"]
+        top, _, left, _ = node.attrs["padding"]
+        for index in range(columns.slices):
+            reads = columns.read_by(index)
+            for b, slots in enumerate(blocks):
+                binding = build.bind(
+                    node,
+                    source=[
+                        Read(source.views[reads[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots
+                    ],
+                )
+                for half in range(2):
+                    array = arrays[b][index, half]
+                    baked = array.reshape(-1, 2) if mode == "baked" else None
+                    fragment = _fragment(columns, slots, baked, len(array), binding)
+                    view = target.views[2 * (b * columns.slices + index) + half]
+                    uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+                    if baked is None:
+                        at = int(starts[b]) + (2 * index + half) * array.size
+                        uniforms["weights"] = Slice(member, at, array.size)
+                    build.draw_tile(
+                        node,
+                        fragment,
+                        view,
+                        (target.width, target.height),
+                        binding,
+                        uniforms,
+                        part=f"{index}.{b}.{half}" if mode == "baked" else None,
+                    )
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return the kernel from the packed blocks."""
+        (source,) = inputs
+        assert isinstance(source, FeatureMap)
+        columns = columns_of(shapes["kernel"], node.attrs["groups"])
+        numbers = np.frombuffer(members[0], "<f4")
+        packed = np.zeros((columns.slices, columns.count, 4), np.float32)
+        at = 0
+        for slots in _blocks(columns, node.attrs["block"]):
+            first, last = columns.starts[slots[0]], columns.starts[slots[-1] + 1]
+            count = last - first + 1
+            size = columns.slices * 4 * (count + count % 2)
+            halves = numbers[at : at + size].reshape(columns.slices, 2, -1, 2)[:, :, : count - 1]
+            packed[:, first:last] = halves.transpose(0, 2, 1, 3).reshape(columns.slices, count - 1, 4)
+            at += size
+        factor = _fold(np.ones(shapes["kernel"], np.float32), node.attrs["groups"], source)[0]
+        kernel = columns.unpack(packed).astype(np.float64) * node.attrs["scale"] / factor
+        return {"kernel": kernel.astype(np.float32)}
+
+
+def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[NDArray[np.float32]]:
+    """Yield the kernel with only the weights of one block of slots, for every block."""
+    columns = columns_of(kernel.shape, groups)
+    packed = columns.pack(kernel)
+    for slots in _blocks(columns, block):
+        some = np.zeros_like(packed)
+        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        some[:, part] = packed[:, part]
+        yield columns.unpack(some)
+
+
+def _blocks(columns: Columns, block: int) -> list[range]:
+    return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
+
+
+def _fold(kernel: NDArray[np.float32], groups: int, source: FeatureMap) -> tuple[Array, Array]:
+    """Return the kernel for texels, and what a texel's products lack: minus the zero point, (channels, filters)."""
+    channels, filters = kernel.shape[2:]
+    channel = np.arange(filters) // (filters // groups) * channels + np.arange(channels)[:, None]
+    return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0
+
+
+def _vectors(
+    packed: NDArray[np.float32], bias: NDArray[np.float32], columns: Columns, slots: range
+) -> NDArray[np.float32]:
+    """Return the vec4s of a block, (slices, halves, count, 4): two columns of two lanes each, the bias last."""
+    part = packed[:, columns.starts[slots[0]] : columns.starts[slots[-1] + 1]]
+    whole = np.concatenate([part, bias[:, None]], axis=1)
+    whole = np.pad(whole, ((0, 0), (0, whole.shape[1] % 2), (0, 0)))
+    halves = whole.reshape(columns.slices, -1, 2, 2).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
+
+
+def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None, vectors: int, binding: Binding) -> str:
+    first = columns.starts[slots[0]]
+    count = columns.starts[slots[-1] + 1] - first
+
+    def weight(at: int) -> str | None:
+        if baked is None:
+            return f"weights[{at // 2}].{('xy', 'zw')[at % 2]}"
+        return codegen.vec(baked[at]) if baked[at].any() else None
+
+    defines: dict[str, int | float | str] = {"BIAS": weight(count) or "vec2(0.0)"}
+    if baked is None:
+        defines["WEIGHT_COUNT"] = vectors
+    return codegen.fragment(
+        "convolution_products.frag",
+        includes=["fixed_point.glsl"],
+        lines={
+            "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+            "taps": columns.taps(
+                slots,
+                lambda at: weight(at - first),
+                lambda slot, y, x: binding.fetch("source", slot - slots[0], (x, y)),
+            ),
+        },
+        defines=defines,
+    )
+
+
+OPERATOR = ConvolutionProducts()

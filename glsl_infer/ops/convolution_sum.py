@@ -1,0 +1,141 @@
+"""Last part of a wide convolution: partial sums are added up, with bias, residual and activation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import codegen, fold
+from glsl_infer.activations import activation
+from glsl_infer.bindings import Read
+from glsl_infer.errors import ModelError
+from glsl_infer.layout import FeatureMap, FixedMap, slices_of
+from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.program import Slice
+
+if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.layout import Value
+
+
+class ConvolutionSum(Operator):
+    """``activation(unit * (sum of the blocks) + bias [+ residual])``.
+
+    Inputs: the partial sums of ``convolution_products``, and the residual if there is one. Weights: ``unit`` (powers
+    of two) and ``bias``, both (filters,). Attributes: ``blocks``, ``activation``, the range ``scales`` and ``zeros``.
+    """
+
+    attrs = {"blocks": 1, "activation": "linear", "scales": None, "zeros": None}
+    weights = ("unit", "bias")
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, filters)."""
+        height, width, channels = feature_map(node, inputs[0])
+        filters = len(node.weights["bias"])
+        if node.attrs["blocks"] * 4 * slices_of(filters) != channels or node.weights["unit"].shape != (filters,):
+            raise ModelError.layer(
+                node.name, f"{channels} partial sums in {node.attrs['blocks']} blocks", f"{filters} filters do not fit"
+            )
+        out = (height, width, filters)
+        if len(inputs) > 1 and inputs[1] != out:
+            raise ModelError.layer(node.name, f"a residual of {inputs[1]} on an output of {out}", "make them equal")
+        return out
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Add up, scale, add bias and residual, activate."""
+        unit, bias = (node.weights[name].astype(inputs[0].dtype) for name in ("unit", "bias"))
+        height, width, _ = inputs[0].shape
+        sums = inputs[0].reshape(height, width, node.attrs["blocks"], -1).sum(axis=2)[..., : len(bias)]
+        out = sums * unit + bias
+        if len(inputs) > 1:
+            out = out + inputs[1]
+        return activation(node.attrs["activation"]).reference(out)
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass for each output slice."""
+        source = build.fixed_map(node.inputs[0])
+        residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
+        out, factor, bias, residual_factor = _constants(node, source, residual, len(node.weights["bias"]))
+        rows = [fold.slices(factor * node.weights["unit"])]
+        if residual is not None:
+            rows.append(fold.slices(residual_factor))
+        constants = np.stack([*rows, fold.slices(bias(node.weights["bias"]), out.pad)], axis=1)
+        member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
+        target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+        slices = len(target.views)
+        for index, view in enumerate(target.views):
+            tiles = [
+                source.views[2 * (block * slices + index) + half]
+                for block in range(node.attrs["blocks"])
+                for half in range(2)
+            ]
+            binding = build.bind(
+                node,
+                source=[Read(tiles[0])],
+                residual=[] if residual is None else [Read(residual.views[index])],
+            )
+            taps = [(tile.x - tiles[0].x, tile.y - tiles[0].y) for tile in tiles]
+            defines: dict[str, int | float | str] = {"CONSTANTS": constants.shape[1]}
+            if residual is not None:
+                defines["RESIDUAL"] = binding.fetch("residual")
+            fragment = codegen.fragment(
+                "convolution_sum.frag",
+                includes=["fixed_point.glsl", "store.glsl"],
+                activation=out.activation,
+                lines={
+                    "declarations": binding.declarations("source"),
+                    "terms": [
+                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', 0, tap)});"
+                        for half in range(2)
+                        for tap in taps[half::2]
+                    ],
+                },
+                defines=defines,
+            )
+            size = constants[index].size
+            build.draw_tile(
+                node,
+                fragment,
+                view,
+                (target.width, target.height),
+                binding,
+                {**binding.texels("source"), "constants": Slice(member, index * size, size)},
+            )
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return unit and bias from the constants of each slice."""
+        source, residual = inputs[0], inputs[1] if len(inputs) > 1 else None
+        (filters,) = shapes["bias"]
+        if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, type(None))):
+            raise ValueError(f"layer '{node.name}' reads the wrong kind of value")
+        _, factor, bias, _ = _constants(node, source, residual, filters)
+        rows = np.frombuffer(members[0], "<f4").reshape(-1, 2 if residual is None else 3, 4).astype(np.float64)
+        unit = rows[:, 0].reshape(-1)[:filters] / factor
+        scale, offset = bias(np.ones(filters)) - bias(np.zeros(filters)), bias(np.zeros(filters))
+        return {
+            "unit": unit.astype(np.float32),
+            "bias": ((rows[:, -1].reshape(-1)[:filters] - offset) / scale).astype(np.float32),
+        }
+
+
+def _constants(
+    node: Node, source: FixedMap, residual: FeatureMap | None, filters: int
+) -> tuple[fold.Output, Array, Callable[[Array], Array], Array]:
+    """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
+    out = fold.output(node.attrs["activation"], node.attrs, filters)
+    factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
+
+    def folded(bias: Array) -> Array:
+        result: Array = bias * out.factor + out.offset + offset
+        return result
+
+    return out, out.factor * source.scale, folded, factor
+
+
+OPERATOR = ConvolutionSum()

@@ -1,0 +1,86 @@
+"""Optimised graph -> prepared graph: every stored value gets its range or scale, and some layers several stages.
+
+Both the exact reference and ``lowering.to_program`` work from a prepared graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ranges import RangeChoice, assign_ranges
+from glsl_infer.wide import WideLayer, split_wide
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared graph, and what was decided on the way.
+
+    Attributes:
+        ranges: one choice for each 8-bit feature map.
+        wide: one entry for each convolution that takes partial sums.
+        scales: one choice for each 16-bit value.
+    """
+
+    graph: Graph
+    ranges: tuple[RangeChoice, ...]
+    wide: tuple[WideLayer, ...]
+    scales: tuple[ScaleChoice, ...]
+
+
+def prepare(
+    graph: Graph,
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    *,
+    percentile: float = 100.0,
+    layout: str = "atlas",
+) -> Prepared:
+    """Prepare an optimised graph for shaders.
+
+    Args:
+        graph: what ``optimize.optimize`` returned.
+        pictures: for calibration, uint8 (size, size, 3) as the network reads them.
+        percentile: see ``calibration.extremes``.
+        layout: see ``lowering.to_program``.
+
+    Raises:
+        ModelError: a layer whose range cannot be known without pictures.
+    """
+    ranged, ranges = assign_ranges(graph, pictures, percentile)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
+    scaled, scales = assign_scales(narrow, pictures)
+    return Prepared(scaled, ranges, wide, scales)
+
+
+def carry_offset_in_alpha(graph: Graph) -> Graph:
+    """Let convolutions that pad a picture whose byte 0 is not the value 0 take the offset from its alpha lane.
+
+    The alpha of the picture is 1 inside and 0 in the gutter, so that padding is 0 in spite of the offset.
+    """
+    nodes = []
+    for node in graph.nodes:
+        reads_picture = node.op == "conv2d" and graph.by_name[node.inputs[0]].op == "input"
+        if reads_picture and any(node.attrs["padding"]) and any(graph.by_name[node.inputs[0]].attrs["zeros"]):
+            nodes.append(_ungrouped(node).with_attrs(alpha=True))
+        else:
+            nodes.append(node)
+    return graph.rebuilt(nodes)
+
+
+def _ungrouped(node: Node) -> Node:
+    """Return the same convolution in one group: the alpha lane belongs to no channel."""
+    groups = node.attrs["groups"]
+    if groups == 1:
+        return node
+    kernel = node.weights["kernel"]
+    height, width, channels, filters = kernel.shape
+    whole = np.zeros((height, width, channels * groups, filters), np.float32)
+    for f in range(filters):
+        first = f // (filters // groups) * channels
+        whole[:, :, first : first + channels, f] = kernel[..., f]
+    return replace(node.with_attrs(groups=1), weights={**node.weights, "kernel": whole})

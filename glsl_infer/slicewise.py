@@ -1,0 +1,52 @@
+"""The passes of operators that make every output slice from the same slice of one feature map, in the same range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Union
+
+from glsl_infer import codegen
+from glsl_infer.bindings import Read
+from glsl_infer.layout import FeatureMap
+
+if TYPE_CHECKING:
+    from glsl_infer.builder import Builder
+    from glsl_infer.graph import Node
+    from glsl_infer.layout import View
+
+Uniforms = Mapping[str, Sequence[float]]
+
+
+def slicewise(
+    node: Node,
+    build: Builder,
+    template: str,
+    *,
+    offset: tuple[int, int] = (0, 0),
+    stride: tuple[float, float] = (1.0, 1.0),
+    defines: Mapping[str, Union[int, float, str]] | None = None,
+    uniforms: Callable[[FeatureMap, View], Uniforms] | None = None,
+    clear_pad_lanes: bool = False,
+) -> None:
+    """Append one draw a slice of the shader ``template``; in atlas layout they become one pass where uniforms agree.
+
+    The shader reads ``source`` at ``coord0.xy``, which ``offset`` and ``stride`` place (see ``bindings.Read``), and may
+    use ``source_texel``; ``uniforms`` gives the values of its others, from the input and the view that is read.
+    """
+    source = build.feature_map(node.inputs[0])
+    of_picture = build.graph.by_name[node.inputs[0]].op == "input"
+    target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
+    for index, (read, view) in enumerate(zip(source.views, target.views)):
+        binding = build.bind(node, source=[Read(read, offset, stride)])
+        # Lanes beyond the last channel are 0, but for the picture's alpha and some gutters.
+        unused = range(min(4, target.channels - 4 * index), 4) if clear_pad_lanes or of_picture else range(0)
+        fragment = codegen.fragment(
+            template,
+            lines={
+                "declarations": binding.declarations("source"),
+                "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
+            },
+            defines=defines,
+        )
+        values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}
+        build.draw_tile(node, fragment, view, (target.width, target.height), binding, values)

@@ -1,0 +1,22 @@
+// Partial sums of a wide convolution: two of a slice's four output channels over one block of input slices, as
+// two 16-bit numbers. Weights are pairs, one for each input channel of each tap; the bias, which is the last, undoes
+// the zero points of the inputs.
+//
+// WEIGHT_COUNT   weights come from a uniform array, two pairs to a vec4. Without it they are constants.
+// BIAS           where the sum starts
+#ifndef BIAS
+#define BIAS vec2(0.0)
+#endif
+
+//@ declarations
+
+#ifdef WEIGHT_COUNT
+uniform vec4 weights[WEIGHT_COUNT];
+#endif
+
+void main() {
+    vec4 t;
+    vec2 sum = BIAS;
+    //@ taps
+    gl_FragColor = encode(sum);
+}
