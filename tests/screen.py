@@ -17,7 +17,8 @@ _PATIENCE = 60.0
 def virtual_screen(size: str = "1400x1100x24") -> Iterator[str]:
     """Run Xvfb on a display that is free, in a process group of its own; yield its name, as in ``:7``."""
     reader, writer = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp"]
+    # Without -noreset it starts afresh when its last client leaves, and refuses whoever comes just then.
+    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
     try:
         server = subprocess.Popen(
             command, pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
