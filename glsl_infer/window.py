@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from PIL import Image
@@ -46,9 +47,9 @@ class PictureWindow(Closing):
     """
 
     def __init__(self, size: tuple[int, int] = SIZE) -> None:
-        self._native = GlfwWindow(size, visible=True)
-        self._glfw, self._handle = self._native.glfw, self._native.handle
-        self.context = Context(self._native)
+        self.context = Context(partial(GlfwWindow, size, visible=True))
+        assert isinstance(self.context.native, GlfwWindow)
+        self._glfw, self._handle = self.context.native.glfw, self.context.native.handle
         self.on_key: Callable[[str], None] = lambda _: None
         self._closed = False
         self._picture: Image.Image | None = None

@@ -58,20 +58,21 @@ class Context(Closing):
     """An OpenGL ES 2.0 context, current in the thread that made it.
 
     Args:
-        choice: ``auto``, ``surfaceless``, ``device`` or ``glfw``; or a context of one's own making, which then
-            belongs to this object.
+        choice: ``auto``, ``surfaceless``, ``device`` or ``glfw``; or a function that makes one of another kind,
+            which then belongs to this object.
 
     Attributes:
         how: how it was made, for people: ``surfaceless EGL``, ``EGL device 0`` or ``hidden glfw window (X11, EGL)``.
         gl: the functions to call while it is current.
         refusals: why the ways that ``auto`` tried before did not work.
+        native: what its platform has of it.
         owner: the session whose vertex arrays and fixed state the context has, if any.
 
     Raises:
         ContextError: none can be made; with ``auto``, the message says why for each way.
     """
 
-    def __init__(self, choice: Union[str, Native] = "auto") -> None:
+    def __init__(self, choice: Union[str, Callable[[], Native]] = "auto") -> None:
         if isinstance(choice, str) and choice not in CHOICES:
             raise ContextError(f"context '{choice}'; choose one of {', '.join(CHOICES)}")
         egl_library()  # says what to install when it is missing
@@ -79,15 +80,15 @@ class Context(Closing):
         self.refusals: list[str] = []
         self.owner: object = None
         self._closed = False
-        self._native = self._make(choice) if isinstance(choice, str) else choice
-        self.how = self._native.how
-        _thread.native = self._native
+        leave_current()
+        self.native = self._make(choice) if isinstance(choice, str) else choice()
+        self.how = self.native.how
+        _thread.native = self.native
         if llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded():
             self.close()
             raise ContextError(llvm_clash.ADVICE)
 
     def _make(self, choice: str) -> Native:
-        leave_current()
         if choice != "auto":
             return WAYS[choice]()
         advices: list[str] = []
@@ -120,28 +121,28 @@ class Context(Closing):
         """
         if self._closed:
             raise ContextError("the OpenGL context is closed")
-        if self._native.is_current():
+        if self.native.is_current():
             return
         leave_current()
         try:
-            self._native.make_current()
+            self.native.make_current()
         except ContextError as error:
             raise ContextError(
                 f"the OpenGL context cannot be made current ({error.reason}); it may be in use by another thread: "
                 "give each thread its own Session"
             ) from None
-        _thread.native = self._native
+        _thread.native = self.native
 
     def close(self) -> None:
         """Destroy the context and all that lives in it; further calls do nothing."""
         if self._closed:
             return
         self._closed = True
-        if self._native.is_current():
-            self._native.release()
-        if _thread.native is self._native:
+        if self.native.is_current():
+            self.native.release()
+        if _thread.native is self.native:
             _thread.native = None
-        self._native.destroy()
+        self.native.destroy()
 
 
 def leave_current() -> None:

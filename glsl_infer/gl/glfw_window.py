@@ -20,6 +20,7 @@ from glsl_infer.gl.api import LIBRARIES_HINT
 
 _SCREEN_HINT = "set DISPLAY or WAYLAND_DISPLAY to a screen that you may use, or run it under xvfb-run (apt: xvfb)"
 _GLFW_HINT = "pip install glfw, or on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libglfw3"
+_XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
 _HIDDEN_SIZE = (64, 64)
 
 _windows: set[int] = set()
@@ -124,7 +125,8 @@ def _start() -> Any:
         said.clear()
         if not running:
             if not glfw.init():
-                raise ContextError(f"glfw finds no screen ({_words(said)})", _SCREEN_HINT)
+                hint = _XLIB_HINT if "Xlib" in _words(said) else _SCREEN_HINT
+                raise ContextError(f"glfw finds no screen ({_words(said)})", hint)
             _started_here = True
     return glfw
 

@@ -39,7 +39,7 @@ def test_it_is_an_es_2_context_with_a_hidden_window(screen: str) -> None:
     with Context("glfw") as made:
         assert made.how == "hidden glfw window (X11, EGL)"
         assert made.gl.text(GL.GL_VERSION).startswith("OpenGL ES")
-        assert not glfw.get_window_attrib(made._native.handle, glfw.VISIBLE)
+        assert not glfw.get_window_attrib(made.native.handle, glfw.VISIBLE)
         assert abs(made.store_threshold - 0.5) < 0.1
         made.gl.check("with a hidden window")
 
@@ -93,7 +93,7 @@ def test_only_one_of_several_is_current(context: Context, screen: str, monkeypat
             three = (context, egl, glx)
             for one in (context, egl, glx, context, glx, egl, egl, context):
                 one.make_current()
-                assert [other._native.is_current() for other in three] == [other is one for other in three]
+                assert [other.native.is_current() for other in three] == [other is one for other in three]
                 one.gl.check("after changing contexts")
 
 
@@ -139,6 +139,12 @@ def test_a_screen_that_is_not_there(no_screen: None, monkeypatch: pytest.MonkeyP
     with pytest.raises(ContextError, match=r"glfw finds no screen \(X11: Failed to open display :987\); set DISPLAY"):
         Context("glfw")
     assert not initialised()
+
+
+def test_a_machine_without_x_libraries(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glfw, "init", lambda: glfw._error_callback[0](glfw.PLATFORM_ERROR, b"X11: Failed to load Xlib"))
+    with pytest.raises(ContextError, match=r"\(X11: Failed to load Xlib\); on Debian.*sudo apt install libx11-6"):
+        Context("glfw")
 
 
 def test_no_opengl_es_on_the_screen(screen: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer import label_panel
 from glsl_infer.classifier import Prediction
+from glsl_infer.gl import glfw_window
+from glsl_infer.gl.context import Context
 from glsl_infer.session import Session
 from glsl_infer.window import PictureWindow
 
@@ -129,6 +131,22 @@ def test_a_session_on_its_context_is_not_disturbed(window: PictureWindow) -> Non
             assert tuple(shot(window)[5, 60]) == RED
             np.testing.assert_array_equal(session.run(tiny_picture(seed)), logits)
             np.testing.assert_array_equal(other.run(tiny_picture(seed)), logits)
+
+
+def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
+    context: Context, screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = glfw_window._create
+    monkeypatch.setattr(
+        glfw_window, "_create", lambda g, api, *more: None if api == g.EGL_CONTEXT_API else create(g, api, *more)
+    )
+    context.make_current()
+    with PictureWindow() as window:
+        assert "native" in window.context.how
+        window.show(quarters(30, 20), THREE, "GLX")
+        context.make_current()
+        context.gl.check("beside a window")
+        assert tuple(shot(window)[5, 60]) == RED
 
 
 def test_closing(screen: str) -> None:

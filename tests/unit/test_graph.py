@@ -28,7 +28,10 @@ def graph(*nodes: Node, output: str | None = None) -> Graph:
         ([input_node(4), dense_node(RNG, "d", "image", 3, 2)], "'d': a dense of shape .*GlobalAveragePooling2D"),
         ([input_node(4), pool_node("p", "image"), dense_node(RNG, "d", "p", 4, 2)], "'d': a kernel of"),
         ([input_node(4), Node("s", "channel_shuffle", ("image",), {"step": 8})], "'s': channel shuffle of 3 channels"),
-        ([input_node(4), Node("a", "activation", ("image",), {"function": "tanh"})], "'a': no activation is called 'tanh'"),
+        (
+            [input_node(4), Node("a", "activation", ("image",), {"function": "tanh"})],
+            "'a': no activation is called 'tanh'",
+        ),
         ([input_node(4), pool_node("p", "image"), Node("a", "add", ("image", "p"))], "'a': an addition of shapes"),
     ],
 )
