@@ -1,5 +1,6 @@
 # make classify IMAGE=photo.jpg   all set-up, then the five most probable labels
 # make test                       all set-up, then the whole test suite
+# make test-drivers               its part that draws, on each of Mesa's software drivers
 # make lint types                 ruff and mypy
 # make clean                      remove .venv and caches
 
@@ -9,16 +10,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: classify test test-engine test-keras lint types clean
+.PHONY: classify test test-engine test-drivers test-keras lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-keras
+test: test-engine test-drivers test-keras
 
-# Two processes: TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py).
+# Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
-	$(BIN)/python -m pytest tests/unit tests/gl tests/packaging
+	$(BIN)/python -m pytest tests/unit tests/packaging
+
+# llvmpipe compiles shaders to machine code, softpipe interprets them; as ES 2.0 a driver refuses what came after it.
+# What is marked "once" is about something else than drawing.
+DRIVER_TESTS := $(BIN)/python -m pytest tests/gl
+test-drivers: export LIBGL_ALWAYS_SOFTWARE := 1
+test-drivers: $(VENV)/.all
+	GALLIUM_DRIVER=llvmpipe $(DRIVER_TESTS)
+	GALLIUM_DRIVER=llvmpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(DRIVER_TESTS) -m "not once"
+	GALLIUM_DRIVER=softpipe $(DRIVER_TESTS) -m "not once"
 
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training

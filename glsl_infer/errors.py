@@ -49,7 +49,16 @@ class ModelError(InputError):
 
 
 class ContextError(InputError):
-    """No OpenGL ES 2.0 context can be made on this machine."""
+    """No OpenGL ES 2.0 context can be made on this machine.
+
+    Attributes:
+        reason: why, without the advice.
+        advice: what to install or to set, if anything helps; the message is both.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(f"{reason}; {advice}" if advice else reason)
+        self.reason, self.advice = reason, advice
 
 
 class LimitError(InputError):

@@ -54,7 +54,7 @@ class Session(Closing):
 
     Args:
         model: path of a ``.glslnn`` file, or a bundle that was read already.
-        context: ``auto``, ``surfaceless``, ``device``, or a ``Context`` that stays the caller's to close.
+        context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
         selfcheck: run the probe through every layer first.
 
     Raises:

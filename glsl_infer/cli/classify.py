@@ -20,15 +20,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
+    parser.add_argument(
+        "--window",
+        action="store_true",
+        help="show the pictures with their labels in a window as well: right, space or n is the next picture, left, "
+        "backspace or p the one before, q or escape the end",
+    )
+    parser.add_argument(
+        "--screenshot",
+        type=Path,
+        metavar="FILE.png",
+        help="with --window and one picture: write what the window shows, and close it",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
-    from glsl_infer.classifier import Classifier
+    from glsl_infer.classifier import Classifier, Prediction
 
     if args.top < 1:
         raise InputError(f"--top {args.top}; at least 1 is possible")
+    if args.screenshot is not None and not args.window:
+        raise InputError("--screenshot shows a window; give --window as well")
     files = pictures.find(args.images)
+
+    def report(path: Path, predictions: list[Prediction]) -> None:
+        if len(files) > 1:
+            print(f"{path}:")
+        for one in predictions:
+            print(f"{100 * one.probability:6.2f} %  {one.label}")
+
+    if args.window:
+        from glsl_infer.cli import viewer
+
+        return viewer.run(args, files, report)
     results = []
     failed = 0
     with Classifier(args.model, context=args.context) as classifier:
@@ -44,10 +69,7 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 results.append({"file": str(path), "predictions": [asdict(one) for one in predictions]})
                 continue
-            if len(files) > 1:
-                print(f"{path}:")
-            for one in predictions:
-                print(f"{100 * one.probability:6.2f} %  {one.label}")
+            report(path, predictions)
     if args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0

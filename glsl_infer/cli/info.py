@@ -1,59 +1,90 @@
-"""Show the OpenGL driver: names, limits, precision, and how the context was made."""
+"""Show the OpenGL driver: names, limits, precision, and which ways to make a context work here."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import Any
 
-from glsl_infer.gl.context import CHOICES
+from glsl_infer.gl.context import CHOICES, WAYS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="the one to describe (default: auto)")
     parser.add_argument("--json", action="store_true", help="print JSON, with the driver's extensions")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make a context and print what it says."""
+    """Try every way to make a context, and print what each says; 0 if the one asked for works."""
     found = collect(args.context)
     if args.json:
         print(json.dumps(found, indent=1))
+    else:
+        _print(found)
+    if found["context"] is not None:
         return 0
-    for key in ("glsl_infer", "python", "numpy", "pillow", "pyopengl", "machine"):
-        print(f"{key:28} {found[key]}")
-    for key in ("context", "vendor", "renderer", "version", "shading_language"):
-        print(f"{key:28} {found[key]}")
-    for refusal in found["refused"]:
-        print(f"{'refused':28} {refusal}")
-    for key, value in found["limits"].items():
-        print(f"{key:28} {value}")
-    for kind, one in found["precision"].items():
-        range_ = f"2^-{one['range_low']} to 2^{one['range_high']}"
-        print(f"{kind + ' float':28} {one['mantissa_bits']} bits of mantissa, {range_}")
-    print(f"{'store rounds up from':28} {found['store_rounds_up_from']} of a step")
-    return 0
+    what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
+    print(f"error: {what} on this machine; the reasons stand above, under 'contexts'", file=sys.stderr)
+    return 1
 
 
 def collect(context: str) -> dict[str, Any]:
-    """Return what ``info`` shows, as plain data."""
+    """Return what ``info`` shows, as plain data; ``context`` is None where the one asked for fails."""
     import platform
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
     from glsl_infer import __version__
+    from glsl_infer.errors import ContextError
     from glsl_infer.gl.context import Context
     from glsl_infer.gl.limits import describe
 
-    with Context(context) as made:
-        return {
-            "glsl_infer": __version__,
-            "python": platform.python_version(),
-            "numpy": version("numpy"),
-            "pillow": version("pillow"),
-            "pyopengl": version("PyOpenGL"),
-            "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
-            "context": made.how,
-            "refused": made.refusals,
-            **describe(made),
-        }
+    def installed(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:  # a package of the system that says nothing of itself
+            return "not known"
+
+    found: dict[str, Any] = {
+        "glsl_infer": __version__,
+        "python": platform.python_version(),
+        **{name.lower(): installed(name) for name in ("numpy", "pillow", "PyOpenGL", "glfw")},
+        "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "context": None,
+        "contexts": {},
+    }
+    for way in WAYS:
+        try:
+            with Context(way) as made:
+                described = describe(made)
+                found["contexts"][way] = {"works": True, "how": made.how, "renderer": described["renderer"]}
+                if found["context"] is None and context in ("auto", way):
+                    found |= {"context": way, **described}
+        except ContextError as error:
+            found["contexts"][way] = {"works": False, "reason": error.reason, "advice": error.advice}
+    return found
+
+
+def _print(found: dict[str, Any]) -> None:
+    for key in ("glsl_infer", "python", "numpy", "pillow", "pyopengl", "glfw", "machine"):
+        _row(key, found[key])
+    for index, (way, one) in enumerate(found["contexts"].items()):
+        text = f"works: {one['how']}, {one['renderer']}" if one["works"] else f"fails: {one['reason']}"
+        _row("contexts" if index == 0 else "", f"{way:12} {text}")
+        if not one["works"] and one["advice"]:
+            _row("", f"{'':12}        {one['advice']}")
+    if found["context"] is None:
+        return
+    for key in ("context", "vendor", "renderer", "version", "shading_language"):
+        _row(key, found[key])
+    for key, value in found["limits"].items():
+        _row(key, value)
+    for kind, one in found["precision"].items():
+        range_ = f"2^-{one['range_low']} to 2^{one['range_high']}"
+        _row(f"{kind} float", f"{one['mantissa_bits']} bits of mantissa, {range_}")
+    _row("store rounds up from", f"{found['store_rounds_up_from']} of a step")
+
+
+def _row(name: str, value: object) -> None:
+    print(f"{name:28} {value}")

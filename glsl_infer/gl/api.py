@@ -153,6 +153,6 @@ def _library(attribute: str, name: str) -> ctypes.CDLL:
     except (ImportError, OSError, AttributeError, TypeError, AssertionError):  # what PyOpenGL makes of a missing one
         library = None
     if library is None:
-        raise ContextError(f"the library {name} is not installed; {LIBRARIES_HINT}")
+        raise ContextError(f"the library {name} is not installed", LIBRARIES_HINT)
     # A handle of our own: prototypes set here do not meet those that PyOpenGL sets on its own.
     return ctypes.CDLL(library._name)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
+from screen import virtual_screen
 
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+
+DRIVER_VARIABLES = ("GALLIUM_DRIVER", "MESA_GLES_VERSION_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE")
+
+
+def pytest_report_header() -> list[str]:
+    asked = [f"{name}={os.environ[name]}" for name in DRIVER_VARIABLES if name in os.environ]
+    with Context() as made:
+        driver = f"{made.gl.text(GL.GL_RENDERER)}, {made.gl.text(GL.GL_VERSION)}, by {made.how}"
+    return [f"driver: {driver}", f"asked for: {' '.join(asked) or 'nothing'}"]
 
 
 @pytest.fixture(scope="session")
@@ -22,3 +34,23 @@ def no_gl_errors(context: Context) -> Iterator[None]:
     yield
     context.make_current()
     context.gl.check("in the test")
+
+
+@pytest.fixture(scope="session")
+def xvfb() -> Iterator[str]:
+    with virtual_screen() as name:
+        yield name
+
+
+@pytest.fixture
+def no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No DISPLAY and no WAYLAND_DISPLAY, here and in processes that the test starts."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def screen(xvfb: str, no_screen: None, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A screen of 1400 x 1100 pixels for windows, also of processes that the test starts."""
+    monkeypatch.setenv("DISPLAY", xvfb)
+    return xvfb

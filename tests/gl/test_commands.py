@@ -14,6 +14,9 @@ from tiny import tiny_bundle
 
 from glsl_infer import bundle
 from glsl_infer.cli import main, main_classify
+from glsl_infer.gl.context import WAYS
+
+pytestmark = pytest.mark.once
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
 EXAMPLE = IMAGES / "example.jpg"
@@ -69,19 +72,53 @@ def test_another_model_with_fewer_classes(tmp_path: Path, capsys: pytest.Capture
     assert len(capsys.readouterr().out.splitlines()) == len(tiny_bundle().labels)
 
 
-@pytest.mark.parametrize("way", ["auto", "surfaceless", "device"])
-def test_info(way: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("way", ["auto", "surfaceless", "device", "glfw"])
+def test_info(way: str, screen: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info", "--context", way]) == 0
     printed = capsys.readouterr().out
     for word in ("renderer", "GL_MAX_TEXTURE_SIZE", "highp float", "store rounds up from", "EGL"):
         assert word in printed
+    assert printed.count("works: ") == 3
     assert main(["info", "--json", "--context", way]) == 0
-    assert json.loads(capsys.readouterr().out)["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
+    found = json.loads(capsys.readouterr().out)
+    assert found["limits"]["GL_MAX_VARYING_VECTORS"] >= 8
+    assert found["context"] == ("surfaceless" if way == "auto" else way)
+    assert {name: one["works"] for name, one in found["contexts"].items()} == dict.fromkeys(WAYS, True)
 
 
-@pytest.mark.parametrize("command", [["info"], ["classify", str(EXAMPLE)]])
-def test_no_driver_is_one_line_and_exit_code_2(command: list[str]) -> None:
-    done = run(*command, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+@pytest.mark.usefixtures("no_screen")
+def test_info_says_why_a_context_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    printed = capsys.readouterr()
+    assert "fails: glfw has no screen: neither DISPLAY nor WAYLAND_DISPLAY is set\n" in printed.out
+    assert "xvfb-run" in printed.out
+    assert printed.err == ""
+    assert main(["info", "--context", "glfw"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.count("works: ") == 2
+    assert "GL_MAX_TEXTURE_SIZE" not in printed.out
+    assert printed.err.startswith("error: --context glfw fails on this machine")
+    assert main(["info", "--json", "--context", "glfw"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["context"] is None
+    assert found["contexts"]["glfw"]["works"] is False
+    assert "DISPLAY" in found["contexts"]["glfw"]["reason"]
+
+
+@pytest.mark.usefixtures("no_screen")
+def test_info_without_any_driver_prints_every_reason() -> None:
+    done = run("info", __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
+    assert done.returncode == 1
+    assert done.stdout.count("fails: ") == 3
+    for words in ("EGL_MESA_platform_surfaceless", "EGL_EXT_platform_device", "sudo apt install libegl1", "DISPLAY"):
+        assert words in done.stdout
+    assert done.stderr.startswith("error: no OpenGL ES 2.0 context can be made on this machine")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("no_screen")
+def test_no_driver_is_one_line_and_exit_code_2() -> None:
+    done = run("classify", str(EXAMPLE), __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent.json")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: no OpenGL ES 2.0 context could be made (surfaceless: ")
@@ -90,7 +127,7 @@ def test_no_driver_is_one_line_and_exit_code_2(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["GLESv2", "EGL"])
-def test_no_library_is_one_line_and_exit_code_2(name: str) -> None:
+def test_no_library_is_said_in_words(name: str, screen: str) -> None:
     script = (
         "import os, sys\n"
         "os.environ['PYOPENGL_PLATFORM'] = 'egl'\n"
@@ -101,9 +138,14 @@ def test_no_library_is_one_line_and_exit_code_2(name: str) -> None:
         "    return load(dll, name, *more, **options)\n"
         "ctypesloader.loadLibrary = missing\n"
         "from glsl_infer.cli import main\n"
-        "sys.exit(main(['info']))\n"
+        "sys.exit(main(sys.argv[1:]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run([*command, "info"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count(f"fails: the library lib{name} is not installed\n") == 3
+    assert "sudo apt install libegl1" in done.stdout
+    done = subprocess.run([*command, "classify", str(EXAMPLE)], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith(f"error: the library lib{name} is not installed; on Debian")
     assert len(done.stderr.splitlines()) == 1

@@ -1,6 +1,8 @@
-"""Contexts: both ways to make one, what they say of themselves, and what goes wrong."""
+"""Contexts: the ways to make one, what they say of themselves, and what goes wrong."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -21,29 +23,58 @@ def test_each_way_gives_es_2(choice: str, how: str) -> None:
         assert not made.refusals
 
 
-def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> tuple[int, int, str]:
-        raise ContextError("not here")
+def test_the_context_is_what_was_asked_for(context: Context) -> None:
+    """Under ``make test-drivers``, the driver that it names; asked for nothing, there is nothing to compare."""
+    renderer, version = context.gl.text(GL.GL_RENDERER), context.gl.text(GL.GL_VERSION)
+    assert os.environ.get("GALLIUM_DRIVER", "") in renderer
+    assert version.startswith(f"OpenGL ES {os.environ.get('MESA_GLES_VERSION_OVERRIDE', '')}")
 
-    monkeypatch.setattr(contexts, "_surfaceless", refuse)
+
+def refuse(monkeypatch: pytest.MonkeyPatch, *ways: str, advice: str = "") -> None:
+    def failing() -> contexts.Native:
+        raise ContextError("broken", advice)
+
+    for way in ways:
+        monkeypatch.setitem(contexts.WAYS, way, failing)
+
+
+def test_auto_falls_back_to_the_device_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, "surfaceless")
     with Context() as made:
         assert made.how.startswith("EGL device")
-        assert made.refusals == ["surfaceless: not here"]
+        assert made.refusals == ["surfaceless: broken"]
+
+
+def test_then_to_a_hidden_window(monkeypatch: pytest.MonkeyPatch, screen: str) -> None:
+    refuse(monkeypatch, "surfaceless", "device")
+    with Context() as made:
+        assert made.how.startswith("hidden glfw window")
+        assert made.refusals == ["surfaceless: broken", "device: broken"]
 
 
 def test_without_any_way_the_error_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> tuple[int, int, str]:
-        raise ContextError("broken")
-
-    monkeypatch.setattr(contexts, "_surfaceless", refuse)
-    monkeypatch.setattr(contexts, "_device", refuse)
-    with pytest.raises(ContextError, match=r"surfaceless: broken; device: broken.*sudo apt install libegl1") as caught:
+    refuse(monkeypatch, "surfaceless", "device", "glfw")
+    message = r"\(surfaceless: broken; device: broken; glfw: broken\).*sudo apt install libegl1"
+    with pytest.raises(ContextError, match=message) as caught:
         Context()
     assert caught.value.exit_code == 2
 
 
+def test_the_error_gives_each_advice_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, "surfaceless", "device", advice="plug it in")
+    refuse(monkeypatch, "glfw", advice="get a screen")
+    with pytest.raises(ContextError, match=r"glfw: broken\); plug it in; get a screen$"):
+        Context()
+
+
+def test_the_error_of_a_way_asked_for_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, "device", advice="plug it in")
+    with pytest.raises(ContextError, match=r"^broken; plug it in$"):
+        Context("device")
+
+
 def test_unknown_choice() -> None:
-    with pytest.raises(ContextError, match="choose one of auto, surfaceless, device"):
+    with pytest.raises(ContextError, match="choose one of auto, surfaceless, device, glfw"):
         Context("window")
 
 

@@ -64,11 +64,15 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
 
 
 DRIVER = {
-    **dict.fromkeys(("glsl_infer", "python", "numpy", "pillow", "pyopengl", "machine"), "1.2.3"),
+    **dict.fromkeys(("glsl_infer", "python", "numpy", "pillow", "pyopengl", "glfw", "machine"), "1.2.3"),
     **dict.fromkeys(("vendor", "version", "shading_language"), "a driver"),
-    "context": "surfaceless EGL",
+    "context": "surfaceless",
+    "contexts": {
+        "surfaceless": {"works": True, "how": "surfaceless EGL", "renderer": "a renderer"},
+        "device": {"works": False, "reason": "no devices", "advice": "get one"},
+        "glfw": {"works": False, "reason": "no screen", "advice": ""},
+    },
     "renderer": "a renderer (of several words)",
-    "refused": ["device: no devices"],
     "limits": {"MAX_TEXTURE_SIZE": 2048},
     "precision": {"mediump": {"range_low": 14, "range_high": 15, "mantissa_bits": 10}},
     "store_rounds_up_from": 0.5,
@@ -83,9 +87,12 @@ def test_info(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == ["device", "auto"]
     lines = capsys.readouterr().out.splitlines()
     for words in (
-        "context surfaceless EGL",
+        "contexts surfaceless works: surfaceless EGL, a renderer",
+        "device fails: no devices",
+        "get one",
+        "glfw fails: no screen",
+        "context surfaceless",
         "renderer a renderer (of several words)",
-        "refused device: no devices",
         "MAX_TEXTURE_SIZE 2048",
         "mediump float 10 bits of mantissa, 2^-14 to 2^15",
     ):

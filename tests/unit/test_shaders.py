@@ -46,6 +46,10 @@ def test_vertex_shaders_compile(sources: int, tmp_path: Path) -> None:
     lint(codegen.vertex(sources), "vert", tmp_path)
 
 
+def test_the_window_s_vertex_shader_compiles(tmp_path: Path) -> None:
+    lint(template("picture.vert"), "vert", tmp_path)
+
+
 @pytest.mark.parametrize("device", ["", ROUND_STORES])
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:

@@ -1,0 +1,116 @@
+"""Shows pictures with their labels in a window, one after the other: ``classify --window``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from glsl_infer import preprocess
+from glsl_infer.classifier import Classifier, Prediction
+from glsl_infer.errors import ImageError, InputError, RunError
+from glsl_infer.window import PictureWindow
+
+Report = Callable[[Path, list[Prediction]], None]
+
+
+def check(args: argparse.Namespace, files: list[Path]) -> None:
+    """Refuse what cannot go with a window.
+
+    Raises:
+        InputError: naming the arguments.
+    """
+    if args.json:
+        raise InputError("--window and --json exclude each other; leave one out")
+    if args.context not in ("auto", "glfw"):
+        raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
+    if args.screenshot is None:
+        return
+    if args.screenshot.suffix.lower() != ".png":
+        raise InputError(f"--screenshot {args.screenshot}; name the file *.png")
+    if not args.screenshot.parent.is_dir():
+        raise InputError(f"--screenshot {args.screenshot}; no such folder")
+    if len(files) > 1:
+        raise InputError(f"--screenshot takes one picture, {len(files)} were given")
+
+
+def run(args: argparse.Namespace, files: list[Path], report: Report) -> int:
+    """Show the pictures until the window is closed, or until the screenshot is written; return the exit code."""
+    check(args, files)
+    with PictureWindow() as window, Classifier(args.model, context=window.context) as classifier:
+        viewer = Viewer(window, classifier, files, args.top, report, debug=args.debug)
+        viewer.step(0)
+        if args.screenshot is not None and viewer.files:
+            try:
+                window.screenshot().save(args.screenshot, "PNG")
+            except OSError as error:
+                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+            window.quit()
+        while window.is_open:
+            window.wait()
+    return ImageError.exit_code if viewer.failed else 0
+
+
+class Viewer:
+    """Goes through pictures in a window.
+
+    Attributes:
+        files: the pictures; those that turn out to be unreadable are taken out.
+        index: the one that is shown.
+        failed: how many could not be read.
+    """
+
+    def __init__(
+        self,
+        window: PictureWindow,
+        classifier: Classifier,
+        files: list[Path],
+        top: int,
+        report: Report,
+        *,
+        debug: bool = False,
+    ) -> None:
+        self.files, self.index, self.failed = list(files), 0, 0
+        self._window, self._classifier, self._top, self._report = window, classifier, top, report
+        self._debug = debug
+        self._reported: set[Path] = set()
+        window.on_key = self.on_key
+
+    def on_key(self, meaning: str) -> None:
+        """Do what a key means."""
+        if meaning == "quit":
+            self._window.quit()
+        elif len(self.files) > 1:
+            self.step(1 if meaning == "next" else -1)
+
+    def step(self, by: int) -> None:
+        """Show the picture that many further on, beginning again at the end; go past those that cannot be read."""
+        self.index += by
+        while self.files:
+            self.index %= len(self.files)
+            path = self.files[self.index]
+            try:
+                self._show(path)
+            except ImageError as error:
+                if self._debug:
+                    raise
+                print(f"error: {error}", file=sys.stderr)
+                self.failed += 1
+                del self.files[self.index]
+                if by < 0:
+                    self.index -= 1
+                continue
+            return
+        self._window.quit()
+
+    def _show(self, path: Path) -> None:
+        picture = preprocess.open_image(path)
+        # As an array: a Pillow image would be converted to sRGB again.
+        predictions = self._classifier.classify(np.asarray(picture), top=self._top)
+        if path not in self._reported:
+            self._reported.add(path)
+            self._report(path, predictions)
+        self._window.show(picture, predictions, f"{path.name} - glsl-infer")

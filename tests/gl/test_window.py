@@ -1,0 +1,191 @@
+"""The window of ``classify --window``, under Xvfb: what it shows, its keys, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import glfw
+import numpy as np
+import pytest
+from PIL import Image
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer import label_panel
+from glsl_infer.classifier import Prediction
+from glsl_infer.gl import glfw_window
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+from glsl_infer.window import PictureWindow
+
+RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
+THREE = [Prediction("größte", 0.75, 2), Prediction("second", 0.25, 0), Prediction("none", 0.0, 1)]
+
+
+@pytest.fixture
+def window(screen: str) -> Iterator[PictureWindow]:
+    with PictureWindow() as made:
+        yield made
+        made.context.gl.check("in the window")
+
+
+def quarters(width: int, height: int) -> Image.Image:
+    """Red and blue above, green and black below."""
+    pixels = np.zeros((height, width, 3), np.uint8)
+    pixels[: height // 2, : width // 2] = RED
+    pixels[: height // 2, width // 2 :] = BLUE
+    pixels[height // 2 :, : width // 2] = GREEN
+    return Image.fromarray(pixels)
+
+
+def shot(window: PictureWindow) -> np.ndarray:
+    return np.asarray(window.screenshot())
+
+
+def resize(window: PictureWindow, width: int, height: int) -> None:
+    glfw.set_window_size(window._handle, width, height)
+    for _ in range(40):
+        window.wait()
+        if glfw.get_framebuffer_size(window._handle) == (width, height):
+            return
+    raise AssertionError("the window does not take its new size")
+
+
+def box_of(pixels: np.ndarray, colour: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom (exclusive) of what has a colour exactly."""
+    rows, columns = np.nonzero((pixels == colour).all(axis=2))
+    return int(columns.min()), int(rows.min()), int(columns.max()) + 1, int(rows.max()) + 1
+
+
+def test_it_shows_the_picture_upright_and_in_the_middle(window: PictureWindow) -> None:
+    window.show(quarters(300, 200), [], "quarters")
+    pixels = shot(window)
+    assert pixels.shape == (480, 640, 3)
+    left, top, right, bottom = 0, (480 - 427) // 2, 640, (480 - 427) // 2 + 427
+    assert tuple(pixels[top + 20, left + 20]) == RED
+    assert tuple(pixels[top + 20, right - 20]) == BLUE
+    assert tuple(pixels[bottom - 20, left + 20]) == GREEN
+    assert tuple(pixels[bottom - 20, right - 20]) == (0, 0, 0)
+    assert tuple(pixels[5, 5]) == tuple(pixels[475, 5]) == label_panel.BACKGROUND
+
+
+def test_labels_and_bars_stand_below(window: PictureWindow) -> None:
+    window.show(quarters(100, 100), THREE, "labels")
+    pixels = shot(window)
+    panel = np.asarray(label_panel.draw(THREE, 640, 240))
+    np.testing.assert_array_equal(pixels[-len(panel) :], panel)  # to the pixel, so that text is sharp
+    assert (panel[:, :200] > 200).any()
+    assert box_of(pixels, RED)[1] == 0
+    assert box_of(pixels, GREEN)[3] == 480 - len(panel)
+
+
+def test_a_new_size_keeps_the_aspect(window: PictureWindow) -> None:
+    window.show(quarters(100, 100), THREE, "square")
+    for size in ((900, 700), (300, 900), (200, 150)):
+        resize(window, *size)
+        pixels = shot(window)
+        assert pixels.shape == (size[1], size[0], 3)
+        left, top, right, bottom = (*box_of(pixels, RED)[:2], box_of(pixels, BLUE)[2], box_of(pixels, GREEN)[3])
+        assert abs((right - left) - (bottom - top)) <= 4
+        assert abs(left - (size[0] - right)) <= 2
+
+
+def test_text_is_larger_on_a_screen_of_twice_the_density(
+    window: PictureWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resize(window, 1280, 960)
+    monkeypatch.setattr(window._glfw, "get_window_content_scale", lambda _: (2.0, 2.0))
+    window.show(quarters(100, 100), THREE, "large")
+    panel = np.asarray(label_panel.draw(THREE, 1280, 480, 2.0))
+    assert len(panel) == 2 * len(np.asarray(label_panel.draw(THREE, 640, 240)))
+    np.testing.assert_array_equal(shot(window)[-len(panel) :], panel)
+
+
+def test_large_pictures_are_reduced_before_they_are_uploaded(window: PictureWindow) -> None:
+    window._max_size = 512
+    checks = np.indices((2000, 3000)).sum(axis=0) % 2 * 255  # grey from afar
+    window.show(Image.fromarray(checks.astype(np.uint8)).convert("RGB"), [], "large")
+    middle = shot(window)[200:280, 200:440]
+    assert abs(middle.astype(int) - 127).max() <= 2
+
+
+@pytest.mark.parametrize("size", [(1, 1), (5000, 1), (1, 5000)])
+def test_pictures_of_any_shape(window: PictureWindow, size: tuple[int, int]) -> None:
+    window.show(Image.new("RGB", size, RED), THREE, "thin")
+    assert (shot(window) == RED).all(axis=2).any()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x" * 5000, "two\nlines\0", "\ud800", "日本語 🦊", "\u202eright to left", "é" * 500]
+)
+def test_odd_labels_and_titles(window: PictureWindow, text: str) -> None:
+    window.show(quarters(10, 10), [Prediction(text, 0.5, 0)], text)
+    assert (shot(window) == label_panel.BAR).all(axis=2).any()
+
+
+def test_a_session_on_its_context_is_not_disturbed(window: PictureWindow) -> None:
+    with Session(tiny_bundle(), context=window.context) as session, Session(tiny_bundle()) as other:
+        for seed in range(3):
+            logits = session.run(tiny_picture(seed))
+            window.show(quarters(30, 20), THREE, "between")
+            assert tuple(shot(window)[5, 60]) == RED
+            np.testing.assert_array_equal(session.run(tiny_picture(seed)), logits)
+            np.testing.assert_array_equal(other.run(tiny_picture(seed)), logits)
+
+
+def test_it_opens_beside_other_contexts_where_glfw_finds_no_egl(
+    context: Context, screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = glfw_window._create
+    monkeypatch.setattr(
+        glfw_window, "_create", lambda g, api, *more: None if api == g.EGL_CONTEXT_API else create(g, api, *more)
+    )
+    context.make_current()
+    with PictureWindow() as window:
+        assert "native" in window.context.how
+        window.show(quarters(30, 20), THREE, "GLX")
+        context.make_current()
+        context.gl.check("beside a window")
+        assert tuple(shot(window)[5, 60]) == RED
+
+
+def test_closing(screen: str) -> None:
+    window = PictureWindow()
+    assert window.is_open
+    window.quit()
+    assert not window.is_open
+    window.close()
+    window.close()
+    assert not window.is_open
+
+
+@pytest.mark.parametrize(
+    ("key", "meaning"),
+    [
+        (glfw.KEY_RIGHT, "next"),
+        (glfw.KEY_SPACE, "next"),
+        (glfw.KEY_N, "next"),
+        (glfw.KEY_LEFT, "previous"),
+        (glfw.KEY_BACKSPACE, "previous"),
+        (glfw.KEY_P, "previous"),
+        (glfw.KEY_Q, "quit"),
+        (glfw.KEY_ESCAPE, "quit"),
+        (glfw.KEY_X, None),
+        (glfw.KEY_F1, None),
+        (glfw.KEY_UNKNOWN, None),
+    ],
+)
+def test_keys(window: PictureWindow, key: int, meaning: str | None) -> None:
+    said: list[str] = []
+    window.on_key = said.append
+    for action in (glfw.PRESS, glfw.REPEAT, glfw.RELEASE):
+        window.key(window._handle, key, 0, action, 0)
+    assert said == ([] if meaning is None else [meaning] * 2)
+
+
+def test_the_screenshot_is_an_ordinary_picture(window: PictureWindow, tmp_path: Path) -> None:
+    window.show(quarters(30, 20), THREE, "saved")
+    picture = window.screenshot()
+    picture.save(tmp_path / "shot.png")
+    with Image.open(tmp_path / "shot.png") as saved:
+        assert (saved.mode, saved.size) == ("RGB", (640, 480))

@@ -1,0 +1,40 @@
+"""A screen that nobody sees: Xvfb, for tests of windows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PATIENCE = 60.0
+
+
+@contextmanager
+def virtual_screen(size: str = "1400x1100x24") -> Iterator[str]:
+    """Run Xvfb on a display that is free, in a process group of its own; yield its name, as in ``:7``."""
+    reader, writer = os.pipe()
+    # Without -noreset it starts afresh when its last client leaves, and refuses whoever comes just then.
+    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", size, "-nolisten", "tcp", "-noreset"]
+    try:
+        server = subprocess.Popen(
+            command, pass_fds=[writer], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+    except FileNotFoundError:
+        os.close(reader)
+        raise AssertionError("Xvfb is not installed; scripts/system-packages --test installs it") from None
+    finally:
+        os.close(writer)
+    try:
+        with os.fdopen(reader, "rb") as pipe:
+            assert select.select([pipe], [], [], _PATIENCE)[0], "Xvfb does not start"
+            number = pipe.readline().decode().strip()
+        assert number, f"Xvfb ended with {server.wait()}"
+        yield f":{number}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)
+        server.wait()
