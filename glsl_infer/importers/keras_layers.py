@@ -1,4 +1,4 @@
-"""The two Keras layers of our own.
+"""The Keras layers of our own.
 
 They live in the engine, not in ``training``, so that a saved ``.keras`` file can be exported by
 someone who does not have the training package. Importing this module imports Keras.
@@ -71,3 +71,40 @@ class ChannelShuffle(keras.layers.Layer):  # type: ignore[misc]
     def get_config(self) -> dict[str, Any]:
         """Return what a saved model needs to build the layer again."""
         return {**super().get_config(), "step": self.step}
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
+    """Spread the channels of each pixel over a block of pixels: ``(h, w, b*b*c)`` becomes ``(b*h, b*w, c)``.
+
+    ``out[y*b + i, x*b + j, k] = in[y, x, (i*b + j)*c + k]``, as ``tf.nn.depth_to_space`` does for NHWC.
+
+    Args:
+        block_size: ``b``, by how much wider and higher the result is.
+
+    Raises:
+        ValueError: when the layer is called on channels that are no multiple of ``b*b``.
+    """
+
+    def __init__(self, block_size: int = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.block_size = block_size
+
+    def call(self, inputs: Any) -> Any:
+        """Move the channels of ``(batch, height, width, channels)``."""
+        _, height, width, _ = ops.shape(inputs)
+        b, depth = self.block_size, self.compute_output_shape(inputs.shape)[-1]
+        blocks = ops.reshape(inputs, (-1, height, width, b, b, depth))
+        return ops.reshape(ops.transpose(blocks, (0, 1, 3, 2, 4, 5)), (-1, b * height, b * width, depth))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``(batch, b*height, b*width, channels / b**2)``."""
+        batch, height, width, channels = input_shape
+        b = self.block_size
+        if b < 1 or channels % (b * b):
+            raise ValueError(f"DepthToSpace({b}): {channels} channels are no multiple of {b}*{b}")
+        return (batch, height and b * height, width and b * width, channels // (b * b))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what a saved model needs to build the layer again."""
+        return {**super().get_config(), "block_size": self.block_size}
