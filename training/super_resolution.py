@@ -42,7 +42,7 @@ from glsl_infer.importers.keras_layers import DepthToSpace
 from training import crops
 from training.stored import Hook, Range, calibrate, rounding
 
-CHANNELS, UNITS = 16, 5
+CHANNELS, HIDDEN = 24, 3
 """Chosen by PSNR among networks of 10 to 20 thousand multiply-adds per input pixel (models/superres-x2-96.md)."""
 
 LUMA = np.array([0.299, 0.587, 0.114])
@@ -59,7 +59,7 @@ def network(size: int | tuple[int, int], stored: Hook = lambda tensor: tensor) -
     """
     height, width = (size, size) if isinstance(size, int) else size
     inputs = x = keras.Input((height, width, 3))
-    for index in range(UNITS):
+    for index in range(HIDDEN):
         # The first looks further: it is the cheapest place for that, there are three channels.
         conv = keras.layers.Conv2D(
             CHANNELS, 3 if index else 5, padding="same", kernel_initializer="he_normal", name=f"conv{index + 1}"
@@ -217,10 +217,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, required=True, help="any folder of pictures; train, val, test are kept")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--input-size", type=_positive, default=96, help="side of the saved network's input (96)")
-    parser.add_argument("--steps", type=_positive, default=6000, help="batches to train for (default: 6000)")
+    parser.add_argument("--steps", type=_positive, default=8000, help="batches to train for (default: 8000)")
     parser.add_argument("--batch", type=_positive, default=16, help="crops a step (default: 16)")
     parser.add_argument("--crop", type=_positive, default=32, help="side of the small crops in pixels (default: 32)")
-    parser.add_argument("--rate", type=float, default=2e-3, help="highest learning rate (default: 0.002)")
+    parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate (default: 0.004)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and crops (default: 0)")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser

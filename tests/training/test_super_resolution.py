@@ -1,6 +1,8 @@
 """super_resolution.py and its parts: exact degradation, the network, a short run on generated pictures."""
 
+import hashlib
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -17,6 +19,8 @@ from training.super_resolution import Crops, network, psnr
 
 ARGUMENTS = ["--steps=12", "--batch=4", "--crop=12", "--input-size=20", "--seed=3"]
 FILES = {"scores.json", "model.keras"}
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ROOT / "models/superres-x2-96.keras"
 
 
 def noise(*shape, seed=1):
@@ -218,7 +222,8 @@ def test_storing_keeps_its_configuration():
 def test_every_stored_tensor_is_calibrated_and_rounded():
     keras.utils.set_random_seed(2)
     model = network(8)
-    model.get_layer("residual").kernel.assign(np.random.default_rng(8).normal(0, 0.05, (3, 3, 16, 12)))
+    kernel = model.get_layer("residual").kernel
+    kernel.assign(np.random.default_rng(8).normal(0, 0.02, kernel.shape))
     x = noise(3, 8, 8, 3) / np.float32(255.0)
     ranges = calibrate(lambda stored: network(8, stored), model.get_weights(), x)
     convs = sum(isinstance(layer, keras.layers.Conv2D) for layer in model.layers)
@@ -276,3 +281,21 @@ def test_counts_are_positive(tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         super_resolution.main(["--data", str(tmp_path), "--out", str(tmp_path / "run"), "--steps", "0"])
     assert stopped.value.code == 2 and "0 is no whole number of at least 1" in capsys.readouterr().err
+
+
+# --- the trained network in models/
+
+
+def test_the_shipped_network_is_this_one_and_beats_bicubic():
+    shipped = keras.saving.load_model(SHIPPED)
+    assert shipped.input.shape == (None, 96, 96, 3)
+    photographs = crops.read(sorted((ROOT / "docs/images").glob("*.jpg")), 64)  # of trashnet's test split
+    any_range = Range(np.zeros(1, np.float32), np.ones(1, np.float32))  # the rounded network is not looked at
+    scores = super_resolution.measure(photographs, shipped.get_weights(), [any_range] * 6)
+    for network_, bicubic in zip(scores["network"], scores["bicubic"]):
+        assert network_ > bicubic + 1.0
+
+
+def test_the_card_names_the_file():
+    card = SHIPPED.with_suffix(".md").read_text("utf-8")
+    assert hashlib.sha256(SHIPPED.read_bytes()).hexdigest() in card
