@@ -56,7 +56,7 @@ def find(folder: Path, *, val_ratio: float = 0.15, test_ratio: float = 0.1) -> D
     else:
         drawn: dict[str, list[tuple[Path, int]]] = {name: [] for name in SPLITS}
         for path, label in _pictures(folder, labels):
-            drawn[_draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
+            drawn[draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
         splits = {name: _split(pictures) for name, pictures in drawn.items()}
     for name in ("train", "val"):
         if not splits[name].paths:
@@ -101,7 +101,8 @@ def _split(pictures: list[tuple[Path, int]]) -> Split:
     return Split(tuple(path for path, _ in pictures), np.array([label for _, label in pictures], np.int64))
 
 
-def _draw(name: str, val_ratio: float, test_ratio: float) -> str:
+def draw(name: str, val_ratio: float, test_ratio: float) -> str:
+    """Return the split that a picture's name falls into; it depends on no other picture."""
     fraction = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
     if fraction < test_ratio:
         return "test"

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Train a small network that doubles the width and height of a picture.
+
+    python training/super_resolution.py --data data --out runs/sr
+
+--data is any folder of pictures, sub-folders and links followed. KERAS_BACKEND chooses the framework (tensorflow by
+default). --out gets model.keras, which is what glsl-infer exports, and scores.json: PSNR on the val pictures, and on
+those of a test split where there is one, of the network, of the network with feature maps rounded to 8 bits, and of
+Pillow's bicubic and bilinear filters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from glsl_infer.errors import GlslInferError, InputError, MissingExtraError
+from glsl_infer.importers.quiet import stderr_silenced
+
+try:
+    with stderr_silenced():
+        import keras
+
+        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
+except ImportError as error:
+    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
+    print(f"error: {missing}", file=sys.stderr)
+    sys.exit(missing.exit_code)
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from glsl_infer.importers.keras_layers import DepthToSpace
+from training import crops
+from training.stored import Hook, Range, calibrate, rounding
+
+CHANNELS, HIDDEN = 24, 3
+"""Chosen by PSNR among networks of 10 to 20 thousand multiply-adds per input pixel (models/superres-x2-96.md)."""
+
+LUMA = np.array([0.299, 0.587, 0.114])
+REPORTS = 8
+CALIBRATION_CROPS = 128
+
+
+def network(size: int | tuple[int, int], stored: Hook = lambda tensor: tensor) -> keras.Model:
+    """Build the network: a residual on top of the bilinear picture, computed at the small size.
+
+    Args:
+        size: side, or height and width, of the input ``(height, width, 3)`` in [0, 1]; the output has twice that.
+        stored: called on each tensor that the engine stores (training/stored.py); returns what goes on.
+    """
+    height, width = (size, size) if isinstance(size, int) else size
+    inputs = x = keras.Input((height, width, 3))
+    for index in range(HIDDEN):
+        # The first looks further: it is the cheapest place for that, there are three channels.
+        conv = keras.layers.Conv2D(
+            CHANNELS, 3 if index else 5, padding="same", kernel_initializer="he_normal", name=f"conv{index + 1}"
+        )
+        x = stored(keras.layers.ReLU(name=f"relu{index + 1}")(conv(x)))
+    # From zero, the network starts as the bilinear filter and can only get better.
+    last = keras.layers.Conv2D(12, 3, padding="same", kernel_initializer="zeros", name="residual")
+    detail = DepthToSpace(2, name="depth_to_space")(stored(last(x)))
+    smooth = stored(keras.layers.UpSampling2D(2, interpolation="bilinear", name="bilinear")(inputs))
+    # max_value makes bytes of the sum; below 0 and above 1 there is no colour.
+    outputs = keras.layers.ReLU(max_value=1.0, name="picture")(keras.layers.Add(name="sum")([smooth, detail]))
+    return keras.Model(inputs, stored(outputs), name="superres_x2")
+
+
+class Crops(keras.utils.PyDataset):  # type: ignore[misc]
+    """``steps`` batches of random crops, the same for the same seed and index, as (small, sharp) in [0, 1]."""
+
+    def __init__(self, pictures: list[crops.Picture], crop: int, batch: int, steps: int, seed: int) -> None:
+        super().__init__()
+        self.pictures, self.crop, self.batch, self.steps, self.seed = pictures, crop, batch, steps, seed
+        self.first = 0
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, index: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        rng = np.random.default_rng([self.seed, self.first + index])
+        small, sharp = crops.batch(self.pictures, self.crop, self.batch, rng)
+        return _unit(small), _unit(sharp)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the arguments, train, and return the exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        train(args)
+    except KeyboardInterrupt:
+        print("interrupted; nothing is kept of this run", file=sys.stderr)
+        return 130
+    except GlslInferError as error:
+        if args.debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def train(args: argparse.Namespace) -> None:
+    """Train for ``args.steps`` batches, measure, and write ``args.out``."""
+    started = time.perf_counter()
+    if (args.out / "model.keras").exists():
+        raise InputError(f"{args.out}: holds a run already; choose another --out")
+    keras.utils.set_random_seed(args.seed)
+    side = 2 * args.crop
+    paths = crops.find(args.data)
+    print(f"reading {len(paths['train'])} pictures", flush=True)
+    pictures = crops.read(paths["train"], side)
+
+    model = network(args.crop)
+    _compile(model, args)
+    parts = np.diff(np.linspace(0, args.steps, min(REPORTS, args.steps) + 1).astype(int))
+    batches = Crops(pictures, side, args.batch, 0, args.seed)
+    for number, steps in enumerate(parts):
+        batches.steps = int(steps)
+        fitted = model.fit(batches, epochs=number + 1, initial_epoch=number, shuffle=False, verbose=_verbosity())
+        batches.first += batches.steps
+        loss, seconds = fitted.history["loss"][0], time.perf_counter() - started
+        print(f"step {batches.first:5d}/{args.steps}  loss {loss:.5f}  {seconds:.0f} s", flush=True)
+
+    weights = model.get_weights()
+    typical = Crops(pictures, side, CALIBRATION_CROPS, 1, args.seed)[0][0]
+    ranges = calibrate(lambda stored: network(args.crop, stored), weights, typical)
+    # The two that are pictures need no calibration: their range is that of a byte.
+    ranges[-2:] = [Range(np.zeros(3, np.float32), np.ones(3, np.float32))] * 2
+    scores = {
+        split: measure(crops.read(paths[split], side), weights, ranges) for split in ("val", "test") if paths[split]
+    }
+    plain = network(args.input_size)
+    plain.set_weights(weights)
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", "utf-8")
+    plain.save(args.out / "model.keras")
+    for split, entry in scores.items():
+        for name, (rgb, luma) in entry.items():
+            print(f"{split:4s}  {name:8s}  RGB {rgb:.2f} dB  luma {luma:.2f} dB")
+    print(f"{time.perf_counter() - started:.0f} s -> {args.out / 'model.keras'}")
+
+
+def measure(
+    pictures: list[crops.Picture], weights: list[NDArray[np.float32]], ranges: list[Range]
+) -> dict[str, tuple[float, float]]:
+    """Return the mean PSNR in dB, (RGB, luma), of each way to double halved ``pictures``; borders included."""
+    shapes = sorted({picture.shape for picture in pictures})
+    scores: dict[str, list[tuple[float, float]]] = {}
+    for shape in shapes:
+        height, width = shape[0] // 2, shape[1] // 2
+        networks = {
+            "network": network((height, width)),
+            "8 bits": network((height, width), rounding(ranges)),
+        }
+        for one in networks.values():
+            one.set_weights(weights)
+        for picture in (picture for picture in pictures if picture.shape == shape):
+            small = crops.halve(picture)
+            results = {name: _bytes(np.asarray(one(_unit(small)[None]))[0]) for name, one in networks.items()}
+            for name, filter_ in (("bicubic", Image.Resampling.BICUBIC), ("bilinear", Image.Resampling.BILINEAR)):
+                results[name] = np.asarray(Image.fromarray(small).resize((2 * width, 2 * height), filter_))
+            for name, result in results.items():
+                scores.setdefault(name, []).append(psnr(result, picture))
+    return {name: (float(np.mean(v, axis=0)[0]), float(np.mean(v, axis=0)[1])) for name, v in scores.items()}
+
+
+def psnr(result: crops.Picture, picture: crops.Picture) -> tuple[float, float]:
+    """Return the peak signal-to-noise ratio in dB over RGB, and over luma (BT.601 weights, full range)."""
+    error = result.astype(np.float64) - picture
+    rgb, luma = (max(float(np.mean(e**2)), 1e-9) for e in (error, error @ LUMA))
+    return 10 * float(np.log10(255**2 / rgb)), 10 * float(np.log10(255**2 / luma))
+
+
+def _compile(model: keras.Model, args: argparse.Namespace) -> None:
+    warmup = args.steps // 20
+    schedule = keras.optimizers.schedules.CosineDecay(
+        args.rate / 20, args.steps - warmup, alpha=0.02, warmup_target=args.rate, warmup_steps=warmup
+    )
+    model.compile(keras.optimizers.Adam(schedule), "mae")
+
+
+def _unit(pixels: crops.Picture) -> NDArray[np.float32]:
+    values: NDArray[np.float32] = pixels.astype(np.float32) / np.float32(255.0)
+    return values
+
+
+def _bytes(values: NDArray[np.float32]) -> crops.Picture:
+    rounded: crops.Picture = np.round(np.clip(values, 0.0, 1.0) * 255.0).astype(np.uint8)
+    return rounded
+
+
+def _verbosity() -> int:
+    """Keras' progress bar on a terminal, nothing in a log file."""
+    return 1 if sys.stdout.isatty() else 0
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="super_resolution.py",
+        description="Train a small network that doubles the width and height of a picture.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--data", type=Path, required=True, help="any folder of pictures; train, val, test are kept")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--input-size", type=_positive, default=96, help="side of the saved network's input (96)")
+    parser.add_argument("--steps", type=_positive, default=8000, help="batches to train for (default: 8000)")
+    parser.add_argument("--batch", type=_positive, default=16, help="crops a step (default: 16)")
+    parser.add_argument("--crop", type=_positive, default=32, help="side of the small crops in pixels (default: 32)")
+    parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate (default: 0.004)")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and crops (default: 0)")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
