@@ -42,8 +42,10 @@ def networks(draw: st.DrawFn, kind: str) -> Graph:
     body.append(conv_node(rng, "b", ("a",), channels, channels, activation=activation(draw)))
     node, out = OPERATORS[kind](draw, rng, channels, body)
     body += node
-    ends_in_image = draw(st.booleans())
-    if not ends_in_image:
+    if kind == "flatten":
+        values = Graph("random", tuple(body), "flat").shapes["flat"][0]
+        body.append(dense_node(rng, "dense", "flat", values, 3))
+    elif draw(st.booleans()):
         body += [pool_node("pool", body[-1].name), dense_node(rng, "dense", "pool", out, 3)]
     return Graph("random", tuple(body), body[-1].name)
 
@@ -160,7 +162,14 @@ def shuffle(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list
     return [many, Node("s", "channel_shuffle", ("many",), {"step": 8}), node], 64
 
 
+def flatten(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list[Node]):
+    kept = channels + channels % 2
+    few = conv_node(rng, "few", ("a",), channels, kept, strides=(2, 2), activation=activation(draw))
+    return [few, Node("flat", "flatten", ("few",))], 0
+
+
 OPERATORS = {
+    "flatten": flatten,
     "convolution": convolution,
     "depthwise": depthwise,
     "residual": residual,

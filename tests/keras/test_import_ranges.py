@@ -75,7 +75,7 @@ def test_rescaling_of_the_picture_is_folded_into_its_range(first, fed, scales, z
 def test_the_usual_rescaling_gives_the_default_exactly() -> None:
     x = pixels()
     graph = optimize(to_graph(keras.Model(x, L.Conv2D(4, 3)(L.Rescaling(1.0 / 255)(x)))))
-    assert dict(graph.input.attrs) == {"shape": (5, 5, 3)}
+    assert dict(graph.input.attrs) == {"shape": (5, 5, 3), "scales": (1.0,), "zeros": (0.0,)}
 
 
 @pytest.mark.parametrize(
