@@ -128,8 +128,10 @@ def concat(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list[
     op = "concat" if channels % 4 == 0 else "concat_copy"
     nodes.append(Node("joint", op, ("b", "c", "a") if op == "concat_copy" or filters % 4 == 0 else ("b", "c")))
     total = channels * (len(nodes[-1].inputs) - 1) + filters
-    pads = (1, 0, 1, 1) if op == "concat" else (0, 0, 0, 0)  # zero points differ, and a gutter has one colour
-    last = conv_node(rng, "n", ("joint",), total, 6, kernel=(2, 2), padding=pads, activation=activation(draw))
+    if draw(st.booleans()):
+        nodes.append(Node("pooled", "max_pool", ("joint",), {"pool": (2, 2), "strides": (1, 1)}))
+    source, kind = nodes[-1].name, activation(draw)
+    last = conv_node(rng, "n", (source,), total, 6, kernel=(2, 2), padding=(1, 0, 1, 1), activation=kind)
     return [*nodes, last], 6
 
 
