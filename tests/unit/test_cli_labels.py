@@ -49,7 +49,7 @@ def test_bad_labels(capsys: Capture, tmp_path: Path, export_arguments: dict[str,
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras gives the tiny network."""
-    monkeypatch.setattr(keras, "load", lambda path: tiny_graph())
+    monkeypatch.setattr(keras, "load", lambda path, **_: tiny_graph())
 
 
 def export(arguments: dict[str, Path]) -> list[object]:
