@@ -13,10 +13,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from glsl_infer import manifest_json, ops, probe
 from glsl_infer.activations import activation
@@ -60,7 +62,8 @@ class Bundle:
             BundleError: layers and weights do not fit together.
         """
         try:
-            nodes = [self._node(layer) for layer in self.manifest.model.layers]
+            with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
+                nodes = [self._node(layer) for layer in self.manifest.model.layers]
             return Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
@@ -72,11 +75,11 @@ class Bundle:
 
     def _node(self, layer: Layer) -> Node:
         activation(layer.attrs.get("activation", "linear"))
-        node = Node(layer.name, layer.op, layer.inputs, {**ops.get(layer.op).attrs, **layer.attrs})
+        node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
         weights = ops.get(layer.op).read_weights(node, layer.weights, members, inputs)
-        return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)
+        return replace(node, weights=weights)
 
 
 def split_labels(text: str) -> tuple[str, ...]:

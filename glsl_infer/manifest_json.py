@@ -325,7 +325,11 @@ def _source(data: Any, where: str) -> Source:
 
 
 def _quad(data: Any, sources: int, where: str) -> Quad:
-    entries = [strict.integer(entry, where, 0, MAX_SIDE) for entry in strict.items(data, where)]
+    # An origin may lie before the texture: where windows begin in the padding.
+    entries = [
+        strict.integer(entry, where, 0 if i < 4 else -MAX_SIDE, MAX_SIDE)
+        for i, entry in enumerate(strict.items(data, where))
+    ]
     if len(entries) != 4 + 2 * sources:
         raise BundleError(
             f"{where}: {len(entries)} numbers; x, y, width, height and 2 for each source are {4 + 2 * sources}"

@@ -102,7 +102,7 @@ def choose(low: NDArray[np.float64], high: NDArray[np.float64], *, common: bool,
     share = -low / (high - low)
     if common:
         share = np.full_like(share, -low.min() / (high.max() - low.min()))
-    zeros = np.round(255.0 * share)
+    zeros = np.round(255.0 * share) + 0.0  # no negative zero
     zeros = np.where((low < 0).any() if common else low < 0, np.maximum(zeros, 1.0), zeros)
     zeros = np.where((high > 0).any() if common else high > 0, np.minimum(zeros, 254.0), zeros)
     above = 255.0 * high / np.maximum(255.0 - zeros, 1.0)
