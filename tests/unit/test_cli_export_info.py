@@ -7,21 +7,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture
+from command_line import Capture, refused
 
 from glsl_infer.cli import info, main
-from glsl_infer.export import LayerReport, Report
+from glsl_infer.export import LayerReport, Options, Report
 from glsl_infer.fixed_point import ScaleChoice
+from glsl_infer.ranges import RangeChoice
+from glsl_infer.wide import WideLayer
 
 
 def report() -> Report:
     layers = (
-        LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, (256, 128)),
-        LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, (16, 1)),
+        LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128)),
+        LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),
+        LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, 1, (16, 1)),
     )
     choice = ScaleChoice("pool", 1.0, None, 1.0, 0.004, "bound")
+    ranges = (
+        RangeChoice("sigmoid", 0.0, 1.0, 1.0, "function"),
+        RangeChoice("relu", 0.0, 5.5, 0.25, "percentile 99.9"),
+    )
+    wide = (WideLayer("broad", 12, 2, 20),)
     totals = {"passes": 9, "jobs": 2, "programs": 9, "texture_bytes": 131136, "file_bytes": 30000}
-    return Report(layers, (choice,), ("layer 'pool': coarse",), totals)
+    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals)
 
 
 @pytest.fixture
@@ -41,12 +49,18 @@ def test_export_prints_a_report(
 ) -> None:
     model, out, labels = export_arguments.values()
     argv = ["export", model, "-o", out, "--labels", labels, "--weights", "baked", "--calibrate", tmp_path]
+    argv += ["--layout", "planar", "--percentile", "99.9", "--input-range", "-1", "1"]
     assert main([str(one) for one in argv]) == 0
-    assert exported == [((model, out, labels), {"weights": "baked", "calibration": [picture]})]
+    options = Options(weights="baked", layout="planar", percentile=99.9, input_range=(-1.0, 1.0))
+    assert exported == [((model, out, labels), {"options": options, "calibration": [picture]})]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
     rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
     assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "256x128"]
+    assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "8", "of", "63x63"]
+    assert rows["relu"] == ["relu", "0", "5.5", "0.25", "percentile", "99.9"]
+    assert "sigmoid" not in rows, "ranges that need no pictures are no news"
+    assert rows["broad"] == ["broad", "12", "2", "20"]
     assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
     assert output.out.endswith(
         f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk\n",
@@ -60,7 +74,16 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert data["totals"]["passes"] == 9
     assert data["layers"][0]["texture"] == [256, 128]
     assert data["scales"][0]["layer"] == "pool"
-    assert exported[0][1] == {"weights": "auto", "calibration": []}
+    assert [one["layer"] for one in data["ranges"]] == ["sigmoid", "relu"]
+    assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20}]
+    assert exported[0][1] == {"options": Options(), "calibration": []}
+
+
+@pytest.mark.parametrize("percentile", ["50", "100.1", "-1", "nan"])
+def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, Path], percentile: str) -> None:
+    model, out, _ = (str(one) for one in export_arguments.values())
+    message = refused(capsys, ["export", model, "-o", out, "--percentile", percentile])
+    assert f"--percentile {percentile}; give more than 50, and 100 at most" in message
 
 
 DRIVER = {
