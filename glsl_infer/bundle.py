@@ -29,6 +29,7 @@ from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.manifest import Input, Layer, Manifest, Model, Output
 from glsl_infer.manifest_check import LABELS, check, needed_limits
 from glsl_infer.program import Program
+from glsl_infer.texels import shape_of
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
@@ -64,7 +65,11 @@ class Bundle:
         try:
             with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
                 nodes = [self._node(layer) for layer in self.manifest.model.layers]
-            return Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+            graph = Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+            for name, shape in graph.shapes.items():
+                if shape_of(self.values[name]) != shape:
+                    raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
+            return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
 

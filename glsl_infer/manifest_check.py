@@ -169,6 +169,8 @@ def _check_operator(layer: Layer, size: int) -> None:
     if layer.op not in ops.names() or isinstance(ops.get(layer.op), GraphOnlyOperator):
         raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
     known = ops.get(layer.op).attrs
+    if isinstance(layer.output, FeatureMap) == ("scale" in known):
+        raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
     for key in known:
         if key not in layer.attrs:
             raise BundleError(f"{where}: attribute '{key}' is missing")
