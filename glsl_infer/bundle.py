@@ -13,10 +13,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from glsl_infer import manifest_json, ops, probe
 from glsl_infer.activations import activation
@@ -27,6 +29,7 @@ from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.manifest import Input, Layer, Manifest, Model, Output
 from glsl_infer.manifest_check import LABELS, check, needed_limits
 from glsl_infer.program import Program
+from glsl_infer.texels import shape_of
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
@@ -60,8 +63,13 @@ class Bundle:
             BundleError: layers and weights do not fit together.
         """
         try:
-            nodes = [self._node(layer) for layer in self.manifest.model.layers]
-            return Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+            with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
+                nodes = [self._node(layer) for layer in self.manifest.model.layers]
+            graph = Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+            for name, shape in graph.shapes.items():
+                if shape_of(self.values[name]) != shape:
+                    raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
+            return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
             raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
 
@@ -72,11 +80,11 @@ class Bundle:
 
     def _node(self, layer: Layer) -> Node:
         activation(layer.attrs.get("activation", "linear"))
-        node = Node(layer.name, layer.op, layer.inputs, {**ops.get(layer.op).attrs, **layer.attrs})
+        node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
         weights = ops.get(layer.op).read_weights(node, layer.weights, members, inputs)
-        return Node(layer.name, layer.op, layer.inputs, layer.attrs, weights)
+        return replace(node, weights=weights)
 
 
 def split_labels(text: str) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def output(name: str, attrs: Mapping[str, Any], channels: int) -> Output:
         if np.any(scales != 1.0) or np.any(zeros):
             raise ValueError(f"activation '{name}' is stored over [0, 1] only")
         return Output(name, np.ones(channels), np.zeros(channels), function.zero)
-    lowest, highest = -scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
+    lowest, highest = 0.0 - scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
     slack = 1e-6 * scales
     if np.any(lowest < function.low - slack) or np.any(highest > function.high + slack):
         raise ValueError(f"a range of {lowest.min():g} to {highest.max():g} is wider than that of '{name}'")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TypeVar
 
+from glsl_infer import ops
 from glsl_infer.codegen import MAX_VARYINGS
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import FixedMap, FixedPoint, Value, slices_of, textures_of
+from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, Value, View, slices_of, textures_of
 from glsl_infer.manifest import Layer, Limits, Manifest
+from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice, Texture
 
 LABELS = "labels.txt"
@@ -153,6 +156,31 @@ def _check_layers(
         raise BundleError("model: exactly one layer must be the input")
     if manifest.model.output not in before:
         raise BundleError(f"model: its output '{manifest.model.output}' is no layer")
+    for layer in manifest.model.layers:
+        _check_operator(layer, sum(sizes[name] for name in layer.members))
+
+
+def _check_operator(layer: Layer, size: int) -> None:
+    """Refuse an operator that no bundle has, attributes that are not exactly its own, and more weights than bytes.
+
+    What the graph can do without, its defaults, is required in a file: another reader may not know them.
+    """
+    where = f"layer '{layer.name}'"
+    if layer.op not in ops.names() or isinstance(ops.get(layer.op), GraphOnlyOperator):
+        raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
+    known = ops.get(layer.op).attrs
+    if isinstance(layer.output, FeatureMap) == ("scale" in known):
+        raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
+    for key in known:
+        if key not in layer.attrs:
+            raise BundleError(f"{where}: attribute '{key}' is missing")
+        if key in ("scale", "scales", "zeros") and layer.attrs[key] != getattr(layer.output, key, None):
+            raise BundleError(f"{where}: attribute '{key}' is not that of its output")
+    for key in layer.attrs:
+        if key not in known and key != "fused":
+            raise BundleError(f"{where}: unknown attribute '{key:.40}'")
+    if 2 * sum(math.prod(shape) for shape in layer.weights.values()) > size:
+        raise BundleError(f"{where}: its weights do not fit into its members")
 
 
 def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> None:
@@ -188,6 +216,12 @@ def _check_ends(
     end = manifest.input.size
     if manifest.input.x + end > picture.width or manifest.input.y + end > picture.height:
         raise BundleError("input: the picture does not fit its texture")
+    (first,) = (one for one in manifest.model.layers if one.op == "input")
+    view = View(manifest.input.texture, manifest.input.x, manifest.input.y)
+    if not isinstance(first.output, FeatureMap) or (
+        (first.output.height, first.output.width, first.output.channels, first.output.views) != (end, end, 3, (view,))
+    ):
+        raise BundleError(f"input: the picture is not what layer '{first.name}' says")
     if len(manifest.outputs) != 1:
         raise BundleError(f"{len(manifest.outputs)} outputs; this version has exactly one")
     output = manifest.outputs[0]
@@ -195,6 +229,8 @@ def _check_ends(
     undrawn = [name for name in textures_of(output.value) if name not in written]
     if undrawn:
         raise BundleError(f"output '{output.name}': nothing is drawn into texture '{undrawn[0]}'")
+    if any(one.name == manifest.model.output and one.output != output.value for one in manifest.model.layers):
+        raise BundleError(f"output '{output.name}' is not that of layer '{manifest.model.output}'")
     if len(manifest.probe.logits) != (output.value.length if isinstance(output.value, FixedPoint) else 0):
         raise BundleError("probe: its logits do not fit the output")
     names = list(dict.fromkeys(one.layer for one in manifest.passes))

@@ -22,6 +22,9 @@ from glsl_infer.ops.operator import Bounds
 NARROWEST = 1.0 / 64.0
 """A channel's range is at least this part of the widest channel's: rare large values need room."""
 
+SMALLEST = 2.0**-40
+"""Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
+
 
 @dataclass(frozen=True)
 class RangeChoice:
@@ -97,12 +100,13 @@ def choose(low: NDArray[np.float64], high: NDArray[np.float64], *, common: bool,
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
-    widest = float((high - low).max()) or 1.0
+    widest = float((high - low).max())
+    widest = 1.0 if widest < SMALLEST else widest
     high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
     share = -low / (high - low)
     if common:
         share = np.full_like(share, -low.min() / (high.max() - low.min()))
-    zeros = np.round(255.0 * share)
+    zeros = np.round(255.0 * share) + 0.0  # no negative zero
     zeros = np.where((low < 0).any() if common else low < 0, np.maximum(zeros, 1.0), zeros)
     zeros = np.where((high > 0).any() if common else high > 0, np.minimum(zeros, 254.0), zeros)
     above = 255.0 * high / np.maximum(255.0 - zeros, 1.0)

@@ -31,11 +31,11 @@ def run(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = No
     Args:
         model: a bundle, or a graph at any step on its way to one.
         image: uint8 (size, size, 3) at the model's size.
-        mode: ``stored`` or ``float``; by default ``stored`` once the graph has its fixed-point scales.
+        mode: ``stored`` or ``float``; by default ``stored`` once the graph has its ranges and scales.
 
     Raises:
         ImageError: the picture has the wrong shape or type.
-        InputError: ``stored`` was asked of a graph without scales.
+        InputError: ``stored`` was asked of a graph without ranges and scales.
     """
     graph = as_graph(model)
     value: Array = np.empty(0)
@@ -52,7 +52,7 @@ def layers(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None =
     if mode not in MODES:
         raise InputError(f"mode '{mode}'; choose one of {', '.join(MODES)}")
     if mode == "stored" and default_mode(graph) == "float":
-        raise InputError("the graph has no fixed-point scales yet; run glsl_infer.prepare.prepare on it")
+        raise InputError("the graph has no ranges and scales yet; run glsl_infer.prepare.prepare on it")
     expected = tuple(graph.input.attrs["shape"])
     if image.dtype != np.uint8 or image.shape != expected:
         raise ImageError(f"a picture of shape {image.shape}, {image.dtype}; the model reads uint8 {expected}")
@@ -80,10 +80,15 @@ def layer(node: Node, inputs: Sequence[Array], *, stored: bool) -> Array:
 
 
 def default_mode(graph: Graph) -> str:
-    """Return ``stored`` when every 16-bit output has a scale, else ``float``."""
-    needing = [node for node in graph.nodes if "scale" in ops.get(node.op).attrs]
+    """Return ``stored`` when every output has its range in 8 bits or its scale in 16, else ``float``."""
     unsplit = any(node.op == "dense" for node in graph.nodes)
-    return "float" if unsplit or any(node.attrs.get("scale") is None for node in needing) else "stored"
+    unset = any(
+        node.attrs[key] is None
+        for node in graph.nodes
+        for key in ("scale", "scales", "zeros")
+        if key in ops.get(node.op).attrs
+    )
+    return "float" if unsplit or unset else "stored"
 
 
 def as_graph(model: GraphOrBundle) -> Graph:

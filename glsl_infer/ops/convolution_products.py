@@ -128,7 +128,8 @@ class ConvolutionProducts(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from the packed blocks."""
         (source,) = inputs
-        assert isinstance(source, FeatureMap)
+        if not isinstance(source, FeatureMap):
+            raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
         numbers = np.frombuffer(members[0], "<f4")
         packed = np.zeros((columns.slices, columns.count, 4), np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import math
 import operator
 import struct
 import zipfile
@@ -35,7 +36,7 @@ class PlainRunner:
         self.programs = {p["name"]: self._program(p) for p in programs}
         for name in ("DITHER", "BLEND", "DEPTH_TEST", "STENCIL_TEST", "SCISSOR_TEST", "CULL_FACE"):
             gl.Disable(getattr(GL, f"GL_{name}"))
-        gl.ClearColor(0.0, 0.0, 0.0, 0.0)
+        self.clears = {t["name"]: t["clear"] for t in textures if t["kind"] == "target"}
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, self._generate(gl.GenBuffers))
 
     def layers(self, picture: bytes) -> Iterator[str]:
@@ -55,6 +56,24 @@ class PlainRunner:
         output = self.manifest["outputs"][0]
         return [n * output["scale"] / 256 for n in decode(self.read(output["texture"]))[: output["length"]]]
 
+    def image(self) -> bytes:
+        """The result of the picture that was drawn last as 8 bits in the picture's range, channels together."""
+        output, (picture,) = self.manifest["outputs"][0], self._input_layers()
+        texels = {view[0]: self.read(view[0]) for view in output["views"]}
+        pixels = bytearray()
+        for y in range(output["height"]):
+            for x in range(output["width"]):
+                for c in range(output["channels"]):
+                    texture, left, top = output["views"][c // 4]
+                    b = texels[texture][4 * ((top + y) * self.sizes[texture][0] + left + x) + c % 4]
+                    value = of(output["scales"], c) * (b - of(output["zeros"], c)) / 255
+                    steps = value / of(picture["scales"], c) * 255 + of(picture["zeros"], c)
+                    pixels.append(min(max(math.floor(steps + 0.5), 0), 255))
+        return bytes(pixels)
+
+    def _input_layers(self) -> list[dict[str, Any]]:
+        return [layer["output"] for layer in self.manifest["model"]["layers"] if layer["op"] == "input"]
+
     def read(self, name: str) -> bytes:
         """All texels of a target, row 0 first."""
         width, height = self.sizes[name]
@@ -68,6 +87,7 @@ class PlainRunner:
         gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[one["target"]])
         gl.Viewport(0, 0, *self.sizes[one["target"]])
         if one["clear"]:
+            gl.ClearColor(*(byte / 255 for byte in self.clears[one["target"]]))
             gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.UseProgram(program)
         for unit, name in enumerate(one["textures"]):
@@ -121,7 +141,10 @@ class PlainRunner:
 
     def _texture(self, entry: dict[str, Any]) -> int:
         gl, width, height = self.gl, entry["width"], entry["height"]
-        texels = self.members[entry["member"]] if entry["kind"] == "constant" else bytes(4 * width * height)
+        if entry["kind"] == "constant":
+            texels = self.members[entry["member"]]
+        else:
+            texels = bytes(entry.get("clear", (0, 0, 0, 0))) * (width * height)
         name = self._generate(gl.GenTextures)
         gl.BindTexture(GL.GL_TEXTURE_2D, name)
         gl.TexImage2D(GL.GL_TEXTURE_2D, 0, GL.GL_RGBA, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
@@ -144,6 +167,11 @@ class PlainRunner:
         name = ctypes.c_uint()
         generate(1, ctypes.byref(name))
         return name.value
+
+
+def of(numbers: list[float], channel: int) -> float:
+    """A number of ``scales`` or ``zeros``: one for all channels, or one for each."""
+    return numbers[0] if len(numbers) == 1 else numbers[channel]
 
 
 def decode(texels: bytes) -> list[int]:

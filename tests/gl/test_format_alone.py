@@ -9,7 +9,9 @@ from pathlib import Path
 import graphs
 import numpy as np
 import pytest
+import ranged
 import tiny
+from numpy.typing import NDArray
 from plain_runner import PlainRunner, decode
 
 from glsl_infer import Session, lowering, optimize
@@ -18,23 +20,19 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
+from glsl_infer.layout import LAYOUTS
 from glsl_infer.prepare import prepare
+from glsl_infer.probe import RECORD
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
-def test_same_bytes_as_the_engine(tmp_path: Path, weights: str) -> None:
-    path = tiny.write_tiny(tmp_path, weights=weights)
-    pictures = [tiny.tiny_picture(1), tiny.tiny_picture(2)]
-    with Session(path) as session:
-        wanted = []
-        targets = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
-        for picture in pictures:
-            logits = session.run(picture)
-            wanted.append((logits, {name: session.read_texture(name).tobytes() for name in targets}))
-    assert wanted[0][1] != wanted[1][1]
+def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> None:
+    path = tiny.write_tiny(tmp_path, weights=weights, layout=layout)
+    wanted = frames(path, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     with Context() as context:
         runner = PlainRunner(path, context.gl, context.device_lines)
-        for picture, (logits, textures) in zip(pictures, wanted):
+        for picture, logits, textures in wanted:
             drawn = list(runner.layers(picture.tobytes()))
             assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense"]
             assert {name: runner.read(name) for name in textures} == textures
@@ -42,9 +40,65 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str) -> None:
         context.gl.check("in the plain runner")
 
 
-def test_the_probe_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("end", ranged.ENDS)
+def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, layout: str) -> None:
+    path = ranged.write_ranged(tmp_path, end, layout)
+    wanted = frames(path, [ranged.ranged_picture(1), ranged.ranged_picture(2)])
     with Context() as context:
-        assert failed_layers(PlainRunner(tiny.write_tiny(tmp_path), context.gl, context.device_lines)) == []
+        runner = PlainRunner(path, context.gl, context.device_lines)
+        assert any(any(clear) for clear in runner.clears.values()), "a gutter that is not 0 is tested"
+        for picture, output, textures in wanted:
+            drawn = list(runner.layers(picture.tobytes()))
+            assert drawn[:4] == ["first", "wide-products", "wide", "peak"]
+            assert {name: runner.read(name) for name in textures} == textures
+            if end == "logits":
+                assert np.array_equal(np.asarray(runner.logits(), np.float32), output)
+            else:
+                pixels = np.clip(np.floor(output.astype(np.float64) / 2.0 * 255.0 + 127.5 + 0.5), 0, 255)
+                assert runner.image() == pixels.astype(np.uint8).tobytes()
+        assert failed_layers(runner) == []
+        context.gl.check("in the plain runner")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_probe_passes(tmp_path: Path, layout: str) -> None:
+    path = tiny.write_tiny(tmp_path, layout=layout)
+    with Context() as context:
+        assert failed_layers(PlainRunner(path, context.gl, context.device_lines)) == []
+
+
+def test_the_probe_finds_a_wrong_clear_colour(tmp_path: Path) -> None:
+    with Context() as context:
+        runner = PlainRunner(ranged.write_ranged(tmp_path), context.gl, context.device_lines)
+        runner.clears = {name: [0, 0, 0, 0] for name in runner.clears}
+        assert failed_layers(runner)[0] == "each"
+
+
+def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
+    """From 0x8000 to 0x7fff is one step; the high byte alone is 256 of them."""
+    made = ranged.ranged_bundle()
+    member = made.manifest.probe.member
+    (entry,) = (one for one in made.manifest.probe.layers if one.layer == "wide-products")
+    records = np.frombuffer(made.members[member], RECORD).copy()
+    mine = records["value"][entry.offset : entry.offset + entry.count]
+    row, half = np.argwhere(mine[:, 1::2] == 0)[0]
+    pair = (row, slice(2 * half, 2 * half + 2))
+    path = ranged.write_ranged(tmp_path)
+    for step, failed in (((-1, 255), []), ((-1, 0), ["wide-products"])):
+        old = mine[pair].copy()
+        mine[pair] = old.astype(int) + step
+        with Context() as context:
+            runner = PlainRunner(path, context.gl, context.device_lines)
+            runner.members[member] = records.tobytes()
+            assert failed_layers(runner) == failed
+            with Session(Bundle(made.manifest, runner.members), context=context) as session:
+                if failed:
+                    with pytest.raises(SelfCheckError, match="layer 'wide-products'"):
+                        session.selfcheck()
+                else:
+                    session.selfcheck()
+        mine[pair] = old
 
 
 def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
@@ -86,8 +140,22 @@ def test_the_engine_compares_the_logits_too() -> None:
     bundle = tiny.tiny_bundle()
     logits = (*bundle.manifest.probe.logits[:2], 9.0)
     manifest = replace(bundle.manifest, probe=replace(bundle.manifest.probe, logits=logits))
-    with Session(Bundle(manifest, bundle.members)) as session, pytest.raises(SelfCheckError, match="logits"):
+    with Session(Bundle(manifest, bundle.members)) as session, pytest.raises(SelfCheckError, match="whole frame"):
         session.selfcheck()
+
+
+def frames(
+    path: Path, pictures: list[NDArray[np.uint8]]
+) -> list[tuple[NDArray[np.uint8], NDArray[np.float32], dict[str, bytes]]]:
+    """What the engine makes of pictures: each with its output and the bytes of all targets."""
+    with Session(path) as session:
+        targets = [texture.name for texture in session.bundle.manifest.textures if texture.kind == "target"]
+        made = [
+            (picture, session.run(picture), {name: session.read_texture(name).tobytes() for name in targets})
+            for picture in pictures
+        ]
+    assert made[0][2] != made[1][2]
+    return made
 
 
 def probe_picture(size: int) -> bytes:
@@ -114,12 +182,14 @@ def failed_layers(runner: PlainRunner) -> list[str]:
             texture = output["texture"] if "texture" in output else output["views"][k % len(output["views"])][0]
             at = 4 * (y * runner.sizes[texture][0] + x)
             given = texels.setdefault(texture, texels.get(texture) or runner.read(texture))[at : at + 4]
-            if "views" in output:
+            if "views" in output and "scale" not in output:
                 differences += [abs(a - b) for a, b in zip(given, expected)]
             else:
-                last = output["length"] - 2 * (y if output["columns"] else x)
+                last = 2 if "views" in output else output["length"] - 2 * (y if output["columns"] else x)
                 differences += [abs(a - b) for a, b in list(zip(decode(given), decode(expected)))[:last]]
         if max(differences) > entry["max_error"] or sum(differences) / len(differences) > entry["mean_error"]:
             failed.append(name)
-    off = max(abs(a - b) for a, b in zip(runner.logits(), probe["logits"]))
+    logits = runner.logits() if manifest["outputs"][0]["name"] == "logits" else []
+    assert len(logits) == len(probe["logits"])
+    off = max((abs(a - b) for a, b in zip(logits, probe["logits"])), default=0.0)
     return failed if off <= probe["max_error"] else [*failed, "logits"]

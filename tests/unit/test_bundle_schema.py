@@ -14,11 +14,15 @@ from typing import Any
 
 import jsonschema
 import pytest
+import ranged
 import tiny
 
 import glsl_infer
 from glsl_infer import bundle, manifest_json
+from glsl_infer.builder import WEIGHTS_MODES
+from glsl_infer.bundle import Bundle
 from glsl_infer.errors import BundleError
+from glsl_infer.layout import LAYOUTS
 from glsl_infer.manifest_check import check
 
 SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "bundle.schema.json").read_text(encoding="utf-8"))
@@ -31,13 +35,24 @@ FREE_KEYS = {"attrs", "weights", "uniforms", "members"}
 """Objects whose keys are not fixed."""
 
 
+def as_json(made: Bundle) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(manifest_json.to_json(made.manifest)))
+    return data
+
+
 def shortened() -> dict[str, Any]:
-    """The tiny manifest with fewer entries; its parts no longer fit together, but each is well formed."""
+    """The tiny manifest with fewer entries; its parts no longer fit together, but each is well formed.
+
+    Its layers have one kind of value each: a feature map, fixed point, and a 16-bit feature map of another network.
+    """
     data = tiny.tiny_manifest()
-    layers = {layer["op"]: layer for layer in data["model"]["layers"]}
-    data["model"]["layers"] = [layers[op] for op in ("conv2d", "dense_sum")]
-    data["model"]["layers"][0]["output"]["views"] = data["model"]["layers"][0]["output"]["views"][:1]
-    data["textures"] = [texture for texture in data["textures"] if texture["kind"] == "constant"][:1]
+    layers = {layer["op"]: layer for layer in as_json(ranged.ranged_bundle())["model"]["layers"]}
+    layers.update({layer["op"]: layer for layer in data["model"]["layers"]})
+    data["model"]["layers"] = [layers[op] for op in ("conv2d", "dense_sum", "convolution_products")]
+    for index in (0, 2):
+        del data["model"]["layers"][index]["output"]["views"][1:]
+    kinds = {texture["kind"]: texture for texture in data["textures"]}
+    data["textures"] = [kinds["constant"], kinds["target"]]
     data["programs"] = [program for program in data["programs"] if program["name"] == "unit-dw"]
     data["passes"] = [one for one in data["passes"] if one["program"] == "unit-dw"][:1]
     data["probe"]["layers"] = data["probe"]["layers"][:1]
@@ -73,11 +88,17 @@ def refused_by_both(data: Any) -> None:
 
 
 SMALL = shortened()
+IMAGE = {
+    **SMALL,
+    "outputs": as_json(ranged.ranged_bundle("image"))["outputs"],
+    "probe": {**SMALL["probe"], "logits": []},
+}
 PLACES = dict(values(SMALL))
 OBJECTS = [place for place, value in PLACES.items() if isinstance(value, dict) and not FREE_KEYS & set(place[-1:])]
 REQUIRED = [
     (*place, key) for place in OBJECTS for key in PLACES[place] if (place[:1], key) != (("textures",), "member")
 ]
+IMAGE_PLACES = {place: value for place, value in values(IMAGE) if place[:1] == ("outputs",) and len(place) > 1}
 
 
 def name(place: Place) -> str:
@@ -92,20 +113,26 @@ def test_every_object_of_the_schema_is_closed() -> None:
     for place, value in values(SCHEMA):
         if isinstance(value, dict) and "properties" in value and "type" in value:
             assert value["additionalProperties"] is False, name(place)
-            assert set(value["properties"]) - set(value["required"]) <= {"member"}, name(place)
+            assert set(value["properties"]) - set(value["required"]) <= {"member", "clear"}, name(place)
 
 
-@pytest.mark.parametrize("weights", ["auto", "baked", "uniform"])
-def test_a_bundle_is_valid(weights: str) -> None:
-    manifest = tiny.tiny_bundle(weights).manifest
-    data = json.loads(json.dumps(manifest_json.to_json(manifest)))
+BUNDLES = [
+    *(tiny.tiny_bundle(weights, layout) for weights in WEIGHTS_MODES for layout in LAYOUTS),
+    *(ranged.ranged_bundle(end, layout) for end in ranged.ENDS for layout in LAYOUTS),
+]
+
+
+@pytest.mark.parametrize("made", BUNDLES)
+def test_a_bundle_is_valid(made: Bundle) -> None:
+    data = as_json(made)
     VALIDATOR.validate(data)
-    assert manifest_json.from_json(data) == manifest
+    assert manifest_json.from_json(data) == made.manifest
 
 
-def test_the_shortened_one_is_valid() -> None:
-    VALIDATOR.validate(SMALL)
-    manifest_json.from_json(SMALL)
+@pytest.mark.parametrize("data", [SMALL, IMAGE], ids=["logits", "image"])
+def test_the_shortened_one_is_valid(data: Any) -> None:
+    VALIDATOR.validate(data)
+    manifest_json.from_json(data)
 
 
 @pytest.mark.parametrize("place", REQUIRED, ids=name)
@@ -116,6 +143,26 @@ def test_every_key_is_required(place: Place) -> None:
 @pytest.mark.parametrize("place", OBJECTS, ids=name)
 def test_unknown_keys_are_refused(place: Place) -> None:
     refused_by_both(put(SMALL, (*place, "unknown"), 1))
+
+
+def test_an_image_has_its_own_keys() -> None:
+    for place in IMAGE_PLACES:
+        if isinstance(place[-1], str):
+            refused_by_both(put(IMAGE, place, ...))
+    refused_by_both(put(IMAGE, ("outputs", 0, "unknown"), 1))
+    refused_by_both(put(IMAGE, ("outputs", 0, "name"), "logits"))
+    refused_by_both(put(SMALL, ("outputs", 0, "name"), "image"))
+    refused_by_both(put(SMALL, ("outputs", 0, "name"), "heat map"))
+    refused_by_both(put(SMALL, ("outputs", 0, "columns"), 1))
+    fixed = SMALL["model"]["layers"][2]["output"]
+    refused_by_both(put(IMAGE, ("outputs", 0), {"name": "image", **fixed}))
+    refused_by_both(put(IMAGE, ("outputs", 0), {"name": "logits", **fixed}))
+
+
+@pytest.mark.parametrize("place", IMAGE_PLACES, ids=name)
+def test_wrong_types_in_an_image(place: Place) -> None:
+    for wrong in WRONG.get(type(IMAGE_PLACES[place]), ["1", [1], None, True]):
+        refused_by_both(put(IMAGE, place, wrong))
 
 
 WRONG: dict[type, list[Any]] = {
@@ -136,11 +183,12 @@ def test_wrong_types_are_refused(place: Place) -> None:
 
 
 INTEGERS = [place for place, value in PLACES.items() if type(value) is int and "attrs" not in place]
+ORIGINS = [place for place in INTEGERS if place[-3:-2] == ("quads",) and place[-1] >= 4]
 
 
 @pytest.mark.parametrize("place", INTEGERS, ids=name)
 def test_integers_have_a_range(place: Place) -> None:
-    for wrong in (-1, 1.5, 1 << 40):
+    for wrong in (-10_000 if place in ORIGINS else -1, 1.5, 1 << 40):
         refused_by_both(put(SMALL, place, wrong))
 
 
@@ -152,6 +200,10 @@ RANGES = {
     ("model", "layers", 0, "output", "channels"): (1, 1 << 20),
     ("model", "layers", 0, "output", "gutter"): (0, 64),
     ("model", "layers", 0, "output", "views", 0, 1): (0, 8192),
+    ("model", "layers", 2, "output", "height"): (1, 8192),
+    ("model", "layers", 2, "output", "width"): (1, 8192),
+    ("model", "layers", 2, "output", "channels"): (1, 1 << 20),
+    ("model", "layers", 2, "output", "views", 0, 2): (0, 8192),
     ("model", "layers", 1, "output", "columns"): (0, 8192),
     ("model", "layers", 1, "output", "length"): (1, 1 << 20),
     ("input", "size"): (1, 8192),
@@ -163,11 +215,13 @@ RANGES = {
     ("limits", "vertex_attributes"): (1, 32),
     ("textures", 0, "width"): (1, 8192),
     ("textures", 0, "height"): (1, 8192),
+    ("textures", 1, "clear", 0): (0, 255),
+    ("textures", 1, "clear", 3): (0, 255),
     ("programs", 0, "varyings"): (1, 7),
-    ("programs", 0, "uniforms", "texel"): (1, 1 << 14),
+    ("programs", 0, "uniforms", "source_texel"): (1, 1 << 14),
     ("passes", 0, "sources", 0, 0): (0, 31),
     ("passes", 0, "quads", 0, 0): (0, 8192),
-    ("passes", 0, "quads", 0, 4): (0, 8192),
+    ("passes", 0, "quads", 0, 4): (-8192, 8192),
     ("passes", 0, "uniforms", "weights", 1): (0, 1 << 28),
     ("outputs", 0, "length"): (1, 1 << 20),
     ("probe", "layers", 0, "offset"): (0, 1 << 28),
@@ -205,7 +259,17 @@ def test_numbers_fit_a_float(place: Place) -> None:
         (("version",), "1"),
         (("model", "layers", 1, "output", "scale"), 0),
         (("model", "layers", 1, "output", "scale"), -1.0),
+        (("model", "layers", 2, "output", "scale"), 0),
+        (("model", "layers", 2, "output", "scale"), -1.0),
+        (("model", "layers", 2, "output", "gutter"), 0),
+        (("model", "layers", 2, "output", "scales"), [1.0]),
+        (("model", "layers", 0, "output", "scale"), 1.0),
         (("outputs", 0, "scale"), 0.0),
+        (("textures", 1, "clear"), [0, 0, 0]),
+        (("textures", 1, "clear"), [0] * 5),
+        (("textures", 1, "clear"), 0),
+        (("textures", 0, "clear"), [0, 0, 0, 0]),
+        (("textures", 1, "kind"), "input"),
         (("input", "preprocessing"), "stretched"),
         (("textures", 0, "kind"), "texture"),
         (("probe", "formula"), "x + y"),
@@ -217,9 +281,9 @@ def test_numbers_fit_a_float(place: Place) -> None:
         (("passes", 0, "sources", 0), [0, 1.0]),
         (("passes", 0, "sources", 0), [0, 1.0, 1.0, 1.0]),
         (("passes", 0, "quads", 0), [0, 0, 1, 1]),
-        (("passes", 0, "uniforms", "texel"), []),
-        (("passes", 0, "uniforms", "texel"), [1.0] * 5),
-        (("passes", 0, "uniforms", "texel"), [1.0, "x"]),
+        (("passes", 0, "uniforms", "source_texel"), []),
+        (("passes", 0, "uniforms", "source_texel"), [1.0] * 5),
+        (("passes", 0, "uniforms", "source_texel"), [1.0, "x"]),
         (("passes", 0, "uniforms", "weights"), ["weights/stem.f32"]),
         (("passes", 0, "uniforms", "weights"), ["weights/stem.f32", 0, 4, 4]),
         (("passes", 0, "uniforms", "weights"), ["weights/stem.f32", 0, 6]),
@@ -247,6 +311,10 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
         (("model", "layers"), []),
         (("model", "layers", 0, "output", "views"), []),
         (("passes", 0, "quads"), []),
+        (("model", "layers", 1, "output", "scales"), []),
+        (("model", "layers", 1, "output", "zeros"), []),
+        (("model", "layers", 1, "output", "scales"), [0]),
+        (("model", "layers", 1, "output", "scales"), [-0.0]),
         (("passes", 0, "quads", 0, 2), 0),
         (("passes", 0, "sources"), []),
         (("probe", "logits"), []),

@@ -77,4 +77,4 @@ def test_a_depthwise_tap_is_one_product() -> None:
     lines = depthwise.taps([0], lambda at: f"w{at}", lambda slot, y, x: f"s{slot}{y}{x}")
     assert lines[:2] == ["t = s000;", "sum += w0 * t;"]
     assert len(lines) == 18
-    assert columns_of((3, 3, 1, 28), 14).count == 9 * 2, "a multiplier of 2: two lanes of one slice for each slice"
+    assert columns_of((3, 3, 1, 28), 14).count == 9 * 4, "a multiplier of 2 mixes lanes; some slice reads each of them"

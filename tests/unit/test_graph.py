@@ -24,7 +24,7 @@ def graph(*nodes: Node, output: str | None = None) -> Graph:
         ([pool_node("pool", "image"), input_node(4)], r"'pool': reads \['image'\]"),
         ([input_node(4), Node("x", "nonsense", ("image",))], "no operator is called 'nonsense'; there are: activation"),
         ([input_node(4), conv_node(RNG, "c", ("image",), 4, 4)], "'c': a kernel of"),
-        ([input_node(4), conv_node(RNG, "c", ("image",), 3, 4, kernel=(5, 5))], "'c': a 5x5 kernel on 4x4 pixels"),
+        ([input_node(4), conv_node(RNG, "c", ("image",), 3, 4, kernel=(5, 5))], "'c': a 5x5 window on 4x4 pixels"),
         ([input_node(4), dense_node(RNG, "d", "image", 3, 2)], "'d': a dense of shape .*GlobalAveragePooling2D"),
         ([input_node(4), pool_node("p", "image"), dense_node(RNG, "d", "p", 4, 2)], "'d': a kernel of"),
         ([input_node(4), Node("s", "channel_shuffle", ("image",), {"step": 8})], "'s': channel shuffle of 3 channels"),

@@ -86,7 +86,9 @@ def picture(**fields: Any) -> Change:
 
 
 def result(**fields: Any) -> Change:
-    return lambda manifest: replace(manifest, outputs=(replace(manifest.outputs[0], **fields),))
+    """Say otherwise where the result lies."""
+    value = replace(GOOD.outputs[0].value, **fields)
+    return lambda manifest: replace(manifest, outputs=(replace(manifest.outputs[0], value=value),))
 
 
 def probe(**fields: Any) -> Change:
@@ -159,9 +161,12 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "quad without width": (quad("expand", width=0), "layer 'expand'.*quad lies outside"),
     "quad without height": (quad("expand", height=0), "layer 'expand'.*quad lies outside"),
     # 7. uniforms
-    "uniform missing": (uniforms("pool", texel=...), "layer 'pool'.*not those of program 'pool'"),
+    "uniform missing": (uniforms("pool", source_texel=...), "layer 'pool'.*not those of program 'pool'"),
     "uniform unknown": (uniforms("pool", other=(1.0,)), "layer 'pool'.*not those of program 'pool'"),
-    "uniform too long": (uniforms("pool", texel=(1.0, 1.0, 1.0)), "layer 'pool'.*'texel' has 3 numbers, not 2"),
+    "uniform too long": (
+        uniforms("pool", source_texel=(1.0, 1.0, 1.0)),
+        "layer 'pool'.*'source_texel' has 3 numbers, not 2",
+    ),
     "slice too short": (uniforms("expand", weights=Slice("weights/expand.f32", 0, 24)), "'weights' has 24 numbers"),
     "slice beyond its member": (
         uniforms("expand", weights=Slice("weights/expand.f32", 1 << 20, 28)),

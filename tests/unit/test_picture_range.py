@@ -7,7 +7,7 @@ import pytest
 from graphs import conv_node, input_node
 
 from glsl_infer import reference
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.input import picture_range, picture_values, with_picture_range
 
@@ -35,9 +35,17 @@ def test_the_reference_reads_bytes_as_the_input_says(scales, zeros) -> None:
 def test_stored_and_float_start_from_the_same_values() -> None:
     rng = np.random.default_rng(0)
     attrs = {"scales": (2.0,), "zeros": (127.5,)}
-    graph = Graph("g", (input_node(3).with_attrs(**attrs), conv_node(rng, "c", ("image",), 3, 4)), "c")
+    sigmoid = conv_node(rng, "c", ("image",), 3, 4).with_attrs(scales=(1.0,), zeros=(0.0,))
+    graph = Graph("g", (input_node(3).with_attrs(**attrs), sigmoid), "c")
     runs = [reference.run(graph, PICTURE, mode=mode) for mode in reference.MODES]
     np.testing.assert_allclose(*runs, atol=0.6 / 255)
+
+
+def test_without_ranges_there_is_nothing_stored() -> None:
+    graph = identity_on(input_node(3))
+    assert reference.default_mode(graph) == "float"
+    with pytest.raises(InputError, match="no ranges and scales yet"):
+        reference.run(graph, PICTURE, mode="stored")
 
 
 def test_a_picture_of_bytes_over_255_is_read_as_ever() -> None:

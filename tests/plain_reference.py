@@ -1,0 +1,274 @@
+"""A network on the CPU, written from docs/bundle-format.md alone ("Layers, for a reference implementation")."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+ZEROS = {"piecewise_linear_sigmoid": -100.0, "hard_sigmoid": -100.0, "sigmoid": -50.0}
+
+
+class PlainReference:
+    """A bundle, trusted."""
+
+    def __init__(self, path: Path) -> None:
+        with zipfile.ZipFile(path) as archive:
+            self.members = {name: archive.read(name) for name in archive.namelist()}
+        self.manifest = json.loads(self.members["manifest.json"])
+        self.layers = {layer["name"]: layer for layer in self.manifest["model"]["layers"]}
+
+    def run(self, picture: Array) -> Iterator[tuple[str, Array]]:
+        """Yield every layer's name and stored output."""
+        values: dict[str, Array] = {}
+        for layer in self.layers.values():
+            inputs = [values[name] for name in layer["inputs"]]
+            if layer["op"] == "input":
+                scale, zero = self.range_of(layer["name"])
+                values[layer["name"]] = scale * (picture - zero) / 255
+                continue
+            exact = getattr(self, layer["op"])(layer, layer["attrs"], *inputs)
+            output = layer["output"]
+            if "scale" in output:
+                n = np.clip(np.floor(exact / output["scale"] * 256 + 0.5), -32768, 32767)
+                exact = n * output["scale"] / 256
+            elif "scales" in layer["attrs"]:
+                scale, zero = self.range_of(layer["name"])
+                b = np.clip(np.floor(exact / scale * 255 + zero + (0.5 + 1e-9)), 0, 255)
+                exact = scale * (b - zero) / 255
+            values[layer["name"]] = exact
+            yield layer["name"], exact
+
+    def range_of(self, name: str) -> tuple[Array, Array]:
+        output = self.layers[name]["output"]
+        scale, zero = (np.broadcast_to(np.array(output[k], float), output["channels"]) for k in ("scales", "zeros"))
+        return scale, zero
+
+    # Convolutions ---------------------------------------------------------------------------------
+
+    def conv2d(self, layer: Any, attrs: Any, x: Array, *residual: Array) -> Array:
+        height, width, channels, filters = layer["weights"]["kernel"]
+        s_in, z_in = self.of_inputs(layer, attrs["groups"], channels, filters)
+        a, o = self.stores(layer, attrs["activation"])
+        i_channels = channels + attrs["alpha"]
+        slices = math.ceil(filters / 4)
+        floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
+        k = np.zeros((height, width, i_channels, filters))
+        for i, s, ky, kx, at, c in columns(height, width, i_channels, filters, attrs["groups"]):
+            for j, f, g in lanes(i, filters, attrs["groups"]):
+                if c is None:
+                    k[ky, kx, 0, f] = floats[i, at, j]
+                elif 0 <= c - g * i_channels < i_channels:
+                    k[ky, kx, c - g * i_channels, f] = floats[i, at, j]
+            assert s >= 0
+        k = k[:, :, :channels]
+        rest = floats[:, -1].reshape(-1)[:filters] - o
+        if not attrs["alpha"]:
+            rest = rest + (k * z_in / 255).sum(axis=(0, 1, 2))
+        if residual:
+            s_r, z_r = self.range_of(layer["inputs"][1])
+            rest = rest + a * s_r * z_r / 255
+        out = convolve(x, k / (s_in * a), attrs) + rest / a
+        return activate(attrs["activation"], out + sum(residual))
+
+    def convolution_products(self, layer: Any, attrs: Any, x: Array) -> Array:
+        height, width, channels, filters = layer["weights"]["kernel"]
+        s_in, _ = self.of_inputs(layer, attrs["groups"], channels, filters)
+        slices = math.ceil(filters / 4)
+        places = list(columns(height, width, channels, filters, attrs["groups"]))
+        slots = 1 + max(place[1] for place in places)
+        numbers, out = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float), []
+        start = 0
+        for first in range(0, slots, attrs["block"]):
+            mine = [one for one in places if first <= one[1] < first + attrs["block"]]
+            begin = min(one[4] for one in mine)
+            count = 1 + max(one[4] for one in mine) - begin
+            pairs = count + 1 + (count + 1) % 2
+            block = numbers[start : start + slices * 2 * pairs * 2].reshape(slices, 2, pairs, 2)
+            start += block.size
+            k = np.zeros((height, width, channels, filters))
+            for i, _, ky, kx, at, c in mine:
+                for j, f, g in lanes(i, filters, attrs["groups"]):
+                    if 0 <= c - g * channels < channels:
+                        k[ky, kx, c - g * channels, f] = block[i, j // 2, at - begin, j % 2]
+            sums = convolve(x, k * attrs["scale"] / s_in, attrs)
+            out.append(np.pad(sums, ((0, 0), (0, 0), (0, 4 * slices - filters))))
+        assert start == len(numbers)
+        return np.concatenate(out, axis=2)
+
+    def convolution_sum(self, layer: Any, attrs: Any, x: Array, *residual: Array) -> Array:
+        (filters,) = layer["weights"]["bias"]
+        a, o = self.stores(layer, attrs["activation"])
+        rows = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(-1, 2 + len(residual), 4)
+        unit = rows[:, 0].reshape(-1)[:filters] / (a * self.layers[layer["inputs"][0]]["output"]["scale"])
+        bias = rows[:, -1].reshape(-1)[:filters] - o
+        if residual:
+            s_r, z_r = self.range_of(layer["inputs"][1])
+            bias = bias + a * s_r * z_r / 255
+        sums = x.reshape(*x.shape[:2], attrs["blocks"], -1).sum(axis=2)[..., :filters]
+        return activate(attrs["activation"], unit * sums + bias / a + sum(residual))
+
+    def of_inputs(self, layer: Any, groups: int, channels: int, filters: int) -> tuple[Array, Array]:
+        """s_in and z_in of every (i, f)."""
+        c = np.arange(filters) // (filters // groups) * channels + np.arange(channels)[:, None]
+        scale, zero = self.range_of(layer["inputs"][0])
+        return scale[c], zero[c]
+
+    def stores(self, layer: Any, function: str) -> tuple[Array, Array]:
+        scale, zero = self.range_of(layer["name"])
+        return (np.ones_like(scale), np.zeros_like(zero)) if function in ZEROS else (1 / scale, zero / 255)
+
+    # Other maps -----------------------------------------------------------------------------------
+
+    def add(self, layer: Any, attrs: Any, *maps: Array) -> Array:
+        return activate(attrs["activation"], sum(maps))
+
+    def activation(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return activate(attrs["function"], x)
+
+    def max_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return pooled(x, attrs, np.max)
+
+    def average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return pooled(x, attrs, np.mean)
+
+    def upsample_nearest(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.repeat(attrs["size"][0], axis=0).repeat(attrs["size"][1], axis=1)
+
+    def upsample_bilinear(self, layer: Any, attrs: Any, x: Array) -> Array:
+        for axis, size in enumerate(attrs["size"]):
+            last = x.shape[axis] - 1
+            p = (np.arange(x.shape[axis] * size) + 0.5) / size - 0.5
+            low = np.floor(p).astype(int)
+            share = (p - low).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+            x = x.take(low.clip(0, last), axis) * (1 - share) + x.take((low + 1).clip(0, last), axis) * share
+        return x
+
+    def depth_to_space(self, layer: Any, attrs: Any, x: Array) -> Array:
+        n, (height, width, channels) = attrs["block"], x.shape
+        out = np.zeros((height * n, width * n, channels // n**2))
+        for i in range(n):
+            for j in range(n):
+                first = (n * i + j) * out.shape[2]
+                out[i::n, j::n] = x[:, :, first : first + out.shape[2]]
+        return out
+
+    def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
+        top, bottom, left, right = attrs["padding"]
+        return np.pad(x, ((top, bottom), (left, right), (0, 0)))
+
+    def channel_shuffle(self, layer: Any, attrs: Any, x: Array) -> Array:
+        step, d = attrs["step"], x.shape[2] // 4
+        order = [(step * i) % d + step * i // d if d > step else i for i in range(d)]
+        return np.concatenate([x[:, :, 4 * s : 4 * s + 4] for s in order], axis=2)
+
+    def concat(self, layer: Any, attrs: Any, *maps: Array) -> Array:
+        return np.concatenate(maps, axis=2)
+
+    concat_copy = concat
+
+    # Vectors --------------------------------------------------------------------------------------
+
+    def global_average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.mean(axis=(0, 1))
+
+    def flatten(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.reshape(-1)
+
+    def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
+        inputs, outputs = layer["weights"]["kernel"]
+        kernel = fixed(self.members[layer["members"][0]]).reshape(-1, 16 * attrs["columns"])[:outputs, :inputs] / 256
+        blocks = [kernel[:, c : c + 16] @ x[c : c + 16] for c in range(0, 16 * attrs["columns"], 16)]
+        return np.array(blocks)
+
+    def dense_sum(self, layer: Any, attrs: Any, x: Array) -> Array:
+        sums = x.reshape(-1, attrs["count"], x.shape[1]).sum(axis=1)
+        if not attrs["last"]:
+            return sums
+        constants = fixed(self.members[layer["members"][0]]).reshape(-1, 2)[: x.shape[1]]
+        row_scale, bias = constants[:, 0] * attrs["row_unit"], constants[:, 1] * attrs["bias_scale"] / 256
+        return activate(attrs["activation"], row_scale * sums[0] + bias)
+
+
+def columns(height: int, width: int, channels: int, filters: int, groups: int) -> Iterator[tuple[Any, ...]]:
+    """(output slice, slot, ky, kx, column, channel) of every column; no channel for those of a depthwise one."""
+    slices = range(math.ceil(filters / 4))
+    if groups > 1 and channels == 1 and filters == groups:
+        for i in slices:
+            for tap in range(height * width):
+                yield i, 0, tap // width, tap % width, tap, None
+        return
+    touched = [
+        sorted({g * channels + c for _, _, g in lanes(i, filters, groups) for c in range(channels)}) for i in slices
+    ]
+    reads = [sorted({c // 4 for c in one}) for one in touched]
+    slots = max(map(len, reads))
+    in_slot = [
+        sorted({c % 4 for i in slices if s < len(reads[i]) for c in touched[i] if c // 4 == reads[i][s]})
+        for s in range(slots)
+    ]
+    for i in slices:
+        at = 0
+        for s in range(slots):
+            for tap in range(height * width):
+                for lane in in_slot[s]:
+                    if s < len(reads[i]):
+                        yield i, s, tap // width, tap % width, at, 4 * reads[i][s] + lane
+                    at += 1
+
+
+def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
+    """(component, filter, group) of output slice i."""
+    return [(j, 4 * i + j, (4 * i + j) // (filters // groups)) for j in range(4) if 4 * i + j < filters]
+
+
+def convolve(x: Array, kernel: Array, attrs: Any) -> Array:
+    height, width, channels, filters = kernel.shape
+    (step_y, step_x), (top, bottom, left, right) = attrs["strides"], attrs["padding"]
+    x = np.pad(x, ((top, bottom), (left, right), (0, 0)))
+    out = np.zeros(((x.shape[0] - height) // step_y + 1, (x.shape[1] - width) // step_x + 1, filters))
+    for f in range(filters):
+        g = f // (filters // attrs["groups"])
+        part = x[:, :, g * channels : (g + 1) * channels]
+        for y in range(out.shape[0]):
+            for z in range(out.shape[1]):
+                window = part[y * step_y : y * step_y + height, z * step_x : z * step_x + width]
+                out[y, z, f] = (window * kernel[..., f]).sum()
+    return out
+
+
+def pooled(x: Array, attrs: Any, function: Any) -> Array:
+    (pool_y, pool_x), (step_y, step_x), (top, bottom, left, right) = attrs["pool"], attrs["strides"], attrs["padding"]
+    rows = (x.shape[0] + top + bottom - pool_y) // step_y + 1
+    across = (x.shape[1] + left + right - pool_x) // step_x + 1
+    out = np.zeros((rows, across, x.shape[2]))
+    for y in range(rows):
+        for z in range(across):
+            first, before = y * step_y - top, z * step_x - left
+            window = x[max(first, 0) : first + pool_y, max(before, 0) : before + pool_x]
+            out[y, z] = function(window, axis=(0, 1))
+    return out
+
+
+def activate(name: str, x: Array) -> Array:
+    if name == "piecewise_linear_sigmoid":
+        inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
+        return np.clip(inner, -0.5, 0.5) + 0.5
+    if name == "hard_sigmoid":
+        return np.clip(x / 6 + 0.5, 0, 1)
+    if name == "sigmoid":
+        return 1 / (1 + np.exp(-x))
+    limit = re.fullmatch(r"relu\((.*)\)", name)
+    return x if name == "linear" else np.clip(x, 0, float(limit[1]) if limit else np.inf)
+
+
+def fixed(texels: bytes) -> Array:
+    pairs = np.frombuffer(texels, np.uint8).astype(float).reshape(-1, 2)
+    return (pairs[:, 0] - 128) * 256 + pairs[:, 1]

@@ -1,0 +1,71 @@
+"""What layers take on typical pictures: extremes, and percentiles as NumPy has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node, pool_node
+
+from glsl_infer import reference
+from glsl_infer.calibration import BINS, extremes
+from glsl_infer.graph import Graph
+
+PICTURES = [np.random.default_rng(seed).integers(0, 256, (12, 12, 3), np.uint8) for seed in range(4)]
+GRAPH = Graph(
+    "g",
+    (
+        input_node(12),
+        conv_node(np.random.default_rng(0), "a", ("image",), 3, 5, activation="linear"),
+        conv_node(np.random.default_rng(1), "b", ("a",), 5, 4, activation="relu"),
+        pool_node("pool", "b"),
+    ),
+    "pool",
+)
+
+
+def values(name: str) -> np.ndarray:
+    """All values of a layer, (pixels of all pictures, channels)."""
+    runs = [dict(reference.layers(GRAPH, picture, mode="float"))[name] for picture in PICTURES]
+    return np.concatenate([run.reshape(-1, run.shape[-1]) for run in runs]).astype(np.float64)
+
+
+def test_extremes_of_all_pictures() -> None:
+    found = extremes(GRAPH, {"a", "b", "pool"}, PICTURES)
+    assert set(found) == {"a", "b", "pool"}
+    for name, (low, high) in found.items():
+        np.testing.assert_array_equal(low, values(name).min(axis=0))
+        np.testing.assert_array_equal(high, values(name).max(axis=0))
+
+
+@pytest.mark.parametrize("percentile", [99.9, 99.0, 90.0, 75.0])
+def test_percentiles_are_numpys_within_a_bin(percentile: float) -> None:
+    found = extremes(GRAPH, {"a", "b"}, PICTURES, percentile)
+    for name, (low, high) in found.items():
+        every = values(name)
+        step = (every.max(axis=0) - every.min(axis=0)) / BINS * 1.001
+        # Which of the two values that a percentile lies between is a matter of convention.
+        for given, share in ((low, 100.0 - percentile), (high, percentile)):
+            before, after = (np.percentile(every, share, axis=0, method=m) for m in ("lower", "higher"))
+            neighbours = np.sort(every, axis=0)
+            rank = np.clip(np.searchsorted(neighbours[:, 0], before[0]), 1, len(every) - 2)
+            assert ((given >= before - step) | (given >= neighbours[rank - 1] - step)).all()
+            assert ((given <= after + step) | (given <= neighbours[rank + 1] + step)).all()
+
+
+def test_what_is_left_out_is_no_more_than_its_share() -> None:
+    low, high = extremes(GRAPH, {"a"}, PICTURES, 95.0)["a"]
+    every = values("a")
+    assert ((every < low - 1e-9).mean(axis=0) <= 0.05 + 1e-9).all()
+    assert ((every > high + 1e-9).mean(axis=0) <= 0.05 + 1e-9).all()
+    assert (high < every.max(axis=0)).any()
+
+
+def test_a_channel_that_never_changes() -> None:
+    node = GRAPH.by_name["a"]
+    kernel, bias = node.weights["kernel"].copy(), node.weights["bias"].copy()
+    kernel[..., 2], bias[2] = 0.0, 3.0
+    constant = type(node)(node.name, node.op, node.inputs, node.attrs, {"kernel": kernel, "bias": bias})
+    graph = Graph("g", (GRAPH.nodes[0], constant), "a")
+    for percentile in (100.0, 99.0):
+        low, high = extremes(graph, {"a"}, PICTURES, percentile)["a"]
+        assert low[2] == high[2] == 3.0

@@ -1,0 +1,103 @@
+"""docs/bundle-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranged
+import tiny
+from graphs import conv_node, input_node
+from plain_reference import PlainReference
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+from glsl_infer import lowering, probe, reference
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import LAYOUTS
+from glsl_infer.prepare import prepare
+
+
+def check(path: Path) -> None:
+    """Compare every layer with the engine's reference, and with the records of the probe."""
+    plain = PlainReference(path)
+    manifest = plain.manifest
+    picture = probe.picture(manifest["input"]["size"])
+    engine = dict(reference.layers(bundles.read(path), picture))
+    records = list(struct.iter_unpack("<HH4s", plain.members[manifest["probe"]["member"]]))
+    entries = {entry["layer"]: entry for entry in manifest["probe"]["layers"]}
+    seen = 0
+    for name, found in plain.run(picture):
+        output = plain.layers[name]["output"]
+        step = output["scale"] / 256 if "scale" in output else plain.range_of(name)[0] / 255
+        off = np.abs(found - engine[name]) / np.abs(step)
+        # Kernels that are unfolded in float32 or in double differ in their last bit, and a rounding with them.
+        assert off.max() <= 1.01 and off.mean() < 0.005, name
+        if name in entries and "views" in output and "scales" in output:
+            entry, wrong = entries[name], 0
+            stored = np.rint(found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]).astype(int)
+            for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
+                s = k % len(output["views"])
+                _, left, top = output["views"][s]
+                texel = stored[y - top, x - left, 4 * s : 4 * s + 4].tolist()
+                wrong += list(expected) != texel + [0] * (4 - len(texel))
+            assert wrong <= 0.02 * entry["count"], name
+            seen += 1
+    assert seen
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("end", ranged.ENDS)
+def test_ranges_wide_convolutions_poolings_and_images(tmp_path: Path, end: str, layout: str) -> None:
+    check(ranged.write_ranged(tmp_path, end, layout))
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+def test_shuffle_groups_and_residual(tmp_path: Path, weights: str) -> None:
+    check(tiny.write_tiny(tmp_path, weights=weights))
+
+
+def test_what_moves_values(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    nodes = (
+        input_node(7),
+        conv_node(rng, "a", ("image",), 3, 6, activation="linear"),
+        conv_node(rng, "b", ("image",), 3, 10, activation="hard_sigmoid"),
+        Node("joint", "concat_copy", ("a", "b", "a")),
+        conv_node(rng, "mixed", ("joint",), 22, 8, activation="sigmoid"),
+        Node("large", "upsample_bilinear", ("mixed",), {"size": (2, 3)}),
+        Node("larger", "upsample_nearest", ("mixed",), {"size": (2, 3)}),
+        Node("sum", "add", ("large", "larger"), {"activation": "relu"}),
+        Node("again", "concat", ("sum", "large")),
+        Node("edge", "zero_padding", ("again",), {"padding": (1, 0, 2, 1)}),
+        conv_node(rng, "wide", ("edge",), 16, 5, activation="linear", kernel=(2, 2), strides=(2, 1)),
+        Node("last", "activation", ("wide",), {"function": "relu(1)"}),
+    )
+    pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("moves", nodes, "last"), pictures).graph
+    bundles.write(bundles.make(lowering.to_program(made), ()), tmp_path / "moves.glslnn")
+    check(tmp_path / "moves.glslnn")
+
+
+def test_wide_convolution_with_residual_in_groups(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    nodes = (
+        input_node(6),
+        conv_node(rng, "many", ("image",), 3, 72, activation="relu"),
+        conv_node(rng, "side", ("image",), 3, 6, activation="linear"),
+        conv_node(
+            rng, "last", ("many", "side"), 72, 6, kernel=(2, 1), groups=2, activation="relu", padding=(1, 0, 0, 0)
+        ),
+    )
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("wide", nodes, "last"), pictures).graph
+    assert "convolution_sum" in {node.op for node in made.nodes}
+    bundles.write(bundles.make(lowering.to_program(made), ()), tmp_path / "wide.glslnn")
+    check(tmp_path / "wide.glslnn")
+
+
+def test_it_uses_nothing_of_ours() -> None:
+    text = (Path(__file__).parents[1] / "plain_reference.py").read_text(encoding="utf-8")
+    assert glsl_infer.__name__ not in text

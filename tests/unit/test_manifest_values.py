@@ -1,0 +1,221 @@
+"""What a manifest says about ranges, 16-bit maps, clear colours, images and attributes, broken once each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ranged
+import tiny
+from bundle_files import members_of, refusal, rehashed, zipped
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import BundleError
+from glsl_infer.layout import LAYOUTS, FixedPoint, View
+from glsl_infer.manifest import Layer, Manifest, Output
+from glsl_infer.manifest_check import check
+
+GOOD = {end: ranged.ranged_bundle(end) for end in ranged.ENDS}
+Change = Callable[[Manifest], Manifest]
+
+
+def layers(manifest: Manifest) -> dict[str, Layer]:
+    return {one.name: one for one in manifest.model.layers}
+
+
+def refused(made: bundles.Bundle, change: Change, message: str) -> None:
+    sizes = {name: len(data) for name, data in made.members.items()}
+    check(made.manifest, sizes)
+    with pytest.raises(BundleError, match=message) as caught:
+        check(change(made.manifest), sizes)
+    assert "\n" not in str(caught.value)
+
+
+def with_layer(name: str, **fields: Any) -> Change:
+    def change(manifest: Manifest) -> Manifest:
+        found = tuple(replace(one, **fields) if one.name == name else one for one in manifest.model.layers)
+        assert found != manifest.model.layers
+        return replace(manifest, model=replace(manifest.model, layers=found))
+
+    return change
+
+
+def value(name: str, **fields: Any) -> Change:
+    return with_layer(name, output=replace(layers(GOOD["logits"].manifest)[name].output, **fields))
+
+
+def attrs(name: str, **changed: Any) -> Change:
+    """Other attributes of a layer; ``...`` removes one."""
+    merged = {**layers(GOOD["logits"].manifest)[name].attrs, **changed}
+    return with_layer(name, attrs={key: one for key, one in merged.items() if one is not ...})
+
+
+SUMS = layers(GOOD["logits"].manifest)["wide-products"].output
+
+BROKEN: dict[str, tuple[Change, str]] = {
+    "two scales for six": (value("peak", scales=(1.0, 2.0)), "'peak': 2 scales, 6 zeros; give one, or one a channel"),
+    "no scales": (value("peak", scales=()), "'peak': 0 scales"),
+    "seven zeros": (value("peak", zeros=(1.0,) * 7), "'peak': 6 scales, 7 zeros"),
+    "a scale of 0": (value("peak", scales=(1.0,) * 5 + (0.0,)), "'peak': a scale is 0"),
+    "a scale of -0": (value("peak", scales=(-0.0,)), "'peak': a scale is 0"),
+    "16-bit channels": (value("wide-products", channels=14), "'wide-products': 8 views for 14 channels"),
+    "16-bit views": (value("wide-products", views=SUMS.views[:-1]), "'wide-products': 7 views for 16 channels"),
+    "8-bit views": (value("first", views=(View("first", 1, 1),) * 20), "'first': 20 views for 40 channels"),
+    "16-bit view outside": (
+        value("wide-products", views=(replace(SUMS.views[0], x=10), *SUMS.views[1:])),
+        "'wide-products': a view lies outside its texture",
+    ),
+    "16-bit view nowhere": (
+        value("wide-products", views=(View("none", 0, 0),) * 8),
+        "'wide-products': a view lies outside its texture",
+    ),
+    "16-bit too high": (value("wide-products", height=10), "'wide-products': a view lies outside its texture"),
+    "scale that is not the output's": (attrs("wide-products", scale=0.5), "'wide-products': attribute 'scale' is not"),
+    "scale of a vector": (attrs("pool", scale=0.5), "'pool': attribute 'scale' is not that of its output"),
+    "scales that are not the output's": (attrs("more", scales=(1.0,)), "'more': attribute 'scales' is not that"),
+    "zeros that are not the output's": (attrs("image", zeros=(0.0,)), "'image': attribute 'zeros' is not that"),
+    "scales of another kind": (attrs("more", scales="wide"), "'more': attribute 'scales' is not that"),
+    "missing attribute": (attrs("first", alpha=...), "layer 'first': attribute 'alpha' is missing"),
+    "all of them": (with_layer("first", attrs={}), "layer 'first': attribute 'strides' is missing"),
+    "unknown attribute": (attrs("first", dilation=2), "layer 'first': unknown attribute 'dilation'"),
+    "attribute of another": (attrs("peak", scales=(1.0,)), "layer 'peak': unknown attribute 'scales'"),
+    "unknown operator": (with_layer("peak", op="fft"), "layer 'peak': 'fft' is no operator of a bundle"),
+    "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is no operator of a bundle"),
+    "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is no operator of a bundle"),
+    "weights out of nothing": (
+        with_layer("more", weights={"kernel": (1 << 20,) * 9}),
+        "layer 'more': its weights do not fit into its members",
+    ),
+    "weights without members": (with_layer("more", members=()), "layer 'more': its weights do not fit into its"),
+    "8 bits for 16": (
+        with_layer("pool", output=layers(GOOD["logits"].manifest)["more"].output),
+        "layer 'pool': its output has another number of bits than 'global_average_pool' stores",
+    ),
+    "16 bits for 8": (with_layer("peak", output=SUMS), "layer 'peak': its output has another number of bits"),
+    "picture elsewhere": (value("image", views=(View("image", 0, 0),)), "input: the picture is not what layer 'image'"),
+    "a grey picture": (value("image", channels=1), "input: the picture is not what layer 'image' says"),
+    "a picture in 16 bits": (
+        with_layer("image", output=FixedPoint("image", 0, 3, 1.0)),
+        "layer 'image': its output has another number of bits than 'input' stores",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused(name: str) -> None:
+    refused(GOOD["logits"], *BROKEN[name])
+
+
+def test_fused_is_free() -> None:
+    made = GOOD["logits"]
+    check(attrs("first", fused=("a", "b"))(made.manifest), {name: len(data) for name, data in made.members.items()})
+
+
+def test_the_result_is_that_of_the_last_layer() -> None:
+    for end, changes in (("logits", {"scale": 9.0}), ("image", {"scales": (9.0,)})):
+        old = GOOD[end].manifest.outputs[0]
+
+        def change(manifest: Manifest, old: Output = old, changes: Any = changes) -> Manifest:
+            return replace(manifest, outputs=(replace(old, value=replace(old.value, **changes)),))
+
+        name = {"logits": "dense", "image": "large"}[end]
+        refused(GOOD[end], change, f"output '{end}' is not that of layer '{name}'")
+
+
+def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
+    made = GOOD["image"]
+    refused(made, lambda one: replace(one, probe=replace(one.probe, logits=(1.0,))), "probe: its logits do not fit")
+    path = ranged.write_ranged(tmp_path, "image")
+    members = rehashed(members_of(path.read_bytes(), tmp_path), {"labels.txt": b"cat\n"})
+    assert "1 labels for 0 classes" in refusal(zipped(path, members))
+
+
+def test_an_image_lies_in_targets() -> None:
+    made = GOOD["image"]
+    picture = layers(made.manifest)["image"].output
+
+    def change(manifest: Manifest) -> Manifest:
+        return replace(manifest, outputs=(Output("image", picture),))
+
+    refused(made, change, "output 'image': nothing is drawn into texture 'image'")
+
+
+def test_attributes_are_checked_when_a_file_is_read(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    data = json.loads(members["manifest.json"])
+    (shuffle,) = (one for one in data["model"]["layers"] if one["name"] == "unit-shuffle")
+    shuffle["attrs"] = {}
+    path = zipped(tmp_path / "m.glslnn", {**members, "manifest.json": json.dumps(data).encode()})
+    assert refusal(path) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing"
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("end", ranged.ENDS)
+def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> None:
+    """Also where windows begin before the texture, in the padding."""
+    made = ranged.ranged_bundle(end, layout)
+    read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
+    assert read.manifest == made.manifest
+    assert min(x for one in read.manifest.passes for quad in one.quads for origin in quad.origins for x in origin) < 0
+    assert read.graph.nodes[-1].name == read.manifest.model.output
+
+
+@pytest.mark.parametrize(
+    "place, hostile",
+    [
+        ("scales", [1e-300]),
+        ("scales", [3e38]),
+        ("scales", [-1.0]),
+        ("zeros", [3e38]),
+        ("zeros", [-5.5]),
+        ("scale", 1e-300),
+        ("activation", [1]),
+        ("activation", "relu(0)"),
+        ("activation", "relu(1e99)"),
+        ("groups", 0),
+        ("strides", [0]),
+        ("block", 0),
+        ("block", -1),
+        ("blocks", 10**9),
+        ("pool", "wide"),
+        ("padding", None),
+        ("alpha", "yes"),
+    ],
+)
+def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile: Any) -> None:
+    """Whatever the numbers are: no warning, no other exception, no endless loop."""
+    for name, layer in layers(GOOD["logits"].manifest).items():
+        if place in layer.attrs:
+            plain = tuple(hostile) if isinstance(hostile, list) else hostile
+            manifest = attrs(name, **{place: plain})(GOOD["logits"].manifest)
+            if hasattr(layer.output, place):
+                output = replace(layers(manifest)[name].output, **{place: plain})
+                manifest = with_layer(name, output=output)(manifest)
+            try:
+                _ = bundles.Bundle(manifest, GOOD["logits"].members).graph
+            except BundleError as error:
+                assert "layers do not fit together" in str(error)
+
+
+def test_values_of_another_kind_or_shape_are_no_graph() -> None:
+    manifest = GOOD["logits"].manifest
+    found = layers(manifest)
+    for name in ("first", "wide-products", "peak", "more", "each"):
+        for output in (FixedPoint("pool", 0, 2, 1.0), SUMS, found["image"].output):
+            if output is not found[name].output:
+                with pytest.raises(BundleError, match="layers do not fit together"):
+                    _ = bundles.Bundle(with_layer(name, output=output)(manifest), GOOD["logits"].members).graph
+
+
+def test_clear_colours_come_back() -> None:
+    for made in (*GOOD.values(), tiny.tiny_bundle()):
+        for texture in made.manifest.textures:
+            if texture.kind != "target":
+                assert texture.clear == (0, 0, 0, 0)
+    (more,) = (one for one in GOOD["logits"].manifest.textures if one.name == "more")
+    zero = int(layers(GOOD["logits"].manifest)["more"].output.zeros[0])
+    assert more.clear == (zero,) * 4 and zero > 0

@@ -1,0 +1,66 @@
+"""Preparing a graph: a padded picture whose byte 0 is not 0 carries its offset in alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+
+from glsl_infer import reference
+from glsl_infer.graph import Graph, Node
+from glsl_infer.prepare import carry_offset_in_alpha, prepare
+
+PICTURE = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
+AROUND = (1, 1, 1, 1)
+CENTRED = {"scales": (2.0,), "zeros": (127.5,)}
+
+
+def graph(groups: int = 1, padding: tuple[int, int, int, int] = AROUND, **picture: object) -> Graph:
+    rng = np.random.default_rng(groups)
+    node = conv_node(rng, "c", ("image",), 3, 6, kernel=(3, 3), groups=groups, padding=padding, activation="linear")
+    return Graph("g", (input_node(6).with_attrs(**picture), node), "c")
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_the_same_function_in_one_group(groups: int) -> None:
+    before = graph(groups, **CENTRED)
+    after = carry_offset_in_alpha(before)
+    node = after.by_name["c"]
+    assert (node.attrs["alpha"], node.attrs["groups"]) == (True, 1)
+    assert node.weights["kernel"].shape == (3, 3, 3, 6)
+    np.testing.assert_allclose(
+        reference.run(after, PICTURE, mode="float"), reference.run(before, PICTURE, mode="float"), rtol=1e-5, atol=1e-5
+    )
+    if groups == 3:
+        assert np.count_nonzero(node.weights["kernel"]) == 9 * 6, "a filter reads its own channel only"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [graph(), graph(3), graph(padding=(0, 0, 0, 0), **CENTRED), graph(scales=(255.0,), zeros=(0.0,))],
+    ids=["over [0, 1]", "in groups", "not padded", "over [0, 255]"],
+)
+def test_what_has_no_offset_to_carry_stays(one: Graph) -> None:
+    assert carry_offset_in_alpha(one).nodes == one.nodes
+
+
+def test_only_what_reads_the_picture() -> None:
+    rng = np.random.default_rng(0)
+    more = conv_node(rng, "d", ("c",), 6, 4, kernel=(3, 3), padding=AROUND)
+    after = carry_offset_in_alpha(Graph("g", (*graph(**CENTRED).nodes, more), "d"))
+    assert [node.attrs["alpha"] for node in after.nodes[1:]] == [True, False]
+
+
+def test_the_report_of_all_that_was_decided() -> None:
+    rng = np.random.default_rng(0)
+    body = [
+        input_node(6),
+        conv_node(rng, "a", ("image",), 3, 40, activation="relu"),
+        conv_node(rng, "b", ("a",), 40, 8),
+    ]
+    made = prepare(classifier(rng, body, 8), [PICTURE])
+    assert [(one.layer, one.by) for one in made.ranges] == [("a", "maximum"), ("b", "function")]
+    assert [one.layer for one in made.wide] == ["b"]
+    assert [one.layer for one in made.scales] == ["b-products", "pool", "dense-products", "dense"]
+    assert reference.default_mode(made.graph) == "stored"
+    assert all(isinstance(node, Node) for node in made.graph.nodes)

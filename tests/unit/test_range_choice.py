@@ -1,0 +1,89 @@
+"""A range that is learnt covers what was seen, with 0 on a byte."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer import quantize
+from glsl_infer.layout import Range, per_channel
+from glsl_infer.ranges import NARROWEST, SMALLEST, choose
+
+ENDS = st.lists(
+    st.tuples(st.floats(-1e4, 1e4, allow_subnormal=False), st.floats(-1e4, 1e4, allow_subnormal=False)),
+    min_size=1,
+    max_size=9,
+)
+
+
+def chosen(ends: list[tuple[float, float]], common: bool, equal: bool) -> tuple[np.ndarray, np.ndarray, Range]:
+    low, high = np.array([sorted(one) for one in ends], np.float64).T
+    return low, high, choose(low, high, common=common, equal=equal)
+
+
+@given(ENDS, st.booleans(), st.booleans())
+def test_it_covers_what_was_seen_and_zero(ends, common, equal) -> None:
+    low, high, one = chosen(ends, common, equal)
+    lowest, highest = one.ends(len(low))
+    slack = 1e-6 * per_channel(one.scales, len(low)) + SMALLEST
+    assert (lowest <= np.minimum(low, 0) + slack).all()
+    assert (highest >= np.maximum(high, 0) - slack).all()
+
+
+@given(ENDS, st.booleans(), st.booleans())
+def test_zero_is_a_byte(ends, common, equal) -> None:
+    low, _, one = chosen(ends, common, equal)
+    scales, zeros = (per_channel(numbers, len(low)) for numbers in (one.scales, one.zeros))
+    assert all(zero == int(zero) and 0 <= zero <= 255 for zero in zeros)
+    assert not any(np.signbit(zero) for zero in zeros), "no -0 in a file"
+    assert (scales > 0).all() and np.isfinite(scales).all()
+    assert (scales == scales.astype(np.float32)).all()
+    assert (quantize.store8(np.zeros(len(low)), scales, zeros) == 0).all()
+
+
+@given(ENDS)
+def test_common_is_one_zero_point_and_equal_one_range(ends) -> None:
+    assert len(chosen(ends, True, False)[2].zeros) == 1
+    both = chosen(ends, True, True)[2]
+    assert (len(both.scales), len(both.zeros)) == (1, 1)
+    alone = chosen(ends, False, True)[2]
+    assert (len(alone.scales), len(alone.zeros)) == (1, 1)
+
+
+@given(ENDS)
+def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
+    low, high, one = chosen(ends, False, False)
+    seen = np.maximum(high, 0) - np.minimum(low, 0)
+    assert min(one.scales) >= (1 - 1e-6) * NARROWEST * seen.max()
+
+
+@pytest.mark.parametrize(
+    "ends, common, equal, expected",
+    [
+        ([(0, 1)], False, False, Range((1.0,), (0.0,))),
+        ([(2, 4)], False, False, Range((4.0,), (0.0,))),
+        ([(-4, -2)], False, False, Range((4.0,), (255.0,))),
+        ([(-1, 1)], False, False, Range((2.0078740119934082,), (128.0,))),
+        ([(0, 1), (0, 2)], False, False, Range((1.0, 2.0), (0.0,))),
+        ([(0, 1), (0, 2)], False, True, Range((2.0,), (0.0,))),
+        ([(0, 0)], True, True, Range((1 / 64,), (0.0,))),
+        ([(-1e-30, 1e-45)], False, False, Range((0.0156865157186985,), (1.0,))),
+    ],
+)
+def test_some_ranges(ends, common, equal, expected) -> None:
+    assert chosen(ends, common, equal)[2] == expected
+
+
+def test_bytes_are_not_wasted() -> None:
+    """Each channel's range is wider than what it holds by as much as a whole zero point needs, and no more."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)
+        one = choose(low, high, common=False, equal=False)
+        needed = np.maximum(high, 0) - np.minimum(low, 0)
+        needed = np.maximum(needed, NARROWEST * needed.max())
+        zeros = per_channel(one.zeros, 4)
+        rounding = 0.5 / np.maximum(np.minimum(zeros, 255 - zeros), 1)
+        assert (per_channel(one.scales, 4) <= needed * (1.001 + rounding)).all()

@@ -1,0 +1,134 @@
+"""Which ranges layers get, and what readers ask of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, input_node, pool_node
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import Range
+from glsl_infer.ranges import assign_ranges, bounds_of
+
+RNG = np.random.default_rng(0)
+PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]
+ADVICE = r"give typical pictures with --calibrate DIR, or follow the layer with ReLU\(max_value=...\) or a sigmoid"
+
+
+def conv(name: str, source: str, channels: int, filters: int, activation: str, **options: object) -> Node:
+    return conv_node(
+        np.random.default_rng(len(name)), name, (source,), channels, filters, activation=activation, **options
+    )
+
+
+def classifier(*body: Node) -> Graph:
+    channels = Graph("g", (input_node(8), *body), body[-1].name).shapes[body[-1].name][2]
+    tail = (pool_node("pool", body[-1].name), dense_node(RNG, "dense", "pool", channels, 2))
+    return Graph("g", (input_node(8), *body, *tail), "dense")
+
+
+def ranges(graph: Graph, pictures: object = PICTURES) -> dict[str, Range]:
+    ranged, _ = assign_ranges(graph, pictures)
+    return {
+        node.name: Range(node.attrs["scales"], node.attrs["zeros"])
+        for node in ranged.nodes
+        if node.attrs.get("scales") is not None
+    }
+
+
+@pytest.mark.parametrize("function", ["linear", "relu"])
+def test_an_open_range_needs_pictures(function: str) -> None:
+    graph = classifier(conv("a", "image", 3, 4, "sigmoid"), conv("b", "a", 4, 4, function))
+    with pytest.raises(ModelError, match=rf"layer 'b': the values of '{function}' have no fixed range; {ADVICE}"):
+        assign_ranges(graph)
+    more = classifier(conv("a", "image", 3, 4, function), conv("b", "a", 4, 4, "relu"))
+    with pytest.raises(ModelError, match=r"layer 'a': .* no fixed range \(and those of 1 other layer\); give"):
+        assign_ranges(more)
+    assert len(ranges(more)["b"].scales) == 4
+
+
+@pytest.mark.parametrize("function", ["sigmoid", "hard_sigmoid", "piecewise_linear_sigmoid"])
+@pytest.mark.parametrize("pictures", [(), PICTURES], ids=["none", "three"])
+def test_a_sigmoid_keeps_its_own(function: str, pictures: object) -> None:
+    graph = classifier(conv("a", "image", 3, 4, function), Node("b", "activation", ("a",), {"function": function}))
+    assert ranges(graph, pictures) == dict.fromkeys(("image", "a", "b"), Range())
+    assert [one.by for one in assign_ranges(graph, pictures)[1]] == ["function", "function"]
+
+
+def test_relu6_needs_no_pictures_but_gains_by_them() -> None:
+    weak = conv("a", "image", 3, 4, "relu(6)")
+    weak = Node(weak.name, weak.op, weak.inputs, weak.attrs, {key: one * 0.1 for key, one in weak.weights.items()})
+    graph = classifier(weak)
+    assert ranges(graph, ())["a"] == Range((6.0,), (0.0,))
+    learnt, choices = assign_ranges(graph, PICTURES)
+    assert max(learnt.by_name["a"].attrs["scales"]) < 1.0
+    assert choices[0].by == "maximum"
+    assert assign_ranges(graph, PICTURES, 99.0)[1][0].by == "percentile 99"
+    assert assign_ranges(graph)[1][0].by == "function"
+
+
+def test_a_learnt_range_ends_where_the_function_does() -> None:
+    found = ranges(classifier(conv("a", "image", 3, 8, "relu(0.25)")))["a"]
+    assert max(found.scales) == 0.25
+    assert set(found.zeros) == {0.0}
+
+
+def padded(source: str, channels: int) -> Node:
+    return conv("end", source, channels, 4, "sigmoid", kernel=(3, 3), padding=(1, 1, 1, 1))
+
+
+SHUFFLE = Node("via", "channel_shuffle", ("a",), {"step": 8})
+POOL = Node("via", "max_pool", ("a",), {"pool": (2, 2)})
+MEAN = Node("via", "average_pool", ("a",), {"pool": (2, 2)})
+
+
+@pytest.mark.parametrize("via", [None, SHUFFLE, POOL, MEAN], ids=["nothing", "shuffle", "max_pool", "average_pool"])
+def test_what_is_padded_has_one_zero_point(via: Node | None) -> None:
+    """A gutter has one colour; the wish goes on to where values come from."""
+    body = [conv("a", "image", 3, 64, "linear"), *([] if via is None else [via])]
+    plain = classifier(*body, conv("end", body[-1].name, 64, 4, "sigmoid"))
+    asked = classifier(*body, padded(body[-1].name, 64))
+    assert len(ranges(plain)["a"].zeros) == 64
+    assert len(ranges(asked)["a"].zeros) == 1
+    assert len(ranges(asked)["a"].scales) == 64, "scales may still differ"
+
+
+def test_the_wish_goes_through_a_concatenation() -> None:
+    body = [conv("a", "image", 3, 8, "linear"), conv("bb", "image", 3, 8, "linear")]
+    body.append(Node("joint", "concat", ("a", "bb")))
+    found = ranges(classifier(*body, padded("joint", 16)))
+    assert len(found["a"].zeros) == len(found["bb"].zeros) == 1
+    found = ranges(classifier(*body, conv("end", "joint", 16, 4, "sigmoid")))
+    assert len(found["a"].zeros) == len(found["bb"].zeros) == 8
+
+
+def test_depth_to_space_needs_one_scale() -> None:
+    body = [conv("a", "image", 3, 16, "linear"), Node("pool", "max_pool", ("a",), {"pool": (2, 2)})]
+    graph = Graph("g", (input_node(8), *body, Node("out", "depth_to_space", ("pool",), {"block": 2})), "out")
+    assert (len(ranges(graph)["a"].scales), len(ranges(graph)["a"].zeros)) == (1, 1)
+
+
+def test_an_image_at_the_end_has_one_range() -> None:
+    graph = Graph("g", (input_node(8), conv("a", "image", 3, 3, "linear")), "a")
+    assert (len(ranges(graph)["a"].scales), len(ranges(graph)["a"].zeros)) == (1, 1)
+    limited = Graph("g", (input_node(8), conv("a", "image", 3, 3, "relu(1)")), "a")
+    assert ranges(limited)["a"] == ranges(limited, ())["a"] == Range(), "a picture's range is known"
+
+
+def test_averages_and_enlargements_take_over_what_they_read() -> None:
+    body = [conv("a", "image", 3, 4, "linear"), Node("mean", "average_pool", ("a",), {})]
+    body.append(Node("large", "upsample_bilinear", ("mean",), {}))
+    found = ranges(classifier(*body))
+    assert found["a"] == found["mean"] == found["large"]
+    assert len(found["a"].zeros) == 4
+
+
+def test_bounds_are_the_ends_of_ranges() -> None:
+    graph, _ = assign_ranges(classifier(conv("a", "image", 3, 64, "linear"), SHUFFLE), PICTURES)
+    graph = Graph("g", graph.nodes[:-1], "pool")
+    bounds = bounds_of(graph)
+    low, high = Range(graph.by_name["a"].attrs["scales"], graph.by_name["a"].attrs["zeros"]).ends(64)
+    order = [4 * ((8 * s) % 16 + 8 * s // 16) + lane for s in range(16) for lane in range(4)]
+    np.testing.assert_array_equal(bounds["via"][0], low[order])
+    np.testing.assert_array_equal(bounds["pool"][1], high[order])

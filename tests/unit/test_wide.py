@@ -1,0 +1,115 @@
+"""Wide convolutions in blocks: the same function, in powers of two that use all 16 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+
+from glsl_infer import reference
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.convolution_products import block_kernels
+from glsl_infer.prepare import prepare
+from glsl_infer.quantize import FIXED_LIMIT
+from glsl_infer.ranges import assign_ranges, bounds_of
+from glsl_infer.wide import split_wide
+
+PICTURES = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(3)]
+AROUND = (1, 1, 1, 1)
+
+
+def ranged(channels: int, filters: int, *, kernel: int = 1, groups: int = 1, residual: bool = False) -> Graph:
+    """A graph with ranges, whose last layer reads ``channels`` channels."""
+    rng = np.random.default_rng(channels + filters)
+    nodes = [input_node(6), conv_node(rng, "many", ("image",), 3, channels, activation="linear")]
+    inputs: tuple[str, ...] = ("many",)
+    if residual:
+        nodes.append(conv_node(rng, "side", ("image",), 3, filters, activation="relu"))
+        inputs = ("many", "side")
+    padding = AROUND if kernel == 3 else (0, 0, 0, 0)
+    shape = {"kernel": (kernel, kernel), "groups": groups, "padding": padding}
+    nodes.append(conv_node(rng, "last", inputs, channels, filters, activation="relu", **shape))
+    return assign_ranges(Graph("g", tuple(nodes), "last"), PICTURES)[0]
+
+
+CASES = [
+    {"channels": 36, "filters": 5},
+    {"channels": 50, "filters": 8, "kernel": 3},
+    {"channels": 128, "filters": 6, "groups": 2, "kernel": 3},
+    {"channels": 72, "filters": 3, "residual": True},
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_function_stays_the_same(case: dict) -> None:
+    before = ranged(**case)
+    after, layers = split_wide(before)
+    assert [one.layer for one in layers] == ["last"]
+    assert [node.op for node in after.nodes[-2:]] == ["convolution_products", "convolution_sum"]
+    for picture in PICTURES:
+        wanted = reference.run(before, picture, mode="float")
+        found = reference.run(after, picture, mode="float")
+        np.testing.assert_allclose(found, wanted, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_stored_it_is_close(case: dict) -> None:
+    """A step of the output at most, by way of partial sums in 16 bits."""
+    graph = ranged(**case)
+    made = prepare(Graph("g", graph.nodes, "last"), PICTURES).graph
+    node = made.by_name["last"]
+    exact = reference.run(graph, PICTURES[0], mode="stored")
+    found = reference.run(made, PICTURES[0])
+    assert (np.abs(found - exact) <= np.asarray(node.attrs["scales"]) * 1.01 / 255).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_units_are_powers_of_two_that_use_the_bits(case: dict) -> None:
+    after, _ = split_wide(ranged(**case))
+    unit = after.by_name["last"].weights["unit"]
+    assert (np.log2(unit) == np.round(np.log2(unit))).all()
+    low, high = bounds_of(after)["last-products"]
+    largest = np.maximum(-low, high).reshape(after.by_name["last"].attrs["blocks"], -1).max(axis=0)[: len(unit)]
+    assert (largest <= FIXED_LIMIT * (1 + 1e-6)).all()
+    assert (largest > 0.49 * FIXED_LIMIT).all()
+
+
+def test_blocks_hold_every_weight_once() -> None:
+    after, (layer,) = split_wide(ranged(50, 8, kernel=3))
+    products = after.by_name["last-products"]
+    assert (layer.slices, products.attrs["block"], layer.blocks) == (13, 6, 3)
+    assert layer.passes == 2 * 3 * 2 + 2
+    assert after.shapes["last-products"] == (6, 6, 3 * 8)
+    kernel = products.weights["kernel"]
+    parts = list(block_kernels(kernel, 1, 6))
+    assert len(parts) == 3
+    np.testing.assert_array_equal(sum(parts), kernel)
+    assert [np.flatnonzero(part.any(axis=(0, 1, 3))).tolist() for part in parts] == [
+        list(range(24)),
+        list(range(24, 48)),
+        [48, 49],
+    ]
+
+
+def test_what_fits_a_pass_stays_whole() -> None:
+    for graph in (ranged(32, 8), ranged(128, 32, groups=8)):
+        after, layers = split_wide(graph)
+        assert layers == ()
+        assert [node.name for node in after.nodes] == [node.name for node in graph.nodes]
+    assert split_wide(ranged(36, 8))[1]
+    assert split_wide(ranged(128, 8, groups=8))[1], "four groups of four slices in one slice"
+
+
+def test_a_residual_takes_a_texture_of_its_own_in_planar_layout() -> None:
+    graph = ranged(32, 8, residual=True)
+    assert split_wide(graph, "atlas")[1] == ()
+    assert [one.slices for one in split_wide(graph, "planar")[1]] == [8]
+
+
+def test_fused_names_stay_with_the_sum() -> None:
+    graph = ranged(36, 4)
+    last = graph.by_name["last"].with_attrs(fused=("norm",))
+    after, _ = split_wide(Graph("g", (*graph.nodes[:-1], last), "last"))
+    assert after.by_name["last"].attrs["fused"] == ("norm",)
+    assert "fused" not in after.by_name["last-products"].attrs
+    assert isinstance(after.by_name["last"], Node)
