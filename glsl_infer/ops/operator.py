@@ -110,7 +110,11 @@ class GraphOnlyOperator(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Refuse: what is still here could not be folded into a neighbour."""
-        raise ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
+        raise self.refusal(node)
+
+    def refusal(self, node: Node) -> ModelError:
+        """Return the error that names the node and says what to do."""
+        return ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
 
 
 def feature_map(node: Node, shape: Shape) -> tuple[int, int, int]:

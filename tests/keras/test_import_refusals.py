@@ -153,7 +153,7 @@ def test_quantised_weights() -> None:
             "layer 'r': a reshape in this place",
         ),
         (
-            lambda x: L.Reshape((1, 1, 3))(L.Rescaling(2.0, name="s")(pooled(x))),
+            lambda x: L.Reshape((1, 1, 3))(L.ReLU()(L.Rescaling(2.0, name="s")(pooled(x)))),
             "layer 's': a rescaling in this place has no shader; .* after a dense layer",
         ),
     ],
