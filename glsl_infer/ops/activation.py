@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
     from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Range
 
 
 class ActivationOperator(Operator):
@@ -33,16 +32,9 @@ class ActivationOperator(Operator):
         """Apply the function."""
         return activation(node.attrs["function"]).reference(inputs[0])
 
-    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the range that was chosen; a vector has none, for it is stored in 16 bits and has no shader here."""
-        if len(shapes[0]) == 1:
-            raise ModelError.layer(
-                node.name, "an activation of a vector", "put it right behind a Dense, or in front of the pooling"
-            )
-        return super().range(node, shapes, ranges)
-
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice."""
+        feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build, node.attrs["function"])
 
 

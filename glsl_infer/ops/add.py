@@ -10,13 +10,12 @@ import numpy as np
 
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.ops.operator import Operator
+from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
     from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Range
 
 
 class Add(Operator):
@@ -34,14 +33,9 @@ class Add(Operator):
         """Add, then activate."""
         return activation(node.attrs["activation"]).reference(reduce(np.add, inputs))
 
-    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the range that was chosen; a vector has none, for it is stored in 16 bits and has no shader here."""
-        if len(shapes[0]) == 1:
-            raise ModelError.layer(node.name, "an addition of vectors", "add feature maps, in front of the pooling")
-        return super().range(node, shapes, ranges)
-
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""
+        feature_map(node, build.shapes[node.inputs[0]])
         pointwise(node, build, node.attrs["activation"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from operator_table.row import Build, Group, K, L, Row, stem
+from operator_table.row import Build, Group, K, L, Row, stem, vector
 
 _RANGE = "its values have no range of their own: see Ranges"
 _FUSED = "the layer before must have no activation of its own, and no other reader"
@@ -76,16 +76,38 @@ def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) 
     )
 
 
+def _valid(x: Any) -> Any:
+    """Return a convolution that does not pad."""
+    return L.Conv2D(8, 3, activation="sigmoid", name="conv")(x)
+
+
+def _classes(x: Any) -> Any:
+    return L.Dense(5, name="dense")(x)
+
+
+def _in_front(layer: str, options: str, build: Build) -> Row:
+    """Return the row of a scale and an offset in front of a convolution."""
+    return Row(
+        layer,
+        options,
+        lambda x: _valid(build(stem(x))),
+        "nothing else reads it",
+        without=lambda x: _valid(stem(x)),
+        into="the layer behind",
+    )
+
+
+_BEFORE = "in front of a Conv2D or a DepthwiseConv2D that does not pad"
 _BEHIND = "behind a Conv2D, a DepthwiseConv2D or a Dense"
 _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 
 AFFINE = Group(
     "Batch normalisation and constants",
-    "Behind a convolution or a dense layer these change its weights and cost nothing. Alone on a feature map each is a "
-    "convolution of single pixels: one pass for each slice, one fetch. On a vector they are supported behind a "
-    "dense layer.",
+    "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights and cost "
+    "nothing. Elsewhere on a feature map each is a convolution of single pixels: one pass for each slice, one fetch.",
     (
         _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
+        _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
         Row(
             "BatchNormalization",
             "alone on a feature map; 8 channels",
@@ -93,6 +115,15 @@ AFFINE = Group(
             _RANGE,
         ),
         _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        Row(
+            "Rescaling",
+            "on a vector, in front of a Dense",
+            lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
+            "BatchNormalization as well",
+            without=lambda x: _classes(vector(x)),
+            into="the layer behind",
+        ),
         Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x)), _RANGE),
         _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one a channel"),
         _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one a channel"),

@@ -83,6 +83,13 @@ PICTURE = Group(
             bytes=BYTES,
         ),
         Row(
+            "BatchNormalization",
+            "first in the model",
+            lambda x: conv(L.BatchNormalization()(x)),
+            "as Rescaling",
+            **_FOLDED,
+        ),
+        Row(
             "`x / 127.5 - 1`",
             "arithmetic with constants, first in the model",
             lambda x: conv(x / 127.5 - 1.0),

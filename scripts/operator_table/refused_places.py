@@ -81,7 +81,7 @@ PLACES_OF_LAYERS = (
     ),
     Refusal(
         "Rescaling, BatchNormalization",
-        "on a vector that is not from a Dense",
+        "on a vector, with no Dense before or behind",
         "a rescaling in this place has no shader; rescaling is supported on the picture, after a dense layer, or on a "
         "feature map",
         "in front of the pooling",
@@ -90,14 +90,14 @@ PLACES_OF_LAYERS = (
     Refusal(
         "Activation, ReLU ...",
         "on a vector that is not from a Dense",
-        "an activation of a vector; put it right behind a Dense, or in front of the pooling",
+        "a activation of a vector; apply it to a feature map, or give the Dense layer before it an activation",
         "in front of the pooling, or behind the Dense",
         lambda x: L.Dense(3)(L.ReLU(name="subject")(vector(x))),
     ),
     Refusal(
         "Add",
         "of vectors",
-        "an addition of vectors; add feature maps, in front of the pooling",
+        "a add of a vector; apply it to a feature map, or give the Dense layer before it an activation",
         "in front of the pooling",
         lambda x: L.Add(name="subject")([L.Dense(8)(vector(x)), L.Dense(8)(L.GlobalAveragePooling2D()(x))]),
     ),
