@@ -1,0 +1,22 @@
+"""The table of supported Keras layers as data: docs/operators.md is written from it, and every row of it is a test.
+
+``GROUPS`` are the rows, ``REFUSALS`` what is refused by name. Importing this package does not import Keras: rows
+name its layers and build models only when they are asked to.
+"""
+
+from __future__ import annotations
+
+from operator_table import arithmetic, convolutions, maps, picture, refusals, refused_places, vectors
+from operator_table.row import Group, Refusal, Row
+
+__all__ = ["GROUPS", "REFUSALS", "ROWS", "Group", "Refusal", "Row"]
+
+GROUPS: tuple[Group, ...] = (
+    picture.PICTURE,
+    *convolutions.GROUPS,
+    *arithmetic.GROUPS,
+    *maps.GROUPS,
+    *vectors.GROUPS,
+)
+ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.rows)
+REFUSALS: tuple[Refusal, ...] = (*refusals.LAYERS, *refused_places.PLACES)

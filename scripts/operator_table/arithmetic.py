@@ -1,0 +1,203 @@
+"""Rows of what works value by value: activations, batch normalisation, sums, constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Build, Group, K, L, Row, stem, vector
+
+_RANGE = "its values have no range of their own: see Ranges"
+_FUSED = "the layer before must have no activation of its own, and no other reader"
+
+
+def plain(x: Any) -> Any:
+    """Return a convolution without an activation."""
+    return L.Conv2D(8, 1, name="conv")(stem(x))
+
+
+def _fused(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
+    """Return the row of an activation behind a convolution."""
+    return Row(
+        layer,
+        f"{options}; behind a Conv2D, an Add or a Dense",
+        lambda x: activation()(plain(x)),
+        restrictions,
+        without=plain,
+        into="the layer before",
+    )
+
+
+def _pool(x: Any) -> Any:
+    return L.MaxPooling2D(2, name="stem-max")(stem(x))
+
+
+def _alone(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
+    """Return the row of an activation behind something that has no place for it."""
+    return Row(layer, f"{options}; alone (here behind a pooling)", lambda x: activation()(_pool(x)), restrictions)
+
+
+ACTIVATIONS = Group(
+    "Activations",
+    "Behind a convolution (and its batch normalisation and residual), an addition or a dense layer an activation "
+    "costs no pass and no fetch, as a layer or as the `activation=` of that layer. Elsewhere it is one pass that "
+    "fetches each texel once. The sigmoids and ReLU with a `max_value` need no calibration.",
+    (
+        _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
+        _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
+        _fused("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
+        _fused("relu", "Activation", lambda: L.Activation("relu"), _RANGE),
+        _fused("relu6", "Activation", lambda: L.Activation("relu6")),
+        _fused("linear", "Activation", lambda: L.Activation("linear"), _RANGE),
+        _fused("no options", "ReLU", lambda: L.ReLU(), _RANGE),
+        _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
+        _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
+        _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
+        _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
+        _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
+        _alone("no options", "ReLU", lambda: L.ReLU(), _RANGE),
+        _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75)),
+        _alone("an operation", "`keras.ops.relu`", lambda: K.relu, _RANGE),
+        _alone("an operation", "`keras.ops.relu6`", lambda: K.relu6),
+        _alone("an operation", "`keras.ops.sigmoid`", lambda: K.sigmoid),
+        _alone("an operation", "`keras.ops.hard_sigmoid`", lambda: K.hard_sigmoid),
+    ),
+)
+
+
+def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) -> Row:
+    """Return the row of a scale and an offset behind a convolution; a sigmoid follows, which needs no pictures."""
+    return Row(
+        layer,
+        options,
+        lambda x: L.Activation("sigmoid")(build(plain(x))),
+        restrictions,
+        without=lambda x: L.Activation("sigmoid")(plain(x)),
+        into="the layer before",
+    )
+
+
+def _valid(x: Any) -> Any:
+    """Return a convolution that does not pad."""
+    return L.Conv2D(8, 3, activation="sigmoid", name="conv")(x)
+
+
+def _classes(x: Any) -> Any:
+    return L.Dense(5, name="dense")(x)
+
+
+def _in_front(layer: str, options: str, build: Build) -> Row:
+    """Return the row of a scale and an offset in front of a convolution."""
+    return Row(
+        layer,
+        options,
+        lambda x: _valid(build(stem(x))),
+        "nothing else reads it",
+        without=lambda x: _valid(stem(x)),
+        into="the layer behind",
+    )
+
+
+_BEFORE = "in front of a Conv2D or a DepthwiseConv2D that does not pad"
+_BEHIND = "behind a Conv2D, a DepthwiseConv2D or a Dense"
+_SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
+
+AFFINE = Group(
+    "Batch normalisation and constants",
+    "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights and cost "
+    "nothing. Elsewhere on a feature map each is a convolution of single pixels: one pass for each slice, one fetch.",
+    (
+        _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
+        _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
+        Row(
+            "BatchNormalization",
+            "alone on a feature map; 8 channels",
+            lambda x: L.BatchNormalization()(stem(x)),
+            _RANGE,
+        ),
+        _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
+        Row(
+            "Rescaling",
+            "on a vector, in front of a Dense",
+            lambda x: _classes(L.Rescaling(2.0, 0.5)(vector(x))),
+            "BatchNormalization as well",
+            without=lambda x: _classes(vector(x)),
+            into="the layer behind",
+        ),
+        Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x)), _RANGE),
+        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one a channel"),
+        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one a channel"),
+        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one a channel"),
+        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one a channel; not `2 / x`"),
+        _folded("`keras.ops.divide(x, 2)`", _BEHIND, lambda y: K.divide(y, 2.0), "as `x / 2`"),
+        _folded("`-x`", _BEHIND, lambda y: -y),
+    ),
+)
+
+
+def _two(x: Any) -> tuple[Any, Any]:
+    return stem(x), stem(x, name="stem-b")
+
+
+def _plus(x: Any) -> Any:
+    one, other = _two(x)
+    return one + other
+
+
+def _residual(x: Any) -> Any:
+    given = stem(x)
+    y = L.Conv2D(8, 3, padding="same", name="conv")(given)
+    return L.Activation("sigmoid")(L.Add()([given, y]))
+
+
+def _no_residual(x: Any) -> Any:
+    return L.Conv2D(8, 3, padding="same", activation="sigmoid", name="conv")(stem(x))
+
+
+def _wide_residual(x: Any) -> Any:
+    given = stem(x, 40)
+    return L.ReLU(2.0)(L.Add()([L.Conv2D(40, 1, name="conv")(given), given]))
+
+
+def _wide_no_residual(x: Any) -> Any:
+    return L.Conv2D(40, 1, activation=L.ReLU(2.0), name="conv")(stem(x, 40))
+
+
+def _many(count: int) -> Build:
+    def build(x: Any) -> Any:
+        return L.Activation("sigmoid")(L.Add()([stem(x, name=f"stem-{index}") for index in range(count)]))
+
+    return build
+
+
+_SHAPES = "all of one shape; nothing is broadcast"
+
+SUMS = Group(
+    "Sums",
+    "The sum of a convolution's output and a feature map (a residual) is part of the convolution: one fetch "
+    "more, no pass. Other sums are one pass for all slices (or for each, where ranges differ), with a fetch from "
+    "every addend.",
+    (
+        Row(
+            "Add",
+            "residual: a Conv2D without activation and a map; 8 channels",
+            _residual,
+            f"{_SHAPES}; nothing else reads the convolution's output",
+            without=_no_residual,
+            into="the convolution",
+        ),
+        Row(
+            "Add",
+            "residual of a wide Conv2D; 40 channels",
+            _wide_residual,
+            _SHAPES,
+            without=_wide_no_residual,
+            into="the convolution",
+        ),
+        Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), f"{_SHAPES}; {_RANGE}"),
+        Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8 in one Add"),
+        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, f"as Add; {_RANGE}"),
+    ),
+)
+
+GROUPS = (ACTIVATIONS, AFFINE, SUMS)

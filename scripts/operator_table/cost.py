@@ -1,0 +1,99 @@
+"""What a row costs, from the exported bundles: passes, and texel fetches per output pixel and slice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+from glsl_infer import ops
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import Node
+from glsl_infer.ops.operator import CopyOperator, ViewOperator
+from operator_table.row import TOLERANCE, Row
+from operator_table.shader_cost import fetches
+
+STEM = "stem"
+"""Layers whose names begin so feed the subject and are not counted."""
+
+
+IDLE = ("nothing", "the picture's range")
+"""What becomes part of these draws nothing and stores nothing."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a row costs.
+
+    Attributes:
+        becomes: operators of the bundle, or what the subject is part of.
+        passes: draws.
+        fetches: per pixel and slice of the model's output, which is the subject's.
+        tolerance: of the least exact layer, in stored steps; None where nothing is drawn.
+        calibrated: whether the row cannot be exported without typical pictures.
+    """
+
+    becomes: str
+    passes: int
+    fetches: float
+    tolerance: float | None
+    calibrated: bool
+
+
+def subjects(row: Row, made: Bundle) -> list[Node]:
+    """Return the nodes that are the row's subject, or that it is part of."""
+    nodes = [node for node in made.graph.nodes if node.op != "input"]
+    if row.without is not None:
+        return nodes[-1:]
+    return [node for node in nodes if not node.name.startswith(STEM)]
+
+
+def tolerance(node: Node) -> float | None:
+    """Return what a layer may be off, in stored steps; None where it draws nothing."""
+    operator = ops.get(node.op)
+    if isinstance(operator, ViewOperator):
+        return None
+    return 0.0 if isinstance(operator, CopyOperator) else TOLERANCE
+
+
+def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Cost:
+    """Return the cost of a row.
+
+    Args:
+        row: the row.
+        made: its bundle.
+        without: that of the model without the subject, where the row has one.
+        calibrated: see ``Cost``.
+    """
+    nodes = subjects(row, made)
+    if without is None:
+        passes, fetched = totals(made, {node.name for node in nodes})
+        becomes = ", ".join(f"`{op}`" for op in dict.fromkeys(node.op for node in nodes)) or "nothing"
+    else:
+        given, left = totals(made), totals(without)
+        passes, fetched = given[0] - left[0], given[1] - left[1]
+        becomes = row.into if row.into in IDLE else f"part of {row.into}"
+    tolerances = [one for one in map(tolerance, nodes) if one is not None]
+    drawn = None if row.into in IDLE else max(tolerances, default=None)
+    return Cost(becomes, passes, fetched / output_texels(made), drawn, calibrated and row.into not in IDLE)
+
+
+def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
+    """Return (passes, texels fetched) of a frame, or of some layers of it."""
+    shaders = {program.name: made.members[program.fragment].decode() for program in made.manifest.programs}
+    passes = [one for one in made.manifest.passes if layers is None or one.layer in layers]
+    fetched = 0
+    for one in passes:
+        fetched += _fetches(shaders[one.program]) * sum(quad.width * quad.height for quad in one.quads)
+    return len(passes), fetched
+
+
+def output_texels(made: Bundle) -> int:
+    """Return pixels times slices of a bundle's output; those of a vector are 4 values each."""
+    *size, channels = made.graph.shapes[made.graph.output]
+    return math.prod(size) * -(-channels // 4)
+
+
+@cache
+def _fetches(shader: str) -> int:
+    return fetches(shader)

@@ -1,0 +1,88 @@
+"""The rows as bundles: a process with Keras exports them to a folder, one that may use OpenGL reads them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError
+from glsl_infer.layout import FeatureMap
+from glsl_infer.ops.softmax import softmax
+from operator_table import ROWS
+from operator_table.cost import Cost, cost
+from operator_table.row import Row
+
+SCRIPT = Path(__file__).resolve().parents[1] / "operators_keras.py"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """One row's files.
+
+    Attributes:
+        made: its bundle.
+        without: that of the model without the subject, where the row has one.
+        picture: a picture to run it on.
+        expected: what Keras computes for that picture.
+    """
+
+    row: Row
+    made: Bundle
+    without: Bundle | None
+    calibrated: bool
+    ends_in_softmax: bool
+    picture: NDArray[np.uint8]
+    expected: NDArray[np.float32]
+
+    def cost(self) -> Cost:
+        """Return what the row costs."""
+        return cost(self.row, self.made, self.without, self.calibrated)
+
+    def error(self, output: NDArray[np.float32]) -> float:
+        """Return how far an output is from Keras', as a part of its range: what it can store, or of a vector has."""
+        value = self.made.values[self.made.graph.output]
+        given = softmax(output) if self.ends_in_softmax else output
+        if isinstance(value, FeatureMap):
+            width = float(np.abs(value.scale_of).max())
+        else:
+            width = float(self.expected.max() - self.expected.min())
+        return float(np.abs(given - self.expected).max()) / width
+
+
+def export(folder: Path) -> None:
+    """Export all rows to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one.
+
+    Raises:
+        InputError: it failed; the message is its own.
+    """
+    done = subprocess.run([sys.executable, str(SCRIPT), str(folder)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(f"Keras' side failed: {done.stderr}")
+
+
+def read(folder: Path) -> dict[str, Exported]:
+    """Return what ``export`` wrote, by the rows' names."""
+    notes = json.loads((folder / "rows.json").read_text("utf-8"))
+    found = {}
+    for row in ROWS:
+        with np.load(folder / f"{row.name}.npz") as saved:
+            picture, expected = saved["picture"], saved["expected"]
+        without = None if row.without is None else bundles.read(folder / f"{row.name}.without.glslnn")
+        found[row.name] = Exported(
+            row,
+            bundles.read(folder / f"{row.name}.glslnn"),
+            without,
+            notes[row.name]["calibrated"],
+            notes[row.name]["softmax"],
+            picture,
+            expected,
+        )
+    return found

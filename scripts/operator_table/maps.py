@@ -1,0 +1,136 @@
+"""Rows of layers that move values: channels in another order, pooling, other sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Group, K, L, Row, stem
+
+
+def _join(*channels: int, join: Any = None) -> Any:
+    def build(x: Any) -> Any:
+        parts = [stem(x, count, name=f"stem-{index}") for index, count in enumerate(channels)]
+        return (join or L.Concatenate())(parts)
+
+    return build
+
+
+_VIEWS = "every input but the last has a multiple of 4 channels"
+
+CHANNELS = Group(
+    "Channels in another order",
+    "Where slices of 4 channels stay whole only their places are written down: no pass, no fetch, nothing "
+    "rounded. Inputs may have ranges of their own.",
+    (
+        Row("Concatenate", "channels; 8 and 4", _join(8, 4), _VIEWS),
+        Row(
+            "Concatenate",
+            "channels; 6 and 5",
+            _join(6, 5),
+            "costs passes where an input but the last has no multiple of 4 channels",
+        ),
+        Row(
+            "`keras.ops.concatenate`",
+            "channels; 4 and 8",
+            _join(4, 8, join=lambda parts: K.concatenate(parts, axis=-1)),
+            _VIEWS,
+        ),
+        Row(
+            "ChannelShuffle",
+            "of glsl-infer: slices in steps; step=2, 16 channels",
+            lambda x: L.ChannelShuffle(2)(stem(x, 16)),
+            "a multiple of 4 channels, and of 4 x step where there are more than that",
+        ),
+    ),
+)
+
+
+def _max(*args: Any, **options: Any) -> Any:
+    return lambda x: L.MaxPooling2D(*args, **options)(stem(x))
+
+
+def _average(*args: Any, **options: Any) -> Any:
+    return lambda x: L.AveragePooling2D(*args, **options)(stem(x))
+
+
+POOLING = Group(
+    "Pooling",
+    "One pass for all slices, or one for each where windows reach beyond the map; height x width of the window in "
+    "fetches. The range stays that of the input. In `same` padding "
+    "never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: two passes (or two for "
+    "each slice, where ranges differ), and each pixel is fetched twice.",
+    (
+        Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
+        Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
+        Row("AveragePooling2D", "2x2, `valid`; 8 channels", _average(2)),
+        Row("AveragePooling2D", "3x3, strides 1, `same`; 8 channels", _average(3, 1, "same")),
+        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3)), "as the layer"),
+        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), "as the layer"),
+        Row(
+            "GlobalAveragePooling2D",
+            "8x8 pixels, 8 channels",
+            lambda x: L.GlobalAveragePooling2D()(stem(x)),
+            "sums are exact up to 65,793 pixels",
+        ),
+        Row(
+            "GlobalAveragePooling2D",
+            "keepdims=True, then Conv2D 1x1 to 3, Flatten",
+            lambda x: L.Flatten()(L.Conv2D(3, 1)(L.GlobalAveragePooling2D(keepdims=True)(stem(x)))),
+            "what follows is computed on the vector: the Conv2D is a Dense; flatten the end of it",
+        ),
+    ),
+)
+
+
+def _padded_conv(x: Any) -> Any:
+    y = L.ZeroPadding2D(1)(stem(x))
+    return L.Conv2D(8, 3, activation="sigmoid", name="conv")(y)
+
+
+def _same_conv(x: Any) -> Any:
+    return L.Conv2D(8, 3, padding="same", activation="sigmoid", name="conv")(stem(x))
+
+
+def _bilinear(size: Any) -> Any:
+    return lambda x: L.UpSampling2D(size, interpolation="bilinear")(stem(x))
+
+
+SIZES = Group(
+    "Other sizes",
+    "One pass for all slices or, in bilinear UpSampling2D and DepthToSpace, one for each. The range stays that "
+    "of the input.",
+    (
+        Row(
+            "ZeroPadding2D",
+            "in front of a Conv2D that alone reads it",
+            _padded_conv,
+            "any of its forms",
+            without=_same_conv,
+            into="the convolution",
+        ),
+        Row(
+            "ZeroPadding2D",
+            "elsewhere: ((0, 1), (2, 0)); 8 channels",
+            lambda x: L.ZeroPadding2D(((0, 1), (2, 0)))(stem(x)),
+        ),
+        Row("UpSampling2D", "nearest, 2; 8 channels", lambda x: L.UpSampling2D(2)(stem(x)), "whole factors"),
+        Row("UpSampling2D", "nearest, (3, 1); 8 channels", lambda x: L.UpSampling2D((3, 1))(stem(x)), "whole factors"),
+        Row("UpSampling2D", "bilinear, 2; 8 channels", _bilinear(2), "whole factors"),
+        Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), "whole factors"),
+        Row(
+            "DepthToSpace",
+            "of glsl-infer (pixel shuffle): block_size=2; 16 to 4 channels",
+            lambda x: L.DepthToSpace(2)(stem(x, 16)),
+            "channels that all have one range: what export chooses for the layer before",
+        ),
+        Row("DepthToSpace", "block_size=3; 27 to 3 channels", lambda x: L.DepthToSpace(3)(stem(x, 27))),
+        Row(
+            "`keras.ops.depth_to_space`",
+            "2; 16 to 4 channels",
+            lambda x: K.depth_to_space(stem(x, 16), 2),
+            "as the layer; recent versions of Keras have it",
+        ),
+    ),
+)
+
+GROUPS = (CHANNELS, POOLING, SIZES)

@@ -1,0 +1,93 @@
+"""Keras' side of the table: the rows' models with weights, and what Keras computes. Imports Keras when called."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import ModelError
+from glsl_infer.export import build
+from glsl_infer.graph import Graph
+from glsl_infer.importers.keras import to_graph
+from operator_table.row import KERAS, Build, Refusal, Row
+
+PICTURES = 24
+"""Random pictures for calibration."""
+
+
+def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
+    """Return the Keras model that a row builds on an input of some shape, with lively random weights."""
+    KERAS.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
+    x = KERAS.Input(shape, name="picture")
+    made = build(x)
+    model = made if isinstance(made, KERAS.Model) else KERAS.Model(x, made, name="functional")
+    rng = np.random.default_rng(1)
+    for weight in model.weights:
+        kind = weight.path.rsplit("/", 1)[1]
+        if kind in ("gamma", "moving_variance"):
+            weight.assign(rng.uniform(0.5, 1.5, weight.shape))
+        elif kind in ("beta", "moving_mean", "bias"):
+            weight.assign(rng.normal(0.0, 0.3, weight.shape))
+        elif kind == "kernel":  # values neither vanish nor saturate behind it
+            weight.assign(rng.normal(0.0, 1.5 / np.sqrt(_fan_in(weight)), weight.shape))
+    return model
+
+
+def row_model(row: Row) -> Any:
+    """Return the model of a row."""
+    return model_of(row.build, (row.size, row.size, 3))
+
+
+def pictures(row: Row, count: int = PICTURES) -> list[NDArray[np.uint8]]:
+    """Return random pictures for a row, the same whenever it is asked: one to try it on, then some to calibrate."""
+    rng = np.random.default_rng(zlib.crc32(row.name.encode()))
+    return [rng.integers(0, 256, (row.size, row.size, 3), np.uint8) for _ in range(count + 1)]
+
+
+def expected(row: Row, model: Any, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return what Keras computes for a picture."""
+    low, high = row.bytes
+    values = low + (high - low) * (picture[None] / 255.0)
+    return np.asarray(model(values.astype(np.float32), training=False))[0]
+
+
+def ends_in_softmax(graph: Graph) -> bool:
+    """Return whether Keras' output are probabilities where runners return logits."""
+    return graph.by_name[graph.output].op == "softmax"
+
+
+def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[Bundle, bool]:
+    """Return the exported bundle of an imported graph, and whether it needs pictures for calibration."""
+    try:
+        return build(graph, _labels(graph))[0], False
+    except ModelError as error:
+        if "--calibrate" not in str(error):
+            raise
+        return build(graph, _labels(graph), calibration=calibration)[0], True
+
+
+def refuse(refusal: Refusal) -> None:
+    """Export what is refused.
+
+    Raises:
+        ModelError: as documented.
+    """
+    graph = to_graph(model_of(refusal.build, refusal.shape), refusal.input_range)
+    size = graph.input.attrs["shape"][0]
+    some = np.random.default_rng(0).integers(0, 256, (2, size, size, 3), np.uint8)
+    build(graph, _labels(graph), calibration=list(some) if refusal.calibrated else ())
+
+
+def _labels(graph: Graph) -> list[str]:
+    shape = graph.shapes[graph.output]
+    return [f"class {index}" for index in range(shape[0])] if len(shape) == 1 else []
+
+
+def _fan_in(weight: Any) -> float:
+    shape = weight.shape
+    return float(np.prod(shape[:2] if "depthwise" in weight.path else shape[:-1]))

@@ -1,0 +1,109 @@
+"""Rows of the picture: what its bytes stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Group, L, Row
+
+BYTES = (0.0, 255.0)
+
+
+def conv(x: Any) -> Any:
+    """Return the first convolution of a network; its padding shows whether 0 stays 0."""
+    return L.Conv2D(8, 3, padding="same", activation="sigmoid", name="stem")(x)
+
+
+def linear(x: Any) -> Any:
+    """Return the same without its activation, whose sigmoid would be all 0 and 1 on large values."""
+    return L.Conv2D(8, 3, padding="same", name="stem")(x)
+
+
+def _mean_and_spread(x: Any) -> Any:
+    return conv(L.Rescaling([1 / 58.4, 1 / 57.1, 1 / 57.4], [-1.78, -2.04, -2.16])(x))
+
+
+def _augmented(x: Any) -> Any:
+    x = L.RandomTranslation(0.1, 0.1)(L.RandomZoom(0.1)(L.RandomRotation(0.1)(L.RandomFlip()(x))))
+    return conv(L.RandomBrightness(0.1)(L.RandomContrast(0.1)(x)))
+
+
+_PICTURE = "the picture is square and has 3 channels"
+_FREE = "costs nothing where it alone reads the picture; else it is a 1x1 convolution"
+_FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
+
+PICTURE = Group(
+    "The picture",
+    "Bytes are uploaded as they are. What they stand for is folded into the weights of the layers that read "
+    "them. A model that begins with a rescaling by 1/64 or less is taken to expect bytes (0 to 255), any other "
+    "one values from 0 to 1; `--input-range LOW HIGH` says otherwise.",
+    (
+        Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
+        Row(
+            "Input",
+            "values -1 to 1: `--input-range -1 1`",
+            conv,
+            "a convolution may pad it; ZeroPadding2D alone may not",
+            **_FOLDED,
+            input_range=(-1.0, 1.0),
+            bytes=(-1.0, 1.0),
+        ),
+        Row(
+            "Input",
+            "values 0 to 255: `--input-range 0 255`",
+            linear,
+            without=linear,
+            into="the picture's range",
+            input_range=BYTES,
+            bytes=BYTES,
+        ),
+        Row(
+            "Rescaling",
+            "1/255, first in the model",
+            lambda x: conv(L.Rescaling(1 / 255)(x)),
+            _FREE,
+            **_FOLDED,
+            bytes=BYTES,
+        ),
+        Row(
+            "Rescaling",
+            "1/127.5 with offset -1, first in the model",
+            lambda x: conv(L.Rescaling(1 / 127.5, -1.0)(x)),
+            _FREE,
+            **_FOLDED,
+            bytes=BYTES,
+        ),
+        Row(
+            "Rescaling",
+            "1/58.4 and the like for each channel, with offsets, first in the model: `--input-range 0 255`",
+            _mean_and_spread,
+            f"{_FREE}; here the range must be given, for 1/57.1 is more than 1/64",
+            **_FOLDED,
+            input_range=BYTES,
+            bytes=BYTES,
+        ),
+        Row(
+            "BatchNormalization",
+            "first in the model",
+            lambda x: conv(L.BatchNormalization()(x)),
+            "as Rescaling",
+            **_FOLDED,
+        ),
+        Row(
+            "`x / 127.5 - 1`",
+            "arithmetic with constants, first in the model",
+            lambda x: conv(x / 127.5 - 1.0),
+            _FREE,
+            **_FOLDED,
+            bytes=BYTES,
+        ),
+        Row(
+            "RandomFlip, RandomRotation, RandomZoom, RandomTranslation, RandomContrast, RandomBrightness",
+            "augmentation",
+            _augmented,
+            "they do nothing but in training, and are dropped",
+            without=conv,
+            into="nothing",
+        ),
+    ),
+)

@@ -1,0 +1,211 @@
+"""What is refused as a layer or for its options, wherever it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import KERAS, K, L, Refusal, stem
+
+_LAYERS = "cannot be exported; these layers can be exported: "
+_OPERATIONS = "cannot be exported; these operations can be exported: "
+
+
+def _unknown(kind: str, instead: str, build: Any, options: str = "any") -> Refusal:
+    return Refusal(kind, options, f"a {kind} {_LAYERS}", instead, build)
+
+
+def _custom(x: Any) -> Any:
+    kind = type("Dense", (L.Dense,), {"__module__": "somewhere"})
+    return kind(4, name="subject")(stem(x))
+
+
+def _subclassed(x: Any) -> Any:
+    kind = type("Subclassed", (KERAS.Model,), {"call": lambda self, inputs: inputs})
+    return kind(name="subject")(x)
+
+
+def _quantised(x: Any) -> Any:
+    model = KERAS.Model(x, L.Dense(4, name="subject")(L.GlobalAveragePooling2D()(stem(x))))
+    model.get_layer("subject").quantize("int8")
+    return model
+
+
+UNKNOWN = (
+    _unknown(
+        "Conv2DTranspose",
+        "UpSampling2D and Conv2D, or Conv2D and DepthToSpace",
+        lambda x: L.Conv2DTranspose(3, 2, name="subject")(stem(x)),
+    ),
+    _unknown(
+        "SeparableConv2D",
+        "DepthwiseConv2D and a 1x1 Conv2D",
+        lambda x: L.SeparableConv2D(4, 3, name="subject")(stem(x)),
+    ),
+    _unknown("LeakyReLU", "ReLU", lambda x: L.LeakyReLU(name="subject")(stem(x))),
+    _unknown("PReLU", "ReLU", lambda x: L.PReLU(name="subject")(stem(x))),
+    _unknown("ELU", "ReLU", lambda x: L.ELU(name="subject")(stem(x))),
+    _unknown(
+        "GlobalMaxPooling2D",
+        "MaxPooling2D over the whole map, and Flatten",
+        lambda x: L.GlobalMaxPooling2D(name="subject")(stem(x)),
+    ),
+    _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
+    _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
+    _unknown(
+        "Multiply",
+        "no gates and no squeeze-and-excite blocks: only sums of several tensors can be exported",
+        lambda x: L.Multiply(name="subject")([stem(x), stem(x, name="stem-b")]),
+    ),
+    _unknown(
+        "Cropping2D", "a convolution or a pooling with `valid`", lambda x: L.Cropping2D(1, name="subject")(stem(x))
+    ),
+    _unknown("Permute", "keep the order of the axes", lambda x: L.Permute((2, 1, 3), name="subject")(stem(x))),
+    _unknown(
+        "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
+    ),
+    Refusal(
+        "Dense", "a class of your own", f"a Dense {_LAYERS}", "Keras' own layers: names alone are not trusted", _custom
+    ),
+    Refusal(
+        "Model",
+        "subclassed, inside the model",
+        "the model Subclassed inside the model cannot be exported; build it with keras.Input",
+        "functional and Sequential models",
+        _subclassed,
+    ),
+)
+
+
+OPTIONS = (
+    Refusal(
+        "Conv2D, DepthwiseConv2D",
+        "dilation_rate other than 1",
+        "dilation_rate=(2, 2); only (1, 1) can be exported",
+        "strides, or a larger kernel",
+        lambda x: L.Conv2D(4, 3, dilation_rate=2, name="subject")(stem(x)),
+    ),
+    Refusal(
+        "all layers on maps",
+        "data_format='channels_first'",
+        "data_format='channels_first'; only 'channels_last' can be exported",
+        "channels_last, Keras' default",
+        lambda x: L.MaxPooling2D(2, data_format="channels_first", name="subject")(stem(x)),
+    ),
+    Refusal(
+        "all layers",
+        "activation other than those above",
+        "activation 'tanh' cannot be exported; use one of: hard_sigmoid, linear, piecewise_linear_sigmoid, relu, "
+        "sigmoid",
+        "one of the activations above",
+        lambda x: L.Conv2D(4, 3, activation="tanh", name="subject")(stem(x)),
+    ),
+    Refusal(
+        "ReLU",
+        "negative_slope",
+        "a ReLU with {'negative_slope': 0.5}; only max(x, 0), with a max_value or without, can be exported",
+        "leave it out",
+        lambda x: L.ReLU(negative_slope=0.5, name="subject")(stem(x)),
+    ),
+    Refusal(
+        "ReLU",
+        "threshold",
+        "a ReLU with {'threshold': 1.0}; only max(x, 0), with a max_value or without, can be exported",
+        "leave it out",
+        lambda x: L.ReLU(threshold=1.0, name="subject")(stem(x)),
+    ),
+    Refusal(
+        "ReLU",
+        "max_value=0",
+        "a ReLU with max_value=0.0; give a positive max_value",
+        "a positive number",
+        lambda x: L.ReLU(0.0, name="subject")(stem(x)),
+    ),
+    Refusal(
+        "BatchNormalization, Concatenate, Softmax",
+        "axis other than the last",
+        "axis=1; only the last axis, the channels, can be exported",
+        "axis=-1, the default",
+        lambda x: L.BatchNormalization(axis=1, name="subject")(stem(x)),
+    ),
+    Refusal(
+        "UpSampling2D",
+        "interpolation other than nearest and bilinear",
+        "interpolation='bicubic'; use 'nearest' or 'bilinear'",
+        "bilinear",
+        lambda x: L.UpSampling2D(2, interpolation="bicubic", name="subject")(stem(x)),
+    ),
+    Refusal(
+        "Conv2D, Dense",
+        "quantised weights",
+        "weights quantised to 'int8'; export the model from before it was quantised",
+        "the model from before",
+        _quantised,
+    ),
+    Refusal(
+        "Add",
+        "of different shapes",
+        "adds shapes [(8, 8, 8), (8, 8, 1)]; make them equal; broadcasting cannot be exported",
+        "equal shapes",
+        lambda x: L.Add(name="subject")([stem(x), stem(x, 1, name="stem-b")]),
+    ),
+    Refusal(
+        "Add",
+        "of more than 8 tensors",
+        "9 inputs; at most 8 can be added at once; add in steps",
+        "several Adds",
+        lambda x: L.Add(name="subject")([stem(x, name=f"stem-{index}") for index in range(9)]),
+    ),
+)
+
+
+def _operation(text: str, name: str, says: str, instead: str, build: Any) -> Refusal:
+    return Refusal(f"`{text}`", "of tensors", says, instead, build, subject=name)
+
+
+OPERATIONS = (
+    _operation(
+        "x * y",
+        "multiply",
+        "a Multiply of 2 tensors; of several tensors only the sum can be exported",
+        "sums",
+        lambda x: stem(x) * stem(x, name="stem-b"),
+    ),
+    _operation(
+        "x - y",
+        "subtract",
+        "a Subtract of 2 tensors; of several tensors only the sum can be exported",
+        "`x + -y`",
+        lambda x: stem(x) - stem(x, name="stem-b"),
+    ),
+    _operation(
+        "1 / x",
+        "true_divide",
+        "a TrueDivide of a constant by a tensor; divide the tensor by the constant",
+        "nothing in its place",
+        lambda x: 1.0 / stem(x),
+    ),
+    _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "nothing in its place", lambda x: stem(x) ** 2),
+    _operation(
+        "x[:, ::2]",
+        "get_item",
+        f"a GetItem {_OPERATIONS}",
+        "strides of a convolution or a pooling",
+        lambda x: stem(x)[:, ::2],
+    ),
+    _operation(
+        "keras.ops.transpose(x)",
+        "transpose",
+        f"a Transpose {_OPERATIONS}",
+        "keep the order of the axes",
+        lambda x: K.transpose(stem(x), (0, 2, 1, 3)),
+    ),
+    _operation(
+        "keras.ops.reshape(x, ...)",
+        "reshape",
+        "a reshape to (8, 8, 8, 8); use layers.Reshape, which leaves out the batch",
+        "layers.Reshape",
+        lambda x: K.reshape(stem(x), (8, 8, 8, 8)),
+    ),
+)
+
+LAYERS = (*UNKNOWN, *OPTIONS, *OPERATIONS)

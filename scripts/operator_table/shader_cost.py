@@ -1,0 +1,91 @@
+"""What a fragment shader fetches: its texture2D calls, with loops expanded, counted from the text.
+
+The text is what a driver gets: ``#define`` and ``#ifdef`` are followed, ``for`` loops from a number to a number are
+multiplied, functions of the shader are counted where they are called. All branches of an ``if`` count: a GPU runs
+them one after the other wherever neighbouring pixels differ.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FOR = re.compile(r"for\s*\(\s*int (\w+) = (\d+); \1 < (\d+); \1\+\+\s*\)\s*\{")
+_FUNCTION = re.compile(r"\b(?:void|float|vec[234]) (\w+)\(([^()]*)\)\s*\{")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def fetches(shader: str) -> int:
+    """Return how many texels one fragment of ``shader`` fetches.
+
+    Raises:
+        ValueError: a directive or a loop of a kind that is not understood.
+    """
+    text = preprocessed(shader)
+    functions = {}
+    for match in _FUNCTION.finditer(text):
+        functions[match[1]] = text[match.end() : _closing(text, match.end())]
+    if "main" not in functions:
+        raise ValueError("a shader without main()")
+    return _count(functions["main"], functions)
+
+
+def preprocessed(shader: str) -> str:
+    """Return the text without comments and directives, with the macros of the shader replaced."""
+    macros: dict[str, str] = {}
+    lines: list[str] = []
+    active = [True]
+    for line in re.sub(r"//[^\n]*", "", shader).splitlines():
+        words = line.split(None, 2)
+        if not words or not words[0].startswith("#"):
+            if all(active):
+                lines.append(_NAME.sub(lambda name: _expanded(name[0], macros), line))
+        elif words[0] in ("#ifdef", "#ifndef"):
+            active.append((words[1] in macros) == (words[0] == "#ifdef"))
+        elif words[0] == "#else":
+            active[-1] = not active[-1]
+        elif words[0] == "#endif":
+            active.pop()
+        elif words[0] == "#define" and "(" not in words[1]:
+            if all(active):
+                macros[words[1]] = words[2] if len(words) > 2 else ""
+        elif words[0] != "#version":
+            raise ValueError(f"a directive that is not understood: {line}")
+    return "\n".join(lines)
+
+
+def _expanded(name: str, macros: dict[str, str]) -> str:
+    if name not in macros:
+        return name
+    rest = {key: value for key, value in macros.items() if key != name}
+    return _NAME.sub(lambda one: _expanded(one[0], rest), macros[name])
+
+
+def _count(text: str, functions: dict[str, str]) -> int:
+    total, at = 0, 0
+    for loop in _FOR.finditer(text):
+        if loop.start() < at:
+            continue  # inside the last one, and counted with it
+        total += _calls(text[at : loop.start()], functions)
+        end = _closing(text, loop.end())
+        total += (int(loop[3]) - int(loop[2])) * _count(text[loop.end() : end], functions)
+        at = end
+    return total + _calls(text[at:], functions)
+
+
+def _calls(text: str, functions: dict[str, str]) -> int:
+    if re.search(r"\b(for|while|do)\b", text):
+        raise ValueError("a loop that does not run from a number to a number")
+    total = 0
+    for name in re.findall(r"([A-Za-z_]\w*)\s*\(", text):
+        total += 1 if name == "texture2D" else _count(functions[name], functions) if name in functions else 0
+    return total
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the brace that was opened just before ``start`` is closed."""
+    depth = 1
+    for at in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if not depth:
+            return at
+    raise ValueError("a brace that is not closed")

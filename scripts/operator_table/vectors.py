@@ -1,0 +1,120 @@
+"""Rows of vectors: the heads of networks; and of what is dropped or walked through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import KERAS, Group, K, L, Row, stem, vector
+
+
+def _dense(x: Any) -> Any:
+    return L.Dense(5, name="dense")(vector(x))
+
+
+def _map_to_classes(channels: int = 8, size: int = 8) -> Any:
+    """Return a map of one pixel."""
+    return lambda x: L.Conv2D(channels, size, activation="sigmoid", name="stem-last")(x)
+
+
+_HEAD = _map_to_classes()
+
+VECTORS = Group(
+    "Vectors",
+    "Numbers in 16-bit fixed point, two a texel, at the end of networks that classify. A Dense is two passes, three "
+    "with more than 256 inputs; its weights lie in a texture, and there are three quarters of a fetch for each "
+    "weight, and some for the sums. Here a slice is 4 values of the vector.",
+    (
+        Row("Dense", "8 to 5", _dense, "at most 4,096 inputs and 2,048 outputs"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "as above"),
+        Row(
+            "Dense",
+            "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
+            lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
+            "each with any of the activations; no calibration",
+        ),
+        Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x))),
+        Row(
+            "Flatten",
+            "a map of 2x2 pixels; 8 channels",
+            lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
+            "an even number of channels, at most 4,096 values",
+        ),
+        Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
+        Row(
+            "`keras.ops.reshape`", "a map of 1x1 pixels to a vector; 8 channels", lambda x: K.reshape(_HEAD(x), (-1, 8))
+        ),
+        Row(
+            "Reshape",
+            "a vector to 1x1 pixels, Conv2D 1x1 to 3, and back",
+            lambda x: L.Reshape((3,))(L.Conv2D(3, 1)(L.Reshape((1, 1, 8))(vector(x)))),
+            "what lies between is computed on the vector",
+        ),
+        *(
+            Row(
+                layer,
+                "at the end of the model",
+                build,
+                "dropped: runners return logits, `Classifier` makes probabilities of them",
+                without=_dense,
+                into="nothing",
+            )
+            for layer, build in (
+                ("Softmax", lambda x: L.Softmax()(_dense(x))),
+                ("Activation('softmax')", lambda x: L.Activation("softmax")(_dense(x))),
+                ("`keras.ops.softmax`", lambda x: K.softmax(_dense(x))),
+            )
+        ),
+    ),
+)
+
+
+def _conv(x: Any) -> Any:
+    return L.Conv2D(8, 1, activation="sigmoid", name="conv")(stem(x))
+
+
+def _noisy(x: Any) -> Any:
+    x = L.GaussianDropout(0.5)(L.AlphaDropout(0.5)(L.SpatialDropout2D(0.5)(L.Dropout(0.5)(_conv(x)))))
+    return L.ActivityRegularization(0.1)(L.Identity()(L.GaussianNoise(1.0)(x)))
+
+
+def _sequences(x: Any) -> Any:
+    return L.Dense(5, name="dense")(L.Reshape((8,))(L.SpatialDropout1D(0.5)(L.Reshape((1, 8))(vector(x)))))
+
+
+def _nested(x: Any) -> Any:
+    free = KERAS.Input((None, None, 8))
+    inner = KERAS.Model(free, L.Conv2D(8, 3, padding="same", activation="sigmoid", name="conv")(free), name="inner")
+    return inner(inner(stem(x)))
+
+
+def _sequential(x: Any) -> Any:
+    head = KERAS.Sequential([L.Conv2D(4, 1, activation="relu"), L.GlobalAveragePooling2D(), L.Dense(3)], name="head")
+    return head(stem(x))
+
+
+STRUCTURE = Group(
+    "What does nothing, and models inside models",
+    "Layers that only act in training are dropped. A layer may be called several times; each call is a layer of "
+    "its own.",
+    (
+        Row(
+            "Dropout, SpatialDropout2D, AlphaDropout, GaussianDropout, GaussianNoise, Identity, ActivityRegularization",
+            "any",
+            _noisy,
+            without=_conv,
+            into="nothing",
+        ),
+        Row(
+            "SpatialDropout1D", "between Reshape((1, n)) and Reshape((n,))", _sequences, without=_dense, into="nothing"
+        ),
+        Row(
+            "Model",
+            "functional, called like a layer, twice; 3x3, 8 channels",
+            _nested,
+            "its layers are named `inner/layer`, those of the second call `inner~1/layer`",
+        ),
+        Row("Sequential", "called like a layer: Conv2D, GlobalAveragePooling2D, Dense to 3", _sequential),
+    ),
+)
+
+GROUPS = (VECTORS, STRUCTURE)

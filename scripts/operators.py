@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Write docs/operators.md: every supported Keras layer, what it becomes and costs, and what is refused.
+
+    python scripts/operators.py
+
+Needs glsl-infer[train]: the models are exported in a process beside this one. The rows are in operator_table/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from operator_table import exported
+from operator_table.cost import subjects, tolerance
+from operator_table.exported import Exported
+from operator_table.page import page
+
+from glsl_infer.errors import GlslInferError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def largest_error(one: Exported, context: Context) -> float:
+    """Return the largest error of a row's subject on random stored inputs, in stored steps."""
+    from layer_check import layer_error, stored_inputs
+
+    rng = np.random.default_rng(0)
+    drawn = [node.name for node in subjects(one.row, one.made) if tolerance(node) is not None]
+    with Session(one.made, context=context) as session:
+        found = [layer_error(session, name, stored_inputs(one.made, name, rng)) for name in drawn]
+    return max(found, default=0.0)
+
+
+def main() -> int:
+    """Export, measure, write; return the exit code."""
+    parser = argparse.ArgumentParser(description="Write docs/operators.md.", allow_abbrev=False)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/operators.md", help="the page to write")
+    args = parser.parse_args()
+    sys.path.insert(0, str(ROOT / "tests/gl"))  # layer_check: the page says what the tests measure
+    try:
+        with tempfile.TemporaryDirectory() as name, Context() as context:
+            exported.export(Path(name))
+            rows = exported.read(Path(name))
+            errors = {key: largest_error(one, context) for key, one in rows.items()}
+            driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}"
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    args.out.write_text(page({key: one.cost() for key, one in rows.items()}, errors, driver), "utf-8")
+    print(f"{args.out}: {len(rows)} rows, largest error {max(errors.values()):.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

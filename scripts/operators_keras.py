@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Keras' side of scripts/operators.py: every row's model exported, and what Keras makes of a picture.
+
+A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py). Writes
+ROW.glslnn, where a row has one ROW.without.glslnn, ROW.npz (picture, expected), and rows.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+
+import numpy as np
+from operator_table import ROWS, models
+from operator_table.row import Build, Row
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.importers.keras import to_graph
+
+
+def export(row: Row, folder: Path) -> dict[str, bool]:
+    """Write one row's files; return what rows.json says of it."""
+    model = models.row_model(row)
+    graph = to_graph(model, row.input_range)
+    picture, *others = models.pictures(row)
+    made, calibrated = models.bundle_of(graph, others)
+    bundles.write(made, folder / f"{row.name}.glslnn")
+    if row.without is not None:
+        bundles.write(without(row.without, row.size), folder / f"{row.name}.without.glslnn")
+    np.savez(folder / f"{row.name}.npz", picture=picture, expected=models.expected(row, model, picture))
+    return {"calibrated": calibrated, "softmax": models.ends_in_softmax(graph)}
+
+
+@cache
+def without(build: Build, size: int) -> Bundle:
+    """Return the bundle of a model without the subject, which several rows have in common."""
+    graph = to_graph(models.model_of(build, (size, size, 3)))
+    return models.bundle_of(graph, [np.full((size, size, 3), value, np.uint8) for value in (0, 255)])[0]
+
+
+def main() -> int:
+    """Export all rows to the folder that is given."""
+    folder = Path(sys.argv[1])
+    found = {row.name: export(row, folder) for row in ROWS}
+    (folder / "rows.json").write_text(json.dumps(found), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

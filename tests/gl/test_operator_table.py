@@ -1,0 +1,128 @@
+"""Every row of docs/operators.md on the GPU: layer by layer, as a whole, and on the page itself."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from layer_check import layer_error, stored_inputs
+from operator_table import ROWS, exported
+from operator_table.cost import subjects, tolerance
+from operator_table.exported import Exported
+from operator_table.page import page, unmeasured
+from operator_table.row import Row
+from operator_table.shader_cost import fetches
+
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+
+by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exported]:
+    """All rows, exported by one process with Keras."""
+    if importlib.util.find_spec("keras") is None:
+        pytest.skip("Keras is not installed")
+    folder = tmp_path_factory.mktemp("rows")
+    exported.export(folder)
+    return exported.read(folder)
+
+
+@by_name
+def test_a_row(context: Context, rows: dict[str, Exported], row: Row) -> None:
+    one = rows[row.name]
+    rng = np.random.default_rng(0)
+    with Session(one.made, context=context, selfcheck=True) as session:
+        for node in one.made.graph.nodes:
+            allowed = tolerance(node) if node.op != "input" else None
+            if allowed is not None:
+                error = layer_error(session, node.name, stored_inputs(one.made, node.name, rng))
+                assert error <= allowed, f"{node.name} ({node.op})"
+        output = session.run(one.picture)
+    assert np.ptp(one.expected) > 0.05, "the comparison would show nothing"
+    assert one.error(output) <= row.bound
+
+
+@pytest.mark.once
+@by_name
+def test_what_becomes_part_of_another_layer_adds_none(rows: dict[str, Exported], row: Row) -> None:
+    one = rows[row.name]
+    assert subjects(row, one.made) or row.without is not None
+    if one.without is not None:
+        assert [node.op for node in one.made.graph.nodes] == [node.op for node in one.without.graph.nodes]
+
+
+@pytest.mark.once
+def test_the_page_is_what_the_script_writes(rows: dict[str, Exported]) -> None:
+    costs = {name: one.cost() for name, one in rows.items()}
+    text = page(costs, dict.fromkeys(costs, 0.5), "this machine")
+    written = (ROOT / "docs/operators.md").read_text("utf-8")
+    assert unmeasured(written) == unmeasured(text), "run python scripts/operators.py"
+
+
+@pytest.mark.once
+def test_names_of_rows_are_unique() -> None:
+    assert len({row.name for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "shader, expected",
+    [
+        ("void main() { gl_FragColor = texture2D(a, b) + texture2D(a, c); // texture2D(a, d)\n}", 2),
+        ("#define N 3\nvoid main() { for (int i = 0; i < N; i++) { x += texture2D(a, b); } }", 3),
+        (
+            "#define N 3\nvoid main() { for (int y = 0; y < 2; y++) {\n for (int x = 1; x < N; x++) {\n"
+            " s += texture2D(a, b) + texture2D(a, c);\n }\n s += texture2D(a, b);\n }\n s += texture2D(a, b);\n}",
+            2 * (2 * 2 + 1) + 1,
+        ),
+        ("vec4 two(vec2 at) { return texture2D(a, at) + texture2D(a, b); }\nvoid main() { x = two(p) * two(q); }", 4),
+        ("#define R f * texture2D(a, b)\n#ifdef R\nvoid main() { s += R; }\n#else\nvoid main() { }\n#endif", 1),
+        ("#ifndef M\n#define M 2\n#endif\nvoid main() { for (int i = 0; i < M; i++) { s += texture2D(a, b); } }", 2),
+        ("void main() { if (p < 0.5) { y = texture2D(a, b); } else { y = texture2D(a, c); } }", 2),
+        ("float f(vec2 at) { return texture2D(a, at).x; }\nvoid main() { }", 0),
+    ],
+)
+def test_counting_of_fetches(shader: str, expected: int) -> None:
+    assert fetches(shader) == expected
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "shader, message",
+    [
+        ("#if N > 2\n#endif\nvoid main() { }", "a directive"),
+        ("void main() { while (true) { x += texture2D(a, b); } }", "a loop"),
+        ("void main() { for (int i = 0; i < count; i++) { x += texture2D(a, b); } }", "a loop"),
+        ("void other() { }", "without main"),
+    ],
+)
+def test_what_the_counting_does_not_understand(shader: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fetches(shader)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "name, passes, fetched",
+    [
+        ("conv2d-kernel-3x3-same-8-to-8", 2, 9 * 2),
+        ("conv2d-kernel-2x5-strides-2-1-same-8-to-8", 2, 2 * 5 * 2),
+        ("conv2d-wide-1x1-64-to-8", 2 * 2 * 2 + 2, 2 * 16 + 2 * 2),
+        ("depthwiseconv2d-kernel-3x3-same-8-channels", 2, 9),
+        ("add-residual-a-conv2d-without-activation-and-a-map-8-channels", 0, 1),
+        ("maxpooling2d-3x3-strides-2-same-8-channels", 2, 9),
+        ("globalaveragepooling2d-8x8-pixels-8-channels", 2, 2 * 64),
+        ("upsampling2d-bilinear-2-8-channels", 2, 4),
+        # 5 values in 3 texels: of products (8 inputs and twice 8 weights) and of sums (1 column, 2 constants)
+        ("dense-8-to-5", 2, 3 * (24 + 3) / 2),
+    ],
+)
+def test_costs_worked_out_by_hand(rows: dict[str, Exported], name: str, passes: int, fetched: float) -> None:
+    found = rows[name].cost()
+    assert (found.passes, found.fetches) == (passes, fetched)

@@ -1,0 +1,61 @@
+"""Every row of docs/operators.md: the importer reads its model as Keras means it; every refusal says its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import pytest
+from imported import check_model
+from operator_table import REFUSALS, ROWS, models
+from operator_table.row import Refusal, Row
+
+from glsl_infer import ops
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras import to_graph
+from glsl_infer.importers.keras_converters import LAYERS
+from glsl_infer.importers.keras_operations import OPERATIONS
+from glsl_infer.optimize import optimize
+from glsl_infer.prepare import prepare
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
+def test_a_row_is_imported_as_keras_means_it(row: Row) -> None:
+    check_model(models.row_model(row), input_range=row.input_range, fed=row.bytes, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=[refusal.name for refusal in REFUSALS])
+def test_a_refusal_says_its_words(refusal: Refusal) -> None:
+    with pytest.raises(ModelError) as caught:
+        models.refuse(refusal)
+    where = f"layer '{refusal.subject}': " if refusal.subject else ""
+    assert str(caught.value).startswith(where + refusal.says)
+
+
+def test_names_of_refusals_are_unique() -> None:
+    assert len({refusal.name for refusal in REFUSALS}) == len(REFUSALS)
+
+
+def test_every_converter_occurs_in_a_row() -> None:
+    found = [operation for row in ROWS for operation in operations(models.row_model(row))]
+    layers = {type(one).__name__ for one in found if isinstance(one, keras.layers.Layer)}
+    others = {type(one).__name__ for one in found if not isinstance(one, keras.layers.Layer)}
+    assert set(LAYERS) <= layers
+    assert set(OPERATIONS) <= others
+
+
+def test_every_operator_is_reached_by_a_row() -> None:
+    found: set[str] = set()
+    for row in ROWS:
+        graph = to_graph(models.row_model(row), row.input_range)
+        small = optimize(graph)
+        prepared = prepare(small, models.pictures(row)[1:]).graph
+        found |= {node.op for one in (graph, small, prepared) for node in one.nodes}
+    assert found == set(ops.names())
+
+
+def operations(model: Any) -> list[Any]:
+    """Return all layers and operations of a model and of the models in it."""
+    own = getattr(model, "operations", model.layers)  # a Sequential has layers only
+    inner = [one for one in own if hasattr(one, "layers")]
+    return [*own, *(one for other in inner for one in operations(other))]
