@@ -88,3 +88,8 @@ class GlError(RunError):
 
 class SelfCheckError(RunError):
     """The driver computed something else than the reference."""
+
+
+def with_article(word: str) -> str:
+    """Return "a word", or "an" in front of a vowel."""
+    return f"{'an' if word[:1].lower() in 'aeiou' else 'a'} {word}"

@@ -6,7 +6,7 @@ from glsl_infer import ops
 from glsl_infer.builder import WEIGHTS_MODES, Builder
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
-from glsl_infer.layout import LAYOUTS, FixedMap
+from glsl_infer.layout import LAYOUTS, FixedMap, textures_of
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 
@@ -31,9 +31,11 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") ->
     builder = Builder(graph, weights, layout, gutters(graph))
     for node in graph.nodes:
         ops.get(node.op).passes(node, builder)
-    output = builder.values[graph.output]
-    if isinstance(output, FixedMap) or builder.values[graph.input.name] is output:
-        raise ModelError.layer(graph.output, "the network ends before anything is computed", "give it a layer")
+    output, picture = builder.values[graph.output], builder.values[graph.input.name]
+    if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
+        raise ModelError.layer(
+            graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
+        )
     return builder.finish()
 
 

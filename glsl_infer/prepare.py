@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import ModelError, with_article
 from glsl_infer.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import GraphOnlyOperator
@@ -69,7 +69,7 @@ def _require_stored_values(graph: Graph) -> None:
             raise operator.refusal(node)
         if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":
             advice = "apply it to a feature map, or give the Dense layer before it an activation"
-            raise ModelError.layer(node.name, f"a {node.op} of a vector", advice)
+            raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector", advice)
 
 
 def carry_offset_in_alpha(graph: Graph) -> Graph:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import llvm_clash, ops
-from glsl_infer.errors import InputError, MissingExtraError, ModelError
+from glsl_infer.errors import InputError, MissingExtraError, ModelError, with_article
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.importers.keras_call import Call, same_padding
 from glsl_infer.importers.keras_converters import LAYERS
@@ -30,8 +30,8 @@ Range = tuple[float, float]
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
 
-RAW_BYTES_SCALE = 1.0 / 64.0
-"""A model that first scales its input by this or less expects bytes: Rescaling(1/255), Rescaling(1/127.5, -1)."""
+RAW_BYTES_SCALE = 1.0 / 32.0
+"""A model that first scales its input by this or less expects bytes: Rescaling(1/255), (1/127.5, -1), 1/57.1 ..."""
 
 
 def load(path: str | Path, input_range: Range | None = None) -> Graph:
@@ -65,7 +65,7 @@ def to_graph(model: Any, input_range: Range | None = None) -> Graph:
     Args:
         model: the model; models inside it are imported with it, their layers named ``inner/layer``.
         input_range: the values that byte 0 and byte 255 of the picture stand for, as the model was trained: (0, 1),
-            (-1, 1), (0, 255). By default (0, 255) where the model itself begins with a rescaling by 1/64 or less,
+            (-1, 1), (0, 255). By default (0, 255) where the model itself begins with a rescaling by 1/32 or less,
             as Keras models on raw bytes do, else (0, 1).
 
     Raises:
@@ -184,7 +184,7 @@ def _convert(call: Call) -> list[Node]:
     advice = f"these layers can be exported: {', '.join(LAYERS)}"
     if not is_layer:
         advice = f"these operations can be exported: {', '.join(OPERATIONS)}"
-    raise call.refused(f"a {kind} cannot be exported", advice)
+    raise call.refused(f"{with_article(kind)} cannot be exported", advice)
 
 
 def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:

@@ -23,13 +23,13 @@ def _arithmetic(rescaling: Callable[[Constant, bool], tuple[Constant, Constant] 
         kind = type(call.layer).__name__
         if len(call.inputs) != 1 or len(call.arguments) != 2:
             raise call.refused(
-                f"a {kind} of {len(call.inputs)} tensors", "of several tensors only the sum can be exported"
+                f"{with_article(kind)} of {len(call.inputs)} tensors", "of several tensors only the sum can be exported"
             )
         first = not _is_tensor(call.arguments[0])
         constant = per_channel(call, call.arguments[0 if first else 1], "a constant")
         found = rescaling(constant, first)
         if found is None:
-            raise call.refused(f"a {kind} of a constant by a tensor", "divide the tensor by the constant")
+            raise call.refused(f"{with_article(kind)} of a constant by a tensor", "divide the tensor by the constant")
         return [call.node("rescaling", {"scales": found[0], "offsets": found[1]})]
 
     return convert

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import quantize
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import ModelError, with_article
 from glsl_infer.layout import Range
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ class GraphOnlyOperator(Operator):
 
     def refusal(self, node: Node) -> ModelError:
         """Return the error that names the node and says what to do."""
-        return ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
+        return ModelError.layer(node.name, f"{with_article(node.op)} in this place has no shader", self.advice)
 
 
 def feature_map(node: Node, shape: Shape) -> tuple[int, int, int]:
     """Return ``shape`` if it is ``(height, width, channels)``, else raise ModelError."""
     if len(shape) != 3:
         raise ModelError.layer(
-            node.name, f"a {node.op} of shape {shape}", "it needs a feature map (height, width, channels)"
+            node.name, f"{with_article(node.op)} of shape {shape}", "it needs a feature map (height, width, channels)"
         )
     return shape[0], shape[1], shape[2]
 
@@ -130,6 +130,8 @@ def vector(node: Node, shape: Shape) -> int:
     """Return the length of ``shape`` if it is a vector's, else raise ModelError."""
     if len(shape) != 1:
         raise ModelError.layer(
-            node.name, f"a {node.op} of shape {shape}", "it needs a vector: put a GlobalAveragePooling2D in front"
+            node.name,
+            f"{with_article(node.op)} of shape {shape}",
+            "it needs a vector: put a GlobalAveragePooling2D in front",
         )
     return shape[0]

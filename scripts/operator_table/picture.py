@@ -35,7 +35,7 @@ _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 PICTURE = Group(
     "The picture",
     "Bytes are uploaded as they are. What they stand for is folded into the weights of the layers that read "
-    "them. A model that begins with a rescaling by 1/64 or less is taken to expect bytes (0 to 255), any other "
+    "them. A model that begins with a rescaling by 1/32 or less is taken to expect bytes (0 to 255), any other "
     "one values from 0 to 1; `--input-range LOW HIGH` says otherwise.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
@@ -75,11 +75,10 @@ PICTURE = Group(
         ),
         Row(
             "Rescaling",
-            "1/58.4 and the like for each channel, with offsets, first in the model: `--input-range 0 255`",
+            "1/58.4 and the like for each channel, with offsets, first in the model",
             _mean_and_spread,
-            f"{_FREE}; here the range must be given, for 1/57.1 is more than 1/64",
+            _FREE,
             **_FOLDED,
-            input_range=BYTES,
             bytes=BYTES,
         ),
         Row(

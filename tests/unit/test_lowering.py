@@ -143,7 +143,7 @@ def test_a_network_may_end_in_a_map_or_a_vector_but_not_in_the_picture() -> None
     assert isinstance(program(graph).values["c"], FeatureMap)
     pooled = Graph("g", (*graph.nodes, pool_node("p", "c")), "p")
     assert program(pooled).passes[-1].layer == "p"
-    with pytest.raises(ModelError, match="'image': the network ends before anything is computed"):
+    with pytest.raises(ModelError, match="'image': the picture itself is the output"):
         program(Graph("g", (input_node(5),), "image"))
 
 
