@@ -7,11 +7,21 @@
 ``Session`` is the layer below: uint8 pictures in, logits out, and every layer's output on request.
 """
 
-from glsl_infer import errors, preprocess, reference
+from glsl_infer import errors, images, preprocess, reference
 from glsl_infer.classifier import Classifier, Prediction
 from glsl_infer.errors import GlslInferError
 from glsl_infer.session import Session, Statistics
 
 __version__ = "0.1.0"
 
-__all__ = ["Classifier", "GlslInferError", "Prediction", "Session", "Statistics", "errors", "preprocess", "reference"]
+__all__ = [
+    "Classifier",
+    "GlslInferError",
+    "Prediction",
+    "Session",
+    "Statistics",
+    "errors",
+    "images",
+    "preprocess",
+    "reference",
+]

@@ -76,9 +76,10 @@ class Binding:
         """Return the expression of a read's texture coordinate."""
         return codegen.coordinate(self._first[role] + index)
 
-    def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0)) -> str:
-        """Return the expression of a texel, ``tap`` (x, y) texels on from the read's coordinate."""
-        offset = f" + vec2({tap[0]}.0, {tap[1]}.0) * {self.texel(role, index)}" if any(tap) else ""
+    def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0), shift: str = "") -> str:
+        """Return the expression of a texel, some texels on from the read's coordinate: ``tap`` (x, y), or a vec2."""
+        shift = f"vec2({tap[0]}.0, {tap[1]}.0)" if any(tap) else shift
+        offset = f" + {shift} * {self.texel(role, index)}" if shift else ""
         return f"texture2D({self._sampler[role, index]}, {self.coordinate(role, index)}{offset})"
 
     def texel(self, role: str, index: int = 0) -> str:

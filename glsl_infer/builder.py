@@ -18,6 +18,7 @@ from glsl_infer.layout import (
     Placement,
     Value,
     View,
+    per_channel,
     place,
     slices_of,
 )
@@ -79,10 +80,6 @@ class Builder:
         assert isinstance(value, FixedMap), name
         return value
 
-    def gutter(self, node: Node) -> int:
-        """Return how many texels of 0 the readers of ``node`` need around its tiles."""
-        return self._gutters[node.name]
-
     def set_value(self, node: Node, value: Value) -> None:
         """Say where the output of ``node`` lies without allocating anything."""
         self.values[node.name] = value
@@ -92,22 +89,31 @@ class Builder:
     ) -> FeatureMap:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
-        ``kind`` is ``input`` for the picture, which the runner uploads.
+        A texture is cleared to one colour, so slices with different zero points get textures of their own where they
+        have a gutter. ``kind`` is ``input`` for the picture, which the runner uploads.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]
-        layout = self._layout if kind == "target" else "atlas"
-        placed = place(self._file_name(node.name), height, width, slices_of(channels), gutter, layout)
-        clear = (0, 0, 0, 0)
+        slices = slices_of(channels)
+        colours = [(0, 0, 0, 0)] * slices
         if gutter and kind == "target":
-            zero = int(zeros[0])
-            if set(zeros) != {zero}:
+            if any(zero != int(zero) for zero in zeros):
                 raise ModelError.layer(
                     node.name, "padding around values of which no byte is 0", "take the picture over [0, 1]"
                 )
-            clear = (zero, zero, zero, zero)
-        views = self._add_textures(node, placed, kind, clear)
-        value = FeatureMap(height, width, channels, gutter, views, scales, zeros)
+            padded = [*(int(zero) for zero in per_channel(zeros, channels)), 0, 0, 0]
+            colours = [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices, 4)]
+        views: dict[int, View] = {}
+        name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
+        for number, colour in enumerate(distinct):
+            members = [index for index, one in enumerate(colours) if one == colour]
+            group = name if len(distinct) == 1 else f"{name}.{number}"
+            layout = self._layout if kind == "target" else "atlas"
+            placed = place(group, height, width, len(members), gutter, layout)
+            views.update(zip(members, self._add_textures(node, placed, kind, colour)))
+        value = FeatureMap(
+            height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
+        )
         self.values[node.name] = value
         return value
 

@@ -9,6 +9,7 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import bundle as bundles
 from glsl_infer import preprocess
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
@@ -35,6 +36,10 @@ class Classifier(Closing):
     Args:
         model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
         context, selfcheck: see ``Session``.
+
+    Raises:
+        InputError: the model has no labels, for it ends in an image.
+        As ``Session``.
     """
 
     def __init__(
@@ -44,7 +49,10 @@ class Classifier(Closing):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
     ) -> None:
-        self.session = Session(default_model() if model is None else model, context=context, selfcheck=selfcheck)
+        bundle = model if isinstance(model, Bundle) else bundles.read(default_model() if model is None else model)
+        if not bundle.labels:
+            raise InputError(f"{bundle.path or 'the model'} makes images and has no labels; use 'glsl-infer run'")
+        self.session = Session(bundle, context=context, selfcheck=selfcheck)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,9 @@ from glsl_infer.prepare import Prepared, prepare
 from glsl_infer.program import Program
 from glsl_infer.ranges import RangeChoice
 from glsl_infer.wide import WideLayer
+
+Tell = Callable[[str], None]
+"""Is told what is done next, in a few words."""
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
@@ -81,12 +84,35 @@ class Options:
     input_range: tuple[float, float] | None = None
 
 
+class _Told(Sequence[NDArray[np.uint8]]):
+    """Pictures that say their number whenever somebody goes through them."""
+
+    def __init__(self, pictures: Sequence[NDArray[np.uint8]], tell: Tell) -> None:
+        self._pictures, self._tell = pictures, tell
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._pictures[index]
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        for number, picture in enumerate(self._pictures, 1):
+            self._tell(f"calibrating: picture {number} of {len(self)}")
+            yield picture
+
+
+def _tell_nobody(_: str) -> None:
+    pass
+
+
 def build(
     graph: Graph,
     labels: Sequence[str],
     *,
     options: Options | None = None,
     calibration: Sequence[NDArray[np.uint8]] = (),
+    tell: Tell = _tell_nobody,
 ) -> tuple[Bundle, Program, Prepared]:
     """Turn an imported graph into a bundle in memory.
 
@@ -96,13 +122,16 @@ def build(
         options: how.
         calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
             and for scales that interval bounds leave too coarse; see ``prepare``.
+        tell: hears of every step.
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
         InputError: labels or options that do not fit.
     """
     options = options or Options()
-    prepared = prepare(optimize.optimize(graph), calibration, percentile=options.percentile, layout=options.layout)
+    pictures = _Told(calibration, tell)
+    prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
+    tell("shaders and probe")
     program = lowering.to_program(prepared.graph, weights=options.weights, layout=options.layout)
     return bundles.make(program, labels), program, prepared
 
@@ -114,6 +143,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    tell: Tell = _tell_nobody,
 ) -> Report:
     """Export a saved Keras model to a bundle file.
 
@@ -123,6 +153,7 @@ def export(
         labels: text file with one label a line; needed where the model ends in a vector.
         options: how.
         calibration: picture files.
+        tell: hears of every step.
 
     Raises:
         InputError: anything given that cannot be used, naming the file or the layer.
@@ -132,6 +163,7 @@ def export(
 
     options = options or Options()
     names = () if labels is None else read_labels(labels)
+    tell("loading the Keras model")
     graph = keras.load(model, input_range=options.input_range)
     shape = graph.shapes[graph.output]
     if len(shape) == 3 and labels is not None:
@@ -144,7 +176,8 @@ def export(
         )
     size = graph.input.attrs["shape"][0]
     pictures = [preprocess.load(path, size) for path in calibration]
-    bundle, program, prepared = build(graph, names, options=options, calibration=pictures)
+    bundle, program, prepared = build(graph, names, options=options, calibration=pictures, tell=tell)
+    tell("writing")
     bundles.write(bundle, out)
     return report(program, bundle, prepared, Path(out).stat().st_size)
 

@@ -1,8 +1,15 @@
-"""What a path leads to: only regular files are opened, since reading a pipe or a terminal may wait for ever."""
+"""Reading and writing files with care.
+
+Only regular files are opened: reading a pipe or a terminal may wait for ever. What is written appears under its name
+when it is complete.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 _KINDS = {
@@ -21,3 +28,15 @@ def not_a_file(path: str | Path) -> str | None:
         OSError, ValueError: nothing is there, or it may not be looked at.
     """
     return _KINDS.get(stat.S_IFMT(Path(path).stat().st_mode))
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a path beside ``path`` to write to, which takes its name in the end; after an error nothing has changed."""
+    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()

@@ -325,10 +325,10 @@ def _source(data: Any, where: str) -> Source:
 
 
 def _quad(data: Any, sources: int, where: str) -> Quad:
-    # An origin may lie before the texture: where windows begin in the padding.
+    # An origin may lie outside its texture: a shader that reads there holds its coordinates at the edge.
     entries = [
-        strict.integer(entry, where, 0 if i < 4 else -MAX_SIDE, MAX_SIDE)
-        for i, entry in enumerate(strict.items(data, where))
+        strict.integer(entry, where, 0 if index < 4 else -MAX_SIDE, MAX_SIDE)
+        for index, entry in enumerate(strict.items(data, where))
     ]
     if len(entries) != 4 + 2 * sources:
         raise BundleError(

@@ -20,7 +20,7 @@ Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def fold_rescaling(graph: Graph) -> Graph:
-    """Let the bytes of the picture stand for what rescaling makes of them, where all readers see the same rescaling.
+    """Let the bytes of the picture stand for what rescaling or batch norm makes of them, where all readers do the same.
 
     Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
@@ -39,7 +39,7 @@ def fold_rescaling(graph: Graph) -> Graph:
 
 
 def fold_batch_norm(graph: Graph) -> Graph:
-    """Multiply batch norm and rescaling into the convolution or dense layer before; alone on a map, make them one."""
+    """Multiply batch norm and rescaling into the layer before, else into that behind; alone on a map, make them one."""
 
     def folded(graph: Graph, node: Node, before: Node) -> Node | None:
         if node.op not in AFFINE or before.op not in ("conv2d", "dense"):
@@ -53,14 +53,30 @@ def fold_batch_norm(graph: Graph) -> Graph:
         }
         return fused(replace(before, weights=weights), node)
 
-    graph = absorb(graph, folded, keep_first_name=True)
+    graph = absorb(absorb(graph, folded, keep_first_name=True), _folded_forward, keep_first_name=False)
     return graph.rebuilt([_as_convolution(graph, node) for node in graph.nodes])
+
+
+def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
+    """Return a convolution or dense layer that reads what ``before`` reads, if that is affine and nothing is padded."""
+    if before.op not in AFFINE or node.op not in ("conv2d", "dense") or any(node.attrs.get("padding", ())):
+        return None
+    if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:
+        return None
+    scale, offset = _affine(graph, before)
+    kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
+    channels, filters = kernel.shape[-2:]
+    group = np.arange(filters) // (filters // node.attrs.get("groups", 1))
+    channel = group * channels + np.arange(channels)[:, None]
+    bias = bias + (kernel * offset[channel]).reshape(-1, filters).sum(axis=0)
+    weights = {"kernel": (kernel * scale[channel]).astype(np.float32), "bias": bias.astype(np.float32)}
+    return replace(node, inputs=(before.inputs[0], *node.inputs[1:]), weights=weights)
 
 
 def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
     if graph.output in (picture.name, *(node.name for node in readers)):
         return False
-    if any(node.op != "rescaling" for node in readers):
+    if any(node.op not in AFFINE for node in readers):
         return False
     return all(np.array_equal(_affine(graph, node), _affine(graph, readers[0])) for node in readers)
 

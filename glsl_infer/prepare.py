@@ -11,8 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
+from glsl_infer.errors import ModelError
 from glsl_infer.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.ranges import RangeChoice, assign_ranges
 from glsl_infer.wide import WideLayer, split_wide
 
@@ -49,12 +52,24 @@ def prepare(
         layout: see ``lowering.to_program``.
 
     Raises:
-        ModelError: a layer whose range cannot be known without pictures.
+        ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
+    _require_stored_values(graph)
     ranged, ranges = assign_ranges(graph, pictures, percentile)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)
+
+
+def _require_stored_values(graph: Graph) -> None:
+    """Refuse nodes whose output no texture could hold: what the optimiser left over, and maps' operators on vectors."""
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if isinstance(operator, GraphOnlyOperator) and node.op != "dense":
+            raise operator.refusal(node)
+        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":
+            advice = "apply it to a feature map, or give the Dense layer before it an activation"
+            raise ModelError.layer(node.name, f"a {node.op} of a vector", advice)
 
 
 def carry_offset_in_alpha(graph: Graph) -> Graph:

@@ -125,7 +125,7 @@ def bounds_of(graph: Graph) -> dict[str, Bounds]:
     for node in graph.nodes:
         operator = ops.get(node.op)
         if "scale" in operator.attrs:
-            bounds[node.name] = operator.interval(node, [bounds[name] for name in node.inputs])
+            bounds[node.name] = operator.interval(node, graph.shapes[node.name], [bounds[name] for name in node.inputs])
         else:
             ranges[node.name] = _range(graph, node, ranges)
             bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
@@ -175,7 +175,8 @@ def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
 
 
 def _others(nodes: Sequence[Node]) -> str:
-    return f" (and those of {len(nodes) - 1} other layers)" if len(nodes) > 1 else ""
+    others = len(nodes) - 1
+    return f" (and those of {others} other layer{'s' * (others > 1)})" if others else ""
 
 
 def _choice(layer: str, one: Range, by: str) -> RangeChoice:

@@ -42,10 +42,7 @@ def slicewise(
         unused = range(min(4, target.channels - 4 * index), 4) if clear_pad_lanes or of_picture else range(0)
         fragment = codegen.fragment(
             template,
-            lines={
-                "declarations": binding.declarations("source"),
-                "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
-            },
+            lines={"pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
             defines=defines,
         )
         values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}

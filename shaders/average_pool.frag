@@ -6,7 +6,9 @@
 #define POOL_HEIGHT 2
 #endif
 
-//@ declarations
+varying vec4 coord0;
+uniform sampler2D source;
+uniform vec2 source_texel;
 #ifdef BOUNDED
 uniform vec4 bounds; // the map's edges: left, top (.xy), right, bottom (.zw)
 #endif

@@ -1,5 +1,7 @@
 // One slice moved: enlarged, each texel repeated, or with zeros around it.
-//@ declarations
+varying vec4 coord0;
+uniform sampler2D source;
+uniform vec2 source_texel;
 uniform vec2 shift; // in texels
 
 void main() {

@@ -4,7 +4,9 @@
 #define HEIGHT 1
 #endif
 
-//@ declarations
+varying vec4 coord0;
+uniform sampler2D source;
+uniform vec2 source_texel;
 uniform float half_of_slice;
 uniform vec2 factor; // from the sum of bytes to units of the stored numbers
 uniform vec2 offset;

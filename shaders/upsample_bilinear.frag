@@ -5,7 +5,9 @@
 #define INVERSE 0.0625
 #endif
 
-//@ declarations
+varying vec4 coord0;
+uniform sampler2D source;
+uniform vec2 source_texel;
 uniform vec2 origin; // first texel of the tile
 uniform vec2 last;   // its last texel, counted from the first
 

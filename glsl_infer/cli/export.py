@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.builder import WEIGHTS_MODES
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import pictures
+from glsl_infer.cli import pictures, progress
 from glsl_infer.errors import InputError
 from glsl_infer.layout import LAYOUTS
 
@@ -39,9 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibrate",
         type=Path,
+        action="append",
+        default=[],
         metavar="DIR",
-        help=f"typical pictures (the first {MAX_CALIBRATION}), for the ranges of ReLU and linear layers, "
-        "and for 16-bit scales that would be too coarse otherwise",
+        help=f"typical pictures (at most {MAX_CALIBRATION} are used, from all over the folder), for the ranges of ReLU "
+        "and linear layers, and for 16-bit scales that would be too coarse otherwise; may be given several times",
     )
     parser.add_argument(
         "--percentile",
@@ -70,14 +72,15 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.out.parent}: no such folder")
     if not 50.0 < args.percentile <= 100.0:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
-    calibration = [] if args.calibrate is None else pictures.find([args.calibrate])[:MAX_CALIBRATION]
+    calibration = _spread(pictures.find(args.calibrate), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
         layout=args.layout,
         percentile=args.percentile,
         input_range=None if args.input_range is None else tuple(args.input_range),
     )
-    report = export(args.model, args.out, args.labels, options=options, calibration=calibration)
+    with progress.status("export") as tell:
+        report = export(args.model, args.out, args.labels, options=options, calibration=calibration, tell=tell)
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
@@ -91,6 +94,12 @@ def run(args: argparse.Namespace) -> int:
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
     )
     return 0
+
+
+def _spread(files: list[Path], most: int) -> list[Path]:
+    """Return ``most`` of the files, from all of the list: its beginning may be one class of many."""
+    count = min(most, len(files))
+    return [files[index * len(files) // count] for index in range(count)]
 
 
 def _print_layers(report: Report) -> None:

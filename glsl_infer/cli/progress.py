@@ -1,9 +1,10 @@
-"""Progress bars: tqdm's where it is installed and standard error is a terminal, else nothing."""
+"""Progress, where standard error is a terminal, else nothing: tqdm's bars if it is installed, and a status line."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -19,3 +20,18 @@ def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
         return items
     shown: Iterable[Item] = tqdm(items, desc=what, leave=False, file=sys.stderr)
     return shown
+
+
+@contextlib.contextmanager
+def status(name: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a few words after ``name``, in place of those before; in the end they are gone."""
+    terminal = sys.stderr.isatty()
+
+    def write(text: str) -> None:
+        if terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield lambda words: write(f"{name}: {words}")
+    finally:
+        write("")

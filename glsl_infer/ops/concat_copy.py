@@ -9,7 +9,6 @@ import numpy as np
 
 from glsl_infer import codegen
 from glsl_infer.bindings import Read
-from glsl_infer.errors import ModelError
 from glsl_infer.layout import Range, joined
 from glsl_infer.ops.concat import concatenated_shape
 from glsl_infer.ops.operator import CopyOperator
@@ -38,12 +37,6 @@ class ConcatCopy(CopyOperator):
         """Draw one pass for each output slice, which takes its lanes from where they lie."""
         maps = [build.feature_map(name) for name in node.inputs]
         joint = joined([one.range for one in maps], [one.channels for one in maps])
-        if len(joint.zeros) > 1 and build.gutter(node):
-            raise ModelError.layer(
-                node.name,
-                "padding around a concatenation of channels with different zero points",
-                "give every input but the last a multiple of 4 channels, or follow it with a 1x1 convolution",
-            )
         target = build.allocate_map(node, scales=joint.scales, zeros=joint.zeros)
         places = [(one.views[channel // 4], channel % 4) for one in maps for channel in range(one.channels)]
         for index, view in enumerate(target.views):

@@ -57,7 +57,7 @@ class ConvolutionProducts(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the sums: every tap may meet the lowest or the highest value, or padding."""
         low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
         lows, highs = [], []

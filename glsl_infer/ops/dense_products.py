@@ -52,7 +52,7 @@ class DenseProducts(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the sums from bounds of the inputs."""
         low, high = inputs[0]
         kernel = node.weights["kernel"].astype(np.float64)

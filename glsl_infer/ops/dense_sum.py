@@ -58,7 +58,7 @@ class DenseSum(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of the result from bounds of the partial sums; every step is monotone."""
         low, high = inputs[0]
         return self._apply(node, low), self._apply(node, high)

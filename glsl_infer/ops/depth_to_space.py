@@ -65,7 +65,7 @@ class DepthToSpace(CopyOperator):
             for number, phase in enumerate(channels):
                 lines.append(f"{'} else ' if number else ''}if (phase < {number}.5) {{")
                 for one in dict.fromkeys(channel // 4 for channel in phase):
-                    lines.append(f"    t = {binding.fetch('source', slices.index(one))[:-1]} + shift);")
+                    lines.append(f"    t = {binding.fetch('source', slices.index(one), shift='shift')};")
                     lines += [
                         f"    y.{'xyzw'[lane]} = t.{'xyzw'[channel % 4]};"
                         for lane, channel in enumerate(phase)
@@ -75,7 +75,7 @@ class DepthToSpace(CopyOperator):
             fragment = codegen.fragment(
                 "depth_to_space.frag",
                 lines={"declarations": binding.declarations("source"), "phases": lines},
-                defines={"BLOCK": float(block)},
+                defines={"BLOCK": float(block), "TEXEL": binding.texel("source")},
             )
             first = source.views[slices[0]]
             uniforms = {"origin": [float(first.x), float(first.y)], **binding.texels("source")}

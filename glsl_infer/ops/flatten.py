@@ -1,4 +1,4 @@
-"""Flatten: a 1x1 feature map becomes a vector of 16-bit fixed point; a vector stays what it is."""
+"""Flatten: a feature map becomes a vector of 16-bit fixed point, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import quantize
 from glsl_infer.errors import ModelError
+from glsl_infer.layout import MAX_TEXTURE_SIZE
 from glsl_infer.ops.global_average_pool import average_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
 
@@ -36,18 +37,24 @@ class Flatten(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
-        """Return the input's bounds: it has one pixel."""
-        return inputs[0]
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return the input's bounds, once for every pixel."""
+        low, high = inputs[0]
+        return np.tile(low, shape[0] // len(low)), np.tile(high, shape[0] // len(high))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Copy a 1x1 map: the average of one pixel."""
-        height, width, _ = feature_map(node, build.shapes[node.inputs[0]])
-        if (height, width) != (1, 1):
+        """Copy every pixel, as the average of itself."""
+        height, width, channels = feature_map(node, build.shapes[node.inputs[0]])
+        given = f"flattening a map of {height}x{width} pixels and {channels} channels"
+        if channels % 2 and height * width > 1:
+            raise ModelError.layer(node.name, given, "make the number of channels even, or the map 1x1 pixels")
+        if height * width * channels > 2 * MAX_TEXTURE_SIZE:
             raise ModelError.layer(
-                node.name, f"flattening a map of {height}x{width} pixels", "use GlobalAveragePooling2D in its place"
+                node.name,
+                given,
+                f"at most {2 * MAX_TEXTURE_SIZE} values are supported; pool more, or use GlobalAveragePooling2D",
             )
-        average_to_vector(node, build)
+        average_to_vector(node, build, whole=False)
 
 
 OPERATOR = Flatten()

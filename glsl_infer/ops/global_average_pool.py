@@ -36,7 +36,7 @@ class GlobalAveragePool(Operator):
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the input's bounds: a mean lies within them."""
         return inputs[0]
 
@@ -45,36 +45,38 @@ class GlobalAveragePool(Operator):
         average_to_vector(node, build)
 
 
-def average_to_vector(node: Node, build: Builder) -> None:
-    """Append the draws that write the mean of each channel as 16-bit pairs along one row of texels.
+def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None:
+    """Append the draws that write each channel's mean as a 16-bit number, two to a texel along one row.
 
-    Texel t holds channels 2t and 2t + 1. A slice has four, so there are two draws: one writes lanes
-    0 and 1 of all slices, the other lanes 2 and 3.
+    Texel t holds values 2t and 2t + 1. A slice has four channels, so there are two kinds of draw: one writes lanes
+    0 and 1, the other lanes 2 and 3.
+
+    With ``whole`` all pixels are averaged; otherwise every pixel gives its own values, one pixel after the other.
     """
     source = build.feature_map(node.inputs[0])
-    target = build.allocate_vector(node, source.channels, node.attrs["scale"])
-    pixels = source.height * source.width
-    factor = fold.slices(source.scale_of / (255.0 * pixels * target.scale))
+    height, width = (source.height, source.width) if whole else (1, 1)
+    pixels = [(0, 0)] if whole else [(x, y) for y in range(source.height) for x in range(source.width)]
+    target = build.allocate_vector(node, len(pixels) * source.channels, node.attrs["scale"])
+    factor = fold.slices(source.scale_of / (255.0 * height * width * target.scale))
     offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
+    fragment = codegen.fragment(
+        "global_average.frag", includes=["fixed_point.glsl"], defines={"WIDTH": width, "HEIGHT": height}
+    )
     for half in range(2):
         lanes = slice(2 * half, 2 * half + 2)
         for index, view in enumerate(source.views):
             if 4 * index + 2 * half >= source.channels:
                 continue
-            binding = build.bind(node, source=[Read(view, stride=(0.0, 0.0))])
-            fragment = codegen.fragment(
-                "global_average.frag",
-                includes=["fixed_point.glsl"],
-                lines={"declarations": binding.declarations("source")},
-                defines={"WIDTH": source.width, "HEIGHT": source.height},
-            )
-            uniforms = {
-                "half_of_slice": [float(half)],
-                "factor": factor[index, lanes].tolist(),
-                "offset": offset[index, lanes].tolist(),
-                **binding.texels("source"),
-            }
-            build.draw_tile(node, fragment, View(target.texture, 2 * index + half, 0), (1, 1), binding, uniforms)
+            for number, pixel in enumerate(pixels):
+                binding = build.bind(node, source=[Read(view, pixel, (0.0, 0.0))])
+                uniforms = {
+                    "half_of_slice": [float(half)],
+                    "factor": factor[index, lanes].tolist(),
+                    "offset": offset[index, lanes].tolist(),
+                    **binding.texels("source"),
+                }
+                place = View(target.texture, number * source.channels // 2 + 2 * index + half, 0)
+                build.draw_tile(node, fragment, place, (1, 1), binding, uniforms)
 
 
 OPERATOR = GlobalAveragePool()

@@ -58,8 +58,8 @@ class Operator(ABC):
         """Return what the bytes of an output in 8 bits stand for, given shapes and ranges of the inputs."""
         return Range(node.attrs.get("scales", (1.0,)), node.attrs.get("zeros", (0.0,)))
 
-    def interval(self, node: Node, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of an output in 16 bits from bounds of the inputs; those of 8 bits follow from their range."""
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds of a 16-bit output of ``shape`` from the inputs' bounds; those of 8 bits follow from ranges."""
         raise NotImplementedError(node.op)
 
     def read_weights(
@@ -110,7 +110,11 @@ class GraphOnlyOperator(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Refuse: what is still here could not be folded into a neighbour."""
-        raise ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
+        raise self.refusal(node)
+
+    def refusal(self, node: Node) -> ModelError:
+        """Return the error that names the node and says what to do."""
+        return ModelError.layer(node.name, f"a {node.op} in this place has no shader", self.advice)
 
 
 def feature_map(node: Node, shape: Shape) -> tuple[int, int, int]:

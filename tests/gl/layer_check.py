@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import bundle, lowering, ops
+from glsl_infer import bundle, lowering, manifest_json, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
@@ -23,11 +24,13 @@ TOLERANCE = 0.52
 def make_bundle(
     graph: Graph, weights: str = "auto", layout: str = "atlas", pictures: Sequence[NDArray[np.uint8]] = ()
 ) -> Bundle:
-    """Return the bundle of a graph that needs no optimising."""
+    """Return the bundle of a graph that needs no optimising, as a reader of the file gets it."""
     prepared = prepare(graph, pictures, layout=layout).graph
     program = lowering.to_program(prepared, weights=weights, layout=layout)
     classes = bundle.classes_of(program.values[prepared.output])
-    return bundle.make(program, [f"class {index}" for index in range(classes)])
+    made = bundle.make(program, [f"class {index}" for index in range(classes)])
+    read = manifest_json.from_json(json.loads(json.dumps(manifest_json.to_json(made.manifest))))
+    return Bundle(read, made.members)
 
 
 def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:

@@ -42,8 +42,10 @@ def networks(draw: st.DrawFn, kind: str) -> Graph:
     body.append(conv_node(rng, "b", ("a",), channels, channels, activation=activation(draw)))
     node, out = OPERATORS[kind](draw, rng, channels, body)
     body += node
-    ends_in_image = draw(st.booleans())
-    if not ends_in_image:
+    if kind == "flatten":
+        values = Graph("random", tuple(body), "flat").shapes["flat"][0]
+        body.append(dense_node(rng, "dense", "flat", values, 3))
+    elif draw(st.booleans()):
         body += [pool_node("pool", body[-1].name), dense_node(rng, "dense", "pool", out, 3)]
     return Graph("random", tuple(body), body[-1].name)
 
@@ -126,8 +128,10 @@ def concat(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list[
     op = "concat" if channels % 4 == 0 else "concat_copy"
     nodes.append(Node("joint", op, ("b", "c", "a") if op == "concat_copy" or filters % 4 == 0 else ("b", "c")))
     total = channels * (len(nodes[-1].inputs) - 1) + filters
-    pads = (1, 0, 1, 1) if op == "concat" else (0, 0, 0, 0)  # zero points differ, and a gutter has one colour
-    last = conv_node(rng, "n", ("joint",), total, 6, kernel=(2, 2), padding=pads, activation=activation(draw))
+    if draw(st.booleans()):
+        nodes.append(Node("pooled", "max_pool", ("joint",), {"pool": (2, 2), "strides": (1, 1)}))
+    source, kind = nodes[-1].name, activation(draw)
+    last = conv_node(rng, "n", (source,), total, 6, kernel=(2, 2), padding=(1, 0, 1, 1), activation=kind)
     return [*nodes, last], 6
 
 
@@ -160,7 +164,14 @@ def shuffle(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list
     return [many, Node("s", "channel_shuffle", ("many",), {"step": 8}), node], 64
 
 
+def flatten(draw: st.DrawFn, rng: np.random.Generator, channels: int, body: list[Node]):
+    kept = channels + channels % 2
+    few = conv_node(rng, "few", ("a",), channels, kept, strides=(2, 2), activation=activation(draw))
+    return [few, Node("flat", "flatten", ("few",))], 0
+
+
 OPERATORS = {
+    "flatten": flatten,
     "convolution": convolution,
     "depthwise": depthwise,
     "residual": residual,

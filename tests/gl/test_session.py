@@ -11,9 +11,11 @@ from layer_check import make_bundle
 
 from glsl_infer import reference
 from glsl_infer.bundle import Bundle
+from glsl_infer.classifier import Classifier
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe
+from glsl_infer.graph import Graph
 from glsl_infer.session import Session
 
 
@@ -163,3 +165,10 @@ def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
     assert counts.texture_bytes == sum(4 * t.width * t.height for t in made.manifest.textures)
     # Each job binds, sets the viewport and clears; each pass draws; programs and textures change a few times.
     assert 3 * counts.jobs + counts.passes < counts.gl_calls < 80
+
+
+def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
+    with pytest.raises(InputError, match="makes images and has no labels; use 'glsl-infer run'"):
+        Classifier(image, context=context)

@@ -75,7 +75,7 @@ def test_rescaling_of_the_picture_is_folded_into_its_range(first, fed, scales, z
 def test_the_usual_rescaling_gives_the_default_exactly() -> None:
     x = pixels()
     graph = optimize(to_graph(keras.Model(x, L.Conv2D(4, 3)(L.Rescaling(1.0 / 255)(x)))))
-    assert dict(graph.input.attrs) == {"shape": (5, 5, 3)}
+    assert dict(graph.input.attrs) == {"shape": (5, 5, 3), "scales": (1.0,), "zeros": (0.0,)}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_rescaling_of_each_channel(first) -> None:
 
 def test_a_rescaling_that_not_all_readers_see_is_a_convolution() -> None:
     x = pixels()
-    y = L.Add()([L.Conv2D(3, 1)(L.Rescaling(0.5, 0.25, name="half")(x)), x])
+    y = L.Add()([L.Conv2D(3, 3, padding="same")(L.Rescaling(0.5, 0.25, name="half")(x)), x])
     graph = check(x, y)
     assert graph.by_name["half"].op == "conv2d"
     assert picture_range(graph.input) == ((1.0,), (0.0,))

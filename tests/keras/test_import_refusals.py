@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from glsl_infer import export
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers import keras as importer
 
 L = keras.layers
@@ -94,12 +94,9 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
 @pytest.mark.parametrize(
     "body, message",
     [
-        (L.Conv2D(8, 3, name="bare"), "layer 'bare': a feature map with activation 'linear'"),
-        (L.Conv2D(8, 3, activation="relu", name="bare"), "layer 'bare'.*'relu'.*follow the layer with"),
-        (
-            lambda x: L.Conv2D(8, 1, activation="sigmoid", name="wide")(L.Conv2D(64, 3, activation="sigmoid")(x)),
-            "layer 'wide': 4 output channels read 64 input channels.*at most 32.*more groups",
-        ),
+        (L.Conv2D(8, 3, name="bare"), "layer 'bare': the values of 'linear' have no fixed range; .*--calibrate DIR"),
+        (L.Conv2D(8, 3, activation="relu", name="bare"), r"layer 'bare'.*'relu'.*ReLU\(max_value=...\)"),
+        (L.Permute((2, 1, 3), name="turned"), "layer 'turned': a Permute cannot be exported"),
     ],
 )
 def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
@@ -108,16 +105,33 @@ def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
         export.build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
 
 
-def test_networks_without_a_vector_at_the_end_and_pictures_that_are_not_square() -> None:
-    with pytest.raises(ModelError, match="end it with GlobalAveragePooling2D and Dense"):
-        export.build(importer.to_graph(keras.Model(X, L.Conv2D(4, 3, activation="sigmoid")(X))), ["a"])
+def test_labels_of_a_network_that_ends_in_a_map() -> None:
+    graph = importer.to_graph(keras.Model(X, L.Conv2D(4, 3, activation="sigmoid")(X)))
+    with pytest.raises(InputError, match="1 labels for 0 classes"):
+        export.build(graph, ["a"])
+    made, _, _ = export.build(graph, [])
+    assert made.manifest.outputs[0].name == "image"
+
+
+def test_pictures_that_are_not_square() -> None:
     wide = keras.Input((8, 9, 3), name="wide")
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(wide)))
     with pytest.raises(ModelError, match=r"layer 'wide'.*must be square"):
         export.build(importer.to_graph(keras.Model(wide, outputs)), ["a", "b"])
-    large = L.Flatten(name="flat")(L.Conv2D(4, 3, activation="sigmoid")(X))
-    with pytest.raises(ModelError, match="layer 'flat': flattening a map of 6x6"):
-        export.build(importer.to_graph(keras.Model(X, L.Dense(2)(large))), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "size, channels, message",
+    [
+        (6, 5, "layer 'flat': flattening a map of 6x6 pixels and 5 channels; make the number of channels even"),
+        (33, 4, "layer 'flat': flattening a map of 33x33 pixels and 4 channels; at most 4096 values"),
+    ],
+)
+def test_maps_that_cannot_be_flattened(size: int, channels: int, message: str) -> None:
+    picture = keras.Input((size, size, 3))
+    flat = L.Flatten(name="flat")(L.Conv2D(channels, 1, activation="sigmoid")(picture))
+    with pytest.raises(ModelError, match=message):
+        export.build(importer.to_graph(keras.Model(picture, L.Dense(2)(flat))), ["a", "b"])
 
 
 def test_quantised_weights() -> None:
@@ -139,7 +153,7 @@ def test_quantised_weights() -> None:
             "layer 'r': a reshape in this place",
         ),
         (
-            lambda x: L.Reshape((1, 1, 3))(L.Rescaling(2.0, name="s")(pooled(x))),
+            lambda x: L.Reshape((1, 1, 3))(L.ReLU()(L.Rescaling(2.0, name="s")(pooled(x)))),
             "layer 's': a rescaling in this place has no shader; .* after a dense layer",
         ),
     ],

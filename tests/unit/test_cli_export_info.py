@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import Capture, refused
+from command_line import Capture
+from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
-from glsl_infer.export import LayerReport, Options, Report
+from glsl_infer.export import LayerReport, Options, Report, build
 from glsl_infer.fixed_point import ScaleChoice
 from glsl_infer.ranges import RangeChoice
 from glsl_infer.wide import WideLayer
@@ -19,16 +21,12 @@ from glsl_infer.wide import WideLayer
 def report() -> Report:
     layers = (
         LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128)),
-        LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),
         LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, 1, (16, 1)),
     )
     choice = ScaleChoice("pool", 1.0, None, 1.0, 0.004, "bound")
-    ranges = (
-        RangeChoice("sigmoid", 0.0, 1.0, 1.0, "function"),
-        RangeChoice("relu", 0.0, 5.5, 0.25, "percentile 99.9"),
-    )
-    wide = (WideLayer("broad", 12, 2, 20),)
     totals = {"passes": 9, "jobs": 2, "programs": 9, "texture_bytes": 131136, "file_bytes": 30000}
+    ranges = (RangeChoice("conv", -0.5, 3.25, 0.125, "maximum"), RangeChoice("other", 0.0, 1.0, 1.0, "function"))
+    wide = (WideLayer("conv", 16, 2, 24),)
     return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals)
 
 
@@ -37,6 +35,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     def export(*args: Any, **options: Any) -> Report:
+        options.pop("tell")("a step")
         calls.append((args, options))
         return report()
 
@@ -48,19 +47,21 @@ def test_export_prints_a_report(
     capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], picture: Path, tmp_path: Path
 ) -> None:
     model, out, labels = export_arguments.values()
-    argv = ["export", model, "-o", out, "--labels", labels, "--weights", "baked", "--calibrate", tmp_path]
-    argv += ["--layout", "planar", "--percentile", "99.9", "--input-range", "-1", "1"]
+    argv = ["export", model, "-o", out, "--labels", labels, "--weights", "baked"]
+    argv += ["--calibrate", tmp_path, "--calibrate", picture, "--input-range", "-1", "1"]
     assert main([str(one) for one in argv]) == 0
-    options = Options(weights="baked", layout="planar", percentile=99.9, input_range=(-1.0, 1.0))
-    assert exported == [((model, out, labels), {"options": options, "calibration": [picture]})]
+    options = Options(weights="baked", input_range=(-1.0, 1.0))
+    assert exported == [((model, out, labels), {"options": options, "calibration": [picture, picture]})]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
-    rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
-    assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "256x128"]
-    assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "8", "of", "63x63"]
-    assert rows["relu"] == ["relu", "0", "5.5", "0.25", "percentile", "99.9"]
-    assert "sigmoid" not in rows, "ranges that need no pictures are no news"
-    assert rows["broad"] == ["broad", "12", "2", "20"]
+    lines = [line.split() for line in output.out.splitlines() if line]
+    assert [line for line in lines if line[0] == "conv"] == [
+        ["conv", "conv2d", "63x63x32", "baked", "8", "8", "256x128"],
+        ["conv", "-0.5", "3.25", "0.125", "maximum"],
+        ["conv", "16", "2", "24"],
+    ]
+    assert not [line for line in lines if line[0] == "other"]
+    rows = {line[0]: line for line in lines}
     assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
     assert output.out.endswith(
         f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk\n",
@@ -74,16 +75,45 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert data["totals"]["passes"] == 9
     assert data["layers"][0]["texture"] == [256, 128]
     assert data["scales"][0]["layer"] == "pool"
-    assert [one["layer"] for one in data["ranges"]] == ["sigmoid", "relu"]
-    assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20}]
     assert exported[0][1] == {"options": Options(), "calibration": []}
 
 
-@pytest.mark.parametrize("percentile", ["50", "100.1", "-1", "nan"])
-def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, Path], percentile: str) -> None:
-    model, out, _ = (str(one) for one in export_arguments.values())
-    message = refused(capsys, ["export", model, "-o", out, "--percentile", percentile])
-    assert f"--percentile {percentile}; give more than 50, and 100 at most" in message
+def test_calibration_pictures_are_spread_over_what_there_is(
+    exported: list[Any], export_arguments: dict[str, Path], tmp_path: Path
+) -> None:
+    files = [tmp_path / "pictures" / f"{name}{number:03}.png" for name in "abc" for number in range(100)]
+    files[0].parent.mkdir()
+    for path in files:
+        path.write_bytes(b"not read in this test")
+    model, out, labels = (str(one) for one in export_arguments.values())
+    argv = ["export", model, "-o", out, "--labels", labels, "--calibrate", str(files[0].parent)]
+    assert main(argv) == 0
+    chosen = exported[0][1]["calibration"]
+    assert len(chosen) == len(set(chosen)) == 64
+    assert chosen == sorted(chosen)
+    assert {sum(path.name.startswith(name) for path in chosen) for name in "abc"} == {21, 22}
+
+
+def test_progress_is_for_terminals(
+    capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, out, labels = (str(one) for one in export_arguments.values())
+    argv = ["export", model, "-o", out, "--labels", labels]
+    assert main(argv) == 0
+    quiet = capsys.readouterr()
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(argv) == 0
+    shown = capsys.readouterr()
+    assert shown.out == quiet.out
+    assert shown.err == f"\r\x1b[Kexport: a step\r\x1b[K{quiet.err}"
+    assert "step" not in quiet.err
+
+
+def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
+    told: list[str] = []
+    build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], tell=told.append)
+    assert told[:2] == ["calibrating: picture 1 of 2", "calibrating: picture 2 of 2"]
+    assert told[-1] == "shaders and probe"
 
 
 DRIVER = {

@@ -7,7 +7,7 @@ import pytest
 from graphs import PLS, classifier, conv_node, input_node, pool_node
 from tiny import tiny_graph, tiny_program
 
-from glsl_infer import lowering
+from glsl_infer import lowering, optimize
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap
@@ -82,12 +82,14 @@ def test_layer_names_that_are_no_file_names() -> None:
     [
         (
             lambda rng: [conv_node(rng, "c", ("image",), 3, 4, activation="linear")],
-            "'c': a feature map with activation",
+            "'c': the values of 'linear' have no fixed range; give typical pictures with --calibrate DIR",
         ),
-        (lambda rng: [conv_node(rng, "c", ("image",), 3, 4, activation="relu")], "follow the layer with one of"),
         (
-            lambda rng: [conv_node(rng, "a", ("image",), 3, 36), conv_node(rng, "c", ("a",), 36, 4)],
-            "'c': 4 output channels read 36 input channels .36 in a group.; at most 32 are supported; use more groups",
+            lambda rng: [
+                conv_node(rng, "c", ("image",), 3, 4, activation="relu"),
+                conv_node(rng, "d", ("c",), 4, 4, activation="relu"),
+            ],
+            r"'c': the values of 'relu' have no fixed range \(and those of 1 other layer",
         ),
         (
             lambda rng: [
@@ -100,10 +102,9 @@ def test_layer_names_that_are_no_file_names() -> None:
         (
             lambda rng: [
                 conv_node(rng, "a", ("image",), 3, 4),
-                Node("p", "zero_padding", ("a",), {"padding": (1, 1, 1, 1)}),
-                Node("c", "activation", ("p",), {"function": PLS}),
+                Node("c", "add", ("a",) * 9, {"activation": PLS}),
             ],
-            "'p': a zero_padding in this place",
+            "'c': 9 inputs; at most 8 can be added at once",
         ),
     ],
 )
@@ -117,9 +118,16 @@ def test_what_shaders_cannot_do_is_refused_by_layer(nodes, message: str) -> None
 
 def test_a_layer_too_large_for_a_texture() -> None:
     rng = np.random.default_rng(0)
+    body = [input_node(2049)]
+    with pytest.raises(ModelError, match=r"'image': its output of 2049x2049 pixels and 3 channels fits no texture"):
+        program(classifier(rng, body, 3))
+
+
+def test_a_layer_takes_several_textures_where_one_is_too_small() -> None:
+    rng = np.random.default_rng(0)
     body = [input_node(1100), conv_node(rng, "c", ("image",), 3, 8)]
-    with pytest.raises(ModelError, match=r"'c': its output of 1100x1100 pixels and 8 channels fits no texture"):
-        program(classifier(rng, body, 8))
+    made = program(classifier(rng, body, 8))
+    assert [view.texture for view in made.values["c"].views] == ["c.0", "c.1"]
 
 
 def test_a_dense_layer_too_large_for_a_texture() -> None:
@@ -129,18 +137,22 @@ def test_a_dense_layer_too_large_for_a_texture() -> None:
         program(classifier(rng, body, 4100))
 
 
-def test_a_network_must_end_in_a_vector() -> None:
+def test_a_network_may_end_in_a_map_or_a_vector_but_not_in_the_picture() -> None:
     rng = np.random.default_rng(0)
     graph = Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 4)), "c")
-    with pytest.raises(ModelError, match="end it with GlobalAveragePooling2D and Dense"):
-        program(graph)
+    assert isinstance(program(graph).values["c"], FeatureMap)
     pooled = Graph("g", (*graph.nodes, pool_node("p", "c")), "p")
     assert program(pooled).passes[-1].layer == "p"
+    with pytest.raises(ModelError, match="'image': the network ends before anything is computed"):
+        program(Graph("g", (input_node(5),), "image"))
 
 
-def test_unknown_weights_mode() -> None:
+def test_unknown_modes() -> None:
+    graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):
-        program(tiny_graph(), "magic")
+        lowering.to_program(graph, weights="magic")
+    with pytest.raises(InputError, match="choose one of atlas, planar"):
+        lowering.to_program(graph, layout="magic")
 
 
 def test_the_program_prints_itself() -> None:

@@ -65,8 +65,8 @@ def test_two_rescalings_of_the_picture_fold_only_when_equal(second, convolutions
         input_node(5),
         rescaling("one", "image", (2.0,), (-1.0,)),
         rescaling("two", "image", second, (-1.0,)),
-        conv_node(rng, "a", ("one",), 3, 4),
-        conv_node(rng, "b", ("two",), 3, 4),
+        conv_node(rng, "a", ("one",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        conv_node(rng, "b", ("two",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1)),
         Node("sum", "add", ("a", "b"), LINEAR),
     ]
     graph = checked(nodes)
@@ -76,7 +76,8 @@ def test_two_rescalings_of_the_picture_fold_only_when_equal(second, convolutions
 
 def test_a_rescaling_by_0_or_of_the_output_is_not_folded_into_the_picture() -> None:
     rng = np.random.default_rng(0)
-    nodes = [input_node(5), rescaling("off", "image", (0.0, 1.0, 1.0)), conv_node(rng, "a", ("off",), 3, 4)]
+    padded = conv_node(rng, "a", ("off",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+    nodes = [input_node(5), rescaling("off", "image", (0.0, 1.0, 1.0)), padded]
     assert checked(nodes).by_name["off"].op == "conv2d"
     assert kinds(checked([input_node(5), rescaling("last", "image", (2.0,))])) == ["input", "conv2d"]
 
@@ -90,11 +91,33 @@ def test_rescaling_after_convolutions_and_dense_layers() -> None:
         Node("act", "activation", ("after",), {"function": "relu"}),
         rescaling("alone", "act", (0.5,), (1.0,)),
         pool_node("pool", "alone"),
-        rescaling("stays", "pool", (2.0,)),
-        dense_node(rng, "dense", "stays", 4, 3),
+        rescaling("before", "pool", (2.0,)),
+        dense_node(rng, "dense", "before", 4, 3),
         rescaling("last", "dense", (2.0,), (1.0, 2.0, 3.0)),
     ]
-    assert kinds(checked(nodes)) == ["input", "conv2d", "conv2d", "global_average_pool", "rescaling", "dense"]
+    assert kinds(checked(nodes)) == ["input", "conv2d", "conv2d", "global_average_pool", "dense"]
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("padding", [(0, 0, 0, 0), (0, 1, 0, 0)])
+def test_rescaling_before_a_convolution_goes_into_it_unless_it_pads(groups, padding) -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        conv_node(rng, "a", ("image",), 3, 4),
+        rescaling("before", "a", (1.0, 2.0, 3.0, 4.0), (0.5, 0.0, -1.0, 2.0)),
+        conv_node(rng, "b", ("before",), 4, 6, kernel=(2, 2), groups=groups, padding=padding),
+    ]
+    assert kinds(checked(nodes)).count("conv2d") == (3 if any(padding) else 2)
+
+
+def test_batch_norm_of_the_picture_is_its_range() -> None:
+    rng = np.random.default_rng(0)
+    weights = {key: rng.normal(0, 1, 3).astype(np.float32) for key in ("gamma", "beta", "mean")}
+    weights["variance"] = rng.uniform(0.2, 2, 3).astype(np.float32)
+    padded = conv_node(rng, "a", ("norm",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+    nodes = [input_node(5), Node("norm", "batch_norm", ("image",), {"epsilon": 1e-3}, weights), padded]
+    assert kinds(checked(nodes)) == ["input", "conv2d"]
 
 
 @pytest.mark.parametrize(

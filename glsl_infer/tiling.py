@@ -1,0 +1,132 @@
+"""Pictures of any size through a network of one size: where its tiles lie, and how outputs become one again.
+
+Tiles overlap. Between two of them the output is cut in the middle of what both have seen, so that each pixel comes
+from a tile that saw at least ``overlap`` pixels around it, or the picture's own edge. Where a network looks no
+further than that, its answer is the same as for the whole picture at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError
+
+
+@dataclass(frozen=True)
+class Span:
+    """One axis of a tile: it reads from pixel ``start`` on, and pixels ``first`` to before ``last`` come from it."""
+
+    start: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One tile: its rows and its columns, in pixels of the picture."""
+
+    rows: Span
+    columns: Span
+
+
+def spans(length: int, size: int, overlap: int) -> list[Span]:
+    """Cut an axis of ``length`` pixels into as few spans of ``size`` as possible, spread evenly.
+
+    A ``length`` below ``size`` takes one, which reads beyond the end.
+
+    Raises:
+        InputError: ``overlap`` is negative, or leaves nothing of a tile between two others.
+    """
+    most = (size - 1) // 2
+    if not 0 <= overlap <= most:
+        raise InputError(f"an overlap of {overlap} pixels; 0 to {most} are possible with tiles of {size}")
+    room = length - size
+    if room <= 0:
+        return [Span(0, 0, length)]
+    steps = -(-room // (size - 2 * overlap))
+    starts = [room * index // steps for index in range(steps + 1)]
+    cuts = [0, *((before + size + after) // 2 for before, after in zip(starts, starts[1:])), length]
+    return [Span(start, *cut) for start, *cut in zip(starts, cuts, cuts[1:])]
+
+
+def tiles(height: int, width: int, size: int, overlap: int) -> list[Tile]:
+    """Return the tiles of a picture, row by row; arguments as for ``spans``."""
+    columns = spans(width, size, overlap)
+    return [Tile(row, column) for row in spans(height, size, overlap) for column in columns]
+
+
+def cut_out(picture: NDArray[np.uint8], tile: Tile, size: int) -> NDArray[np.uint8]:
+    """Return what a tile reads: (size, size, channels); beyond the picture its last row and column go on."""
+    rows, columns = (
+        np.minimum(span.start + np.arange(size), length - 1)
+        for span, length in zip((tile.rows, tile.columns), picture.shape)
+    )
+    return np.ascontiguousarray(picture[rows[:, None], columns])
+
+
+def factor_of(output: tuple[int, ...], size: int) -> int:
+    """Return how many pixels an output (height, width, ...) has for each of the input's, along each side.
+
+    Raises:
+        InputError: the output is no image, or the factor is no whole number.
+    """
+    if len(output) < 2:
+        raise InputError("tiles can be put together where a model ends in an image; this one ends in a vector")
+    height, width = output[:2]
+    if height != width or height % size:
+        raise InputError(
+            f"the model makes {width} x {height} pixels of {size} x {size}; "
+            "tiles can be put together where the output is as large, or 2, 3 ... times as large"
+        )
+    return height // size
+
+
+def through(
+    run: Callable[[NDArray[np.uint8]], NDArray[np.generic]],
+    picture: NDArray[np.uint8],
+    size: int,
+    places: Iterable[Tile],
+) -> NDArray[np.generic]:
+    """Run every tile of a picture and put the outputs together.
+
+    Args:
+        run: from (size, size, channels) to an image (height, width, ...) that is ``factor_of`` times as large.
+        picture: (height, width, channels).
+        size: side of the tiles.
+        places: all of ``tiles`` for this picture, or an iterator over them that shows progress.
+
+    Raises:
+        InputError: see ``factor_of``; or the result does not fit into memory.
+    """
+    height, width = picture.shape[:2]
+    whole: NDArray[np.generic] | None = None
+    factor = 1
+    for tile in places:
+        output = run(cut_out(picture, tile, size))
+        if whole is None:
+            factor = factor_of(output.shape, size)
+            whole = _empty((factor * height, factor * width, *output.shape[2:]), output.dtype)
+        rows, columns = tile.rows, tile.columns
+        whole[_scaled(rows, factor, 0), _scaled(columns, factor, 0)] = output[
+            _scaled(rows, factor, rows.start), _scaled(columns, factor, columns.start)
+        ]
+    assert whole is not None, "a picture has at least one tile"
+    return whole
+
+
+def _scaled(span: Span, factor: int, origin: int) -> slice:
+    """Return the pixels that a span keeps, counted from ``origin``, as a slice of the output."""
+    return slice(factor * (span.first - origin), factor * (span.last - origin))
+
+
+def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray[np.generic]:
+    try:
+        return np.empty(shape, dtype)
+    except MemoryError:
+        raise InputError(
+            f"the result, {shape[1]} x {shape[0]} pixels, does not fit into memory; shrink the picture first"
+        ) from None

@@ -1,0 +1,89 @@
+"""From a model's numbers to pictures and picture files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import image_models
+import numpy as np
+import pytest
+from pictures_made import noise
+from PIL import Image
+from tiny import tiny_bundle
+
+from glsl_infer import images
+from glsl_infer.errors import InputError
+
+
+def test_bytes_of_numbers_over_0_to_1() -> None:
+    numbers = np.array([-0.1, 0.0, 0.49, 0.5, 0.51, 254.5, 255.0, 1e9], np.float32)[:, None, None] / 255
+    pixels = images.to_picture(np.repeat(numbers, 3, 2), image_models.filtered())
+    assert pixels.dtype == np.uint8
+    assert pixels.shape == (8, 1, 3)
+    assert pixels[:, 0, 0].tolist() == [0, 0, 0, 1, 1, 255, 255, 255]
+
+
+def test_a_number_becomes_the_byte_that_stands_for_it_in_the_input() -> None:
+    made = image_models.filtered(low=(-1.0, 0.0, 1.0), high=(1.0, 255.0, -2.0))
+    byte = np.arange(256)[:, None, None]
+    numbers = np.concatenate([byte / 127.5 - 1, byte + 0.0, 1 - 3 * byte / 255], axis=2).astype(np.float32)
+    np.testing.assert_array_equal(images.to_picture(numbers, made), np.repeat(byte, 3, 2))
+
+
+def test_one_channel_is_grey() -> None:
+    made = image_models.filtered(1, low=(-1.0,), high=(1.0,))
+    pixels = images.to_picture(np.array([[[-1.0], [0.0], [1.0]]], np.float32), made)
+    assert pixels.tolist() == [[0, 128, 255]]
+
+
+def test_halves_go_up_whatever_float32_makes_of_them() -> None:
+    numbers = (np.arange(256) / 255.0).astype(np.float32)[:, None, None]
+    pixels = images.to_picture(numbers, image_models.filtered(1, low=(-1.0,), high=(1.0,)))
+    assert pixels[:, 0].tolist() == [128 + byte // 2 for byte in range(256)]
+
+
+def test_what_is_no_picture() -> None:
+    ranges = image_models.filtered(1, low=(0.0, 0.0, 0.0), high=(1.0, 1.0, 2.0))
+    for shape, made, said in (
+        ((6,), tiny_bundle(), "the model ends in a vector of 6 values"),
+        ((4, 4, 2), image_models.filtered(2), "has 2 channels; a picture has 1 or 3"),
+        ((4, 4, 1), ranges, "grey"),
+    ):
+        with pytest.raises(InputError, match=said):
+            images.to_picture(np.zeros(shape, np.float32), made)
+
+
+@pytest.mark.parametrize("suffix", ["png", "PNG", "bmp", "tif", "webp", "ppm", "jpg"])
+@pytest.mark.parametrize("grey", [False, True])
+def test_save(tmp_path: Path, suffix: str, grey: bool) -> None:
+    pixels = np.full((5, 9, 3), 77, np.uint8) if suffix == "jpg" else noise(9, 5)
+    pixels = pixels[..., 0] if grey else pixels
+    path = tmp_path / f"out.{suffix}"
+    images.save(pixels, path)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+    with Image.open(path) as picture:
+        assert picture.size == (9, 5)
+        if suffix != "webp":
+            assert picture.mode == ("L" if grey else "RGB")
+            np.testing.assert_array_equal(np.asarray(picture), pixels)
+
+
+@pytest.mark.parametrize("name", ["out", "out.txt", "out.psd", ".png", "out.keras"])
+def test_a_suffix_that_nothing_is_written_as(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"no picture format that can be written has this suffix; name the file \*"):
+        images.save(noise(4, 4), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    images.save(noise(4, 4), tmp_path / "out.png")
+    before = (tmp_path / "out.png").read_bytes()
+    (tmp_path / "folder.png").mkdir()
+    with pytest.raises(InputError, match=r"folder.png: cannot be written"):
+        images.save(noise(4, 4), tmp_path / "folder.png")
+    with pytest.raises(InputError, match=r"nowhere/out.png: cannot be written"):
+        images.save(noise(4, 4), tmp_path / "nowhere" / "out.png")
+    with pytest.raises(InputError, match=r"out.xbm: cannot be written \(cannot write mode RGB as XBM\)"):
+        images.save(noise(4, 4), tmp_path / "out.xbm")
+    assert {one.name for one in tmp_path.iterdir()} == {"out.png", "folder.png"}
+    assert (tmp_path / "out.png").read_bytes() == before
