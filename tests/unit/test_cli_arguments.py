@@ -24,9 +24,6 @@ from glsl_infer.cli import main, main_classify
         (["run", "a.glslnn", "a.png", "--whole", "--overlap", "2.5"], "invalid int value: '2.5'"),
         (["export", "a.keras", "--labels", "l.txt"], "--out"),
         (["export", "a.keras", "-o", "a.glslnn", "--labels", "l.txt", "--weights", "big"], "invalid choice: 'big'"),
-        (["export", "a.keras", "-o", "a.glslnn", "--layout", "round"], "invalid choice: 'round'"),
-        (["export", "a.keras", "-o", "a.glslnn", "--percentile", "most"], "invalid float value: 'most'"),
-        (["export", "a.keras", "-o", "a.glslnn", "--input-range", "0"], "expected 2 arguments"),
         (["info", "everything"], "everything"),
     ],
 )

@@ -12,7 +12,6 @@ from tiny import LABELS, tiny_graph, write_tiny
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
-from glsl_infer.graph import Graph
 from glsl_infer.importers import keras
 
 TEXT = "give a UTF-8 text file, one label a line"
@@ -67,26 +66,6 @@ def test_the_wrong_number(capsys: Capture, imported: None, export_arguments: dic
     assert "one line for each class" in message
     assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]
     assert out.read_bytes() == b"old"
-
-
-def test_classes_need_labels(capsys: Capture, imported: None, export_arguments: dict[str, Path]) -> None:
-    message = refused(capsys, export(export_arguments)[:-2])
-    assert message == f"error: {export_arguments['model']} has 3 classes; give --labels FILE with one label a line\n"
-    assert not export_arguments["-o"].exists()
-
-
-def test_an_image_has_no_labels(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
-) -> None:
-    made = tiny_graph()
-    body = made.nodes[: [node.name for node in made.nodes].index("unit-act") + 1]
-    monkeypatch.setattr(keras, "load", lambda path, input_range: Graph("map", body, "unit-act"))
-    assert "ends in a feature map of (5, 5, 64), which has no classes; leave out --labels" in refused(
-        capsys, export(export_arguments)
-    )
-    assert main(list(map(str, export(export_arguments)[:-2]))) == 0
-    made_bundle = bundle.read(export_arguments["-o"])
-    assert (made_bundle.labels, made_bundle.manifest.outputs[0].name) == ((), "image")
 
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
