@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.importers import keras_converters as layers
 from glsl_infer.importers.keras_call import Call, Converter, activation_node, per_channel
