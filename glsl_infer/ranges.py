@@ -41,7 +41,12 @@ class RangeChoice:
 
 
 def assign_ranges(
-    graph: Graph, pictures: Sequence[NDArray[np.uint8]] = (), percentile: float = 100.0
+    graph: Graph,
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    percentile: float = 100.0,
+    *,
+    per_channel: bool = True,
+    narrowest: float = NARROWEST,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -49,6 +54,8 @@ def assign_ranges(
         graph: an optimised graph.
         pictures: uint8 (size, size, 3), as the network reads them.
         percentile: see ``calibration.extremes``.
+        per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
+        narrowest: see ``NARROWEST``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -78,7 +85,14 @@ def assign_ranges(
             elif one is None and node.name in seen:
                 low, high = seen[node.name]
                 high = np.minimum(high, _function(node).high)
-                one, chosen_by = choose(low, high, common=node.name in common, equal=node.name in equal), by
+                one = choose(
+                    low,
+                    high,
+                    common=node.name in common,
+                    equal=node.name in equal or not per_channel,
+                    narrowest=narrowest,
+                )
+                chosen_by = by
             one = one or Range((_function(node).high,))
             node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
@@ -88,17 +102,24 @@ def assign_ranges(
     return graph.rebuilt(nodes), tuple(choices)
 
 
-def choose(low: NDArray[np.float64], high: NDArray[np.float64], *, common: bool, equal: bool) -> Range:
+def choose(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    common: bool,
+    equal: bool,
+    narrowest: float = NARROWEST,
+) -> Range:
     """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
 
     ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
-    colour; with ``equal`` the same scale, too.
+    colour; with ``equal`` the same scale, too. No channel's range is less than ``narrowest`` of the widest one's.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max()) or 1.0
-    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
+    high = np.where(high - low < narrowest * widest, low + narrowest * widest, high)
     share = -low / (high - low)
     if common:
         share = np.full_like(share, -low.min() / (high.max() - low.min()))
