@@ -49,7 +49,8 @@ def prepare(
         pictures: for calibration, uint8 (size, size, 3) as the network reads them.
         percentile: see ``calibration.extremes``.
         layout: see ``lowering.to_program``.
-        per_channel, narrowest: see ``ranges.assign_ranges``; for comparison.
+        per_channel: see ``ranges.assign_ranges``; for comparison.
+        narrowest: see ``ranges.assign_ranges``; for comparison.
 
     Raises:
         ModelError: a layer whose range cannot be known without pictures.

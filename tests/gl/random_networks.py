@@ -45,7 +45,7 @@ def activation(rng: Rng) -> str:
 
 def network(kind: str, rng: Rng) -> Graph:
     """A picture of some range, two convolutions, the operator under test, then pool and dense or nothing."""
-    size = whole(rng, 5, 11)
+    size = whole(rng, 6, 11)  # "a" is one row and two columns smaller, and windows are up to 4x4
     low, high = pick(rng, [(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0), (1.0, -2.0)])
     image = input_node(size)
     image = image.with_attrs(scales=(high - low,), zeros=(-low * 255.0 / (high - low),))
@@ -105,7 +105,10 @@ def wide(rng: Rng, channels: int, body: list[Node]) -> Made:
     extra = []
     strides = (whole(rng, 1, 2), whole(rng, 1, 2))
     if pick(rng, [False, True]):
-        extra, inputs = [conv_node(rng, "side", ("a",), channels, filters, activation=activation(rng))], ("many", "side")
+        extra, inputs = (
+            [conv_node(rng, "side", ("a",), channels, filters, activation=activation(rng))],
+            ("many", "side"),
+        )
         strides = (1, 1)
     options: dict[str, Any] = {"kernel": kernel, "groups": groups, "padding": pads, "strides": strides}
     return [more, *extra, conv_node(rng, "n", inputs, many, filters, activation=activation(rng), **options)], filters
@@ -225,9 +228,7 @@ def random_bundle(kind: str, seed: int) -> Bundle:
 
 def drawn_nodes(made: Bundle) -> list[Node]:
     """The nodes that have passes."""
-    return [
-        node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)
-    ]
+    return [node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)]
 
 
 def layer_errors(session: Session, rng: Rng) -> dict[str, float]:
