@@ -11,7 +11,7 @@ A depthwise convolution mixes no lanes: there a tap has one column, the weights 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Union
 
 import numpy as np
@@ -28,6 +28,11 @@ Weight = Callable[[int], Union[str, None]]
 
 def columns_of(kernel_shape: Sequence[int], groups: int) -> Columns:
     """Return the columns for a kernel (height, width, channels / groups, filters)."""
+    return _columns_of(tuple(kernel_shape), groups)
+
+
+@lru_cache(maxsize=256)  # the reference of a wide convolution asks for them at every picture
+def _columns_of(kernel_shape: tuple[int, ...], groups: int) -> Columns:
     depthwise = groups > 1 and kernel_shape[2] == 1 and kernel_shape[3] == groups
     return DepthwiseColumns(kernel_shape, groups) if depthwise else Columns(kernel_shape, groups)
 
@@ -127,15 +132,18 @@ class Columns:
         """For every packed weight, its place in the flat kernel, or -1; (slices, count, 4)."""
         index = np.full((self.slices, self.count, 4), -1, np.int64)
         taps = np.arange(self.taps_per_slot)
+        lane_counts = np.array([len(one) for one in self.lanes])
+        lane_places = np.zeros((self.slots, 4), np.int64)
+        for slot, lanes in enumerate(self.lanes):
+            lane_places[slot, list(lanes)] = np.arange(len(lanes))
         for filter_index in range(self.filters):
-            reads = self.reads[filter_index // 4]
-            for i, channel in enumerate(self._inputs_of(filter_index)):
-                slot = reads.index(channel // 4)
-                lane = self.lanes[slot].index(channel % 4)
-                places = self.starts[slot] + taps * len(self.lanes[slot]) + lane
-                index[filter_index // 4, places, filter_index % 4] = (
-                    taps * self.group_channels + i
-                ) * self.filters + filter_index
+            channels = np.array(self._inputs_of(filter_index))
+            slots = np.searchsorted(self.reads[filter_index // 4], channels // 4)
+            first = np.array(self.starts)[slots] + lane_places[slots, channels % 4]
+            places = first + taps[:, None] * lane_counts[slots]
+            index[filter_index // 4, places, filter_index % 4] = (
+                taps[:, None] * self.group_channels + np.arange(self.group_channels)
+            ) * self.filters + filter_index
         return index
 
 

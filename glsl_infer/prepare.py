@@ -16,7 +16,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import GraphOnlyOperator
-from glsl_infer.ranges import RangeChoice, assign_ranges
+from glsl_infer.ranges import NARROWEST, RangeChoice, assign_ranges
 from glsl_infer.wide import WideLayer, split_wide
 
 
@@ -42,6 +42,8 @@ def prepare(
     *,
     percentile: float = 100.0,
     layout: str = "atlas",
+    per_channel: bool = True,
+    narrowest: float = NARROWEST,
 ) -> Prepared:
     """Prepare an optimised graph for shaders.
 
@@ -50,12 +52,14 @@ def prepare(
         pictures: for calibration, uint8 (size, size, 3) as the network reads them.
         percentile: see ``calibration.extremes``.
         layout: see ``lowering.to_program``.
+        per_channel: see ``ranges.assign_ranges``; for comparison.
+        narrowest: see ``ranges.assign_ranges``; for comparison.
 
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     _require_stored_values(graph)
-    ranged, ranges = assign_ranges(graph, pictures, percentile)
+    ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, narrowest=narrowest)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)

@@ -44,7 +44,12 @@ class RangeChoice:
 
 
 def assign_ranges(
-    graph: Graph, pictures: Sequence[NDArray[np.uint8]] = (), percentile: float = 100.0
+    graph: Graph,
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    percentile: float = 100.0,
+    *,
+    per_channel: bool = True,
+    narrowest: float = NARROWEST,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -52,6 +57,8 @@ def assign_ranges(
         graph: an optimised graph.
         pictures: uint8 (size, size, 3), as the network reads them.
         percentile: see ``calibration.extremes``.
+        per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
+        narrowest: see ``NARROWEST``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -81,7 +88,14 @@ def assign_ranges(
             elif one is None and node.name in seen:
                 low, high = seen[node.name]
                 high = np.minimum(high, _function(node).high)
-                one, chosen_by = choose(low, high, common=node.name in common, equal=node.name in equal), by
+                one = choose(
+                    low,
+                    high,
+                    common=node.name in common,
+                    equal=node.name in equal or not per_channel,
+                    narrowest=narrowest,
+                )
+                chosen_by = by
             one = one or Range((_function(node).high,))
             node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
@@ -91,27 +105,35 @@ def assign_ranges(
     return graph.rebuilt(nodes), tuple(choices)
 
 
-def choose(low: NDArray[np.float64], high: NDArray[np.float64], *, common: bool, equal: bool) -> Range:
+def choose(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    common: bool,
+    equal: bool,
+    narrowest: float = NARROWEST,
+) -> Range:
     """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
 
     ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
-    colour; with ``equal`` the same scale, too.
+    colour; with ``equal`` the same scale, too. No channel's range is less than ``narrowest`` of the widest one's.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max())
     widest = 1.0 if widest < SMALLEST else widest
-    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
-    share = -low / (high - low)
-    if common:
-        share = np.full_like(share, -low.min() / (high.max() - low.min()))
-    zeros = np.round(255.0 * share) + 0.0  # no negative zero
-    zeros = np.where((low < 0).any() if common else low < 0, np.maximum(zeros, 1.0), zeros)
-    zeros = np.where((high > 0).any() if common else high > 0, np.minimum(zeros, 254.0), zeros)
-    above = 255.0 * high / np.maximum(255.0 - zeros, 1.0)
-    below = 255.0 * -low / np.maximum(zeros, 1.0)
-    scales = np.maximum(above, below).astype(np.float32)
+    high = np.where(high - low < narrowest * widest, low + narrowest * widest, high)
+    # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
+    candidates = np.arange(256.0)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)
+        below = np.where(low < 0, 255.0 * -low / candidates, 0.0)
+    steps = np.maximum(above, below)
+    waste = (steps / (high - low)) ** 2
+    best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
+    zeros = candidates[best, 0]
+    scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
     return Range(compact([float(one) for one in scales]), compact([float(one) for one in zeros]))
 
 

@@ -1,8 +1,14 @@
 #!/usr/bin/env python3
-"""Keras' side of scripts/accuracy.py: float results and exported models, written to a folder.
+"""Keras' side of scripts/accuracy.py: graphs and float results, written to a folder.
 
 A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py).
-Writes x22-{baked,uniform,auto}.glslnn (random weights, 385x385) and results.npz (logits, pictures, labels).
+
+    accuracy_keras.py trashnet OUT --data DIR --keras FILE --size N   results.npz: logits, pictures, labels
+    accuracy_keras.py x22 OUT                                         x22.graph: random weights, 385x385
+    accuracy_keras.py mobilenet OUT --pictures FILE.npz               mobilenet-NAME.graph and .npz: logits
+    accuracy_keras.py file OUT --keras FILE                           file.graph
+
+A ``.graph`` is read by ``graph_file.read``; FILE.npz holds uint8 (n, size, size, 3) ``calibration`` and ``test``.
 """
 
 from __future__ import annotations
@@ -14,55 +20,113 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # where glsl_infer and training are, as beside a wheel
 
+import graph_file
 import keras
 import numpy as np
+from numpy.typing import NDArray
 
-from glsl_infer import bundle as bundles
 from glsl_infer import probe
 from glsl_infer.errors import GlslInferError
-from glsl_infer.export import Options, build
-from glsl_infer.importers.keras import to_graph
+from glsl_infer.importers.keras import load, to_graph
 from training import data
 from training.batch_norm import recalibrate
 from training.models import x22
+
+CLASSES = 120
+
+
+def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int, *, varied: bool = True) -> None:
+    """Give every batch norm the statistics of ``pictures``, (n, height, width, 3) as the model reads them.
+
+    With ``varied`` its factors and offsets are drawn first, so that channels differ as those of a trained network do.
+    """
+    rng = np.random.default_rng(seed)
+    for layer in model.layers:
+        if varied and isinstance(layer, keras.layers.BatchNormalization):
+            channels = layer.gamma.shape
+            layer.gamma.assign(rng.uniform(0.5, 2.5, channels))
+            layer.beta.assign(rng.normal(0.0, 0.7, channels))
+    recalibrate(model, [pictures])
 
 
 def random_x22() -> keras.Model:
     """Return X22 at 385x385 with seeded random weights and the batch norm statistics that belong to them."""
     keras.utils.set_random_seed(22)
     model = x22()
-    rng = np.random.default_rng(22)
-    for layer in model.layers:
-        if isinstance(layer, keras.layers.BatchNormalization):
-            channels = layer.gamma.shape
-            layer.gamma.assign(rng.uniform(0.5, 2.5, channels))
-            layer.beta.assign(rng.normal(0.0, 0.7, channels))
-    recalibrate(model, [probe.picture(385)[None].astype(np.float32) / 255.0])
+    randomise_norms(model, probe.picture(385)[None].astype(np.float32) / 255.0, 22)
     return model
 
 
-def main() -> int:
-    """Write everything; return the exit code."""
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--keras", type=Path, required=True)
-    parser.add_argument("--size", type=int, required=True)
-    args = parser.parse_args()
-    try:
-        split = data.find(args.data).splits["test"]
-        pictures = data.pixels(split, args.size)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def random_mobilenet(pictures: NDArray[np.uint8], *, varied: bool) -> keras.Model:
+    """Return MobileNet v1 0.25 for logits with seeded random weights and the statistics of ``pictures``."""
+    keras.utils.set_random_seed(25)
+    shape = pictures.shape[1:]
+    model = keras.applications.MobileNet(
+        weights=None, alpha=0.25, input_shape=shape, classes=CLASSES, classifier_activation=None
+    )
+    randomise_norms(model, symmetric(pictures), 25, varied=varied)
+    return model
+
+
+def symmetric(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return bytes as MobileNet reads them, in [-1, 1]."""
+    return pictures.astype(np.float32) / np.float32(127.5) - np.float32(1.0)
+
+
+def write_trashnet(args: argparse.Namespace) -> None:
+    """Write the float results of a trained model on the test split."""
+    split = data.find(args.data).splits["test"]
+    pictures = data.pixels(split, args.size)
     model = keras.saving.load_model(args.keras, compile=False)
     logits = np.asarray(model.predict(pictures.astype(np.float32) / 255.0, batch_size=32, verbose=0))
     np.savez_compressed(args.out / "results.npz", logits=logits, pictures=pictures, labels=split.labels)
-    graph = to_graph(random_x22())
-    for mode in ("baked", "uniform", "auto"):
-        made, _, _ = build(graph, [f"class {index}" for index in range(120)], options=Options(weights=mode))
-        bundles.write(made, args.out / f"x22-{mode}.glslnn")
+
+
+def write_x22(args: argparse.Namespace) -> None:
+    """Write the graph of the random X22."""
+    graph_file.write(to_graph(random_x22()), args.out / "x22.graph")
+
+
+def write_mobilenet(args: argparse.Namespace) -> None:
+    """Write two random MobileNets, and what each says of the test pictures, as they are and slightly noisy."""
+    with np.load(args.pictures) as saved:
+        calibration, test = saved["calibration"], saved["test"]
+    noise = np.random.default_rng(0).integers(-1, 2, test.shape)
+    noisy = np.clip(test.astype(np.int64) + noise, 0, 255).astype(np.uint8)
+    for name, varied in (("varied", True), ("plain", False)):
+        model = random_mobilenet(calibration, varied=varied)
+        logits, noisy_logits = (
+            np.asarray(model.predict(symmetric(one), batch_size=32, verbose=0)) for one in (test, noisy)
+        )
+        graph_file.write(to_graph(model, (-1.0, 1.0)), args.out / f"mobilenet-{name}.graph")
+        np.savez_compressed(args.out / f"mobilenet-{name}.npz", logits=logits, noisy=noisy_logits)
+
+
+def write_file(args: argparse.Namespace) -> None:
+    """Write the graph of a saved model."""
+    graph_file.write(load(args.keras), args.out / "file.graph")
+
+
+TASKS = {"trashnet": write_trashnet, "x22": write_x22, "mobilenet": write_mobilenet, "file": write_file}
+
+
+def main() -> int:
+    """Write what is asked for; return the exit code."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--keras", type=Path)
+    parser.add_argument("--size", type=int)
+    parser.add_argument("--pictures", type=Path)
+    args = parser.parse_args()
+    try:
+        TASKS[args.task](args)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     return 0
 
 

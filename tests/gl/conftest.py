@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 
+import mobilenet as mobilenets
 import pytest
 from screen import virtual_screen
 
@@ -34,6 +36,14 @@ def no_gl_errors(context: Context) -> Iterator[None]:
     yield
     context.make_current()
     context.gl.check("in the test")
+
+
+@pytest.fixture(scope="session")
+def mobilenet(tmp_path_factory: pytest.TempPathFactory) -> mobilenets.MobileNet:
+    """MobileNet v1 0.25 at 64 px; skipped where there is no Keras."""
+    if find_spec("keras") is None:
+        pytest.skip("needs glsl-infer[train]")
+    return mobilenets.make(tmp_path_factory.mktemp("mobilenet"))
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
         ([(0, 1)], False, False, Range((1.0,), (0.0,))),
         ([(2, 4)], False, False, Range((4.0,), (0.0,))),
         ([(-4, -2)], False, False, Range((4.0,), (255.0,))),
-        ([(-1, 1)], False, False, Range((2.0078740119934082,), (128.0,))),
+        ([(-1, 1)], False, False, Range((2.0078740119934082,), (127.0,))),
         ([(0, 1), (0, 2)], False, False, Range((1.0, 2.0), (0.0,))),
         ([(0, 1), (0, 2)], False, True, Range((2.0,), (0.0,))),
         ([(0, 0)], True, True, Range((1 / 64,), (0.0,))),

@@ -1,0 +1,119 @@
+"""What several sections of scripts/accuracy.py share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/gl")]  # what compares layers serves the tests as well
+
+import numpy as np  # noqa: E402
+from layer_check import exact_steps, gpu_steps, stored_inputs  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+from random_networks import drawn_nodes  # noqa: E402
+
+from glsl_infer import preprocess, reference  # noqa: E402
+from glsl_infer.bundle import Bundle  # noqa: E402
+from glsl_infer.errors import InputError  # noqa: E402
+from glsl_infer.graph import Node  # noqa: E402
+from glsl_infer.ops.input import picture_values  # noqa: E402
+from glsl_infer.session import Session  # noqa: E402
+from glsl_infer.texels import in_steps  # noqa: E402
+
+Section = dict[str, Any]
+Pictures = NDArray[np.uint8]
+Inputs = Callable[[Node], Sequence[NDArray[Any]]]
+
+BOUNDS = {"layer": 0.52, "ratio": 1.2, "same_top1": 97, "spread": 1.0}
+
+
+def keras_side(task: str, folder: Path, **options: object) -> None:
+    """Run a task of accuracy_keras.py.
+
+    Raises:
+        InputError: it failed.
+    """
+    command = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), task, str(folder)]
+    for key, value in options.items():
+        command += [f"--{key}", str(value)]
+    if subprocess.run(command, check=False).returncode:
+        raise InputError("Keras' side failed; its message is above")
+
+
+def photographs(data: Path, split: str, count: int, size: int) -> Pictures:
+    """Return ``count`` photographs of a split, evenly spaced, as uint8 (count, size, size, 3)."""
+    return np.stack([preprocess.load(path, size) for path in evenly(paths(data, split), count)])
+
+
+def paths(data: Path, split: str) -> list[Path]:
+    """Return the photographs of a split of ``SPLIT/CLASS/*.jpg``, in order."""
+    found = sorted((data / split).glob("*/*.jpg"))
+    if not found:
+        raise InputError(f"{data / split}: no photographs; see the top of accuracy.py")
+    return found
+
+
+def evenly(items: Sequence[Any], count: int) -> list[Any]:
+    """Return ``count`` of the items, evenly spaced."""
+    return [items[index * len(items) // count] for index in range(count)]
+
+
+def layer_rows(session: Session, inputs: Inputs) -> list[Section]:
+    """Run every layer that draws alone, on given inputs, and compare it with the float64 value before rounding."""
+    made = session.bundle
+    rows = []
+    for node in drawn_nodes(made):
+        given, value = inputs(node), made.values[node.name]
+        exact = exact_steps(made, node, given)
+        stored = np.rint(in_steps(reference.layer(node, list(given), stored=True), value))
+        steps = gpu_steps(session, node.name, given)
+        rows.append(
+            {
+                "layer": node.name,
+                "op": node.op,
+                "values": int(exact.size),
+                "levels": len(np.unique(stored)),
+                "worst": float(np.abs(exact - steps).max()),
+                "differing": int(np.count_nonzero(stored != steps)),
+            }
+        )
+    return rows
+
+
+def exact_inputs(made: Bundle, picture: Pictures) -> Inputs:
+    """Return what feeds every layer with the exact reference's values of a picture."""
+    values: dict[str, NDArray[Any]] = {made.graph.input.name: picture_values(made.graph.input, picture)}
+    values.update(reference.layers(made, picture))
+    return lambda node: [values[name] for name in node.inputs]
+
+
+def random_inputs(made: Bundle, seed: int) -> Inputs:
+    """Return what feeds every layer with random stored values: any byte, any 16-bit number."""
+    rng = np.random.default_rng(seed)
+    return lambda node: stored_inputs(made, node.name, rng)
+
+
+def centred(logits: NDArray[Any]) -> NDArray[np.float64]:
+    """Return logits (pictures, classes) minus their mean over the classes."""
+    return np.asarray(logits, np.float64) - np.asarray(logits, np.float64).mean(axis=1, keepdims=True)
+
+
+def compared(logits: NDArray[Any], floats: NDArray[Any]) -> dict[str, float]:
+    """Return how far logits are from the float ones: errors, their share of the spread, cosine, same first label."""
+    found, wanted = centred(logits), centred(floats)
+    errors, spread = np.abs(found - wanted), wanted.std(axis=0).mean()
+    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
+    cosines = (found * wanted).sum(axis=1) / lengths
+    return {
+        "mean": float(errors.mean()),
+        "largest": float(errors.max()),
+        "relative_mean": float(errors.mean() / spread),
+        "relative_largest": float(errors.max() / spread),
+        "cosine_mean": float(cosines.mean()),
+        "cosine_least": float(cosines.min()),
+        "same_top1": int((found.argmax(axis=1) == wanted.argmax(axis=1)).sum()),
+    }

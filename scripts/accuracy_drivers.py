@@ -1,0 +1,36 @@
+"""Every operator on three drivers: one section of scripts/accuracy.py. Each driver has a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import RunError
+
+DRIVERS: dict[str, dict[str, str]] = {
+    "llvmpipe": {"GALLIUM_DRIVER": "llvmpipe"},
+    "llvmpipe as ES 2.0": {"GALLIUM_DRIVER": "llvmpipe", "MESA_GLES_VERSION_OVERRIDE": "2.0"},
+    "softpipe": {"GALLIUM_DRIVER": "softpipe"},
+}
+"""The drivers of ``make test-drivers``, and the environment that chooses each."""
+
+CHILD = Path(__file__).with_name("accuracy_operators.py")
+
+
+def measure(cases: int, bound: float) -> dict[str, Any]:
+    """Draw ``cases`` random networks of each kind on every driver."""
+    found = {}
+    for name, chosen in DRIVERS.items():
+        environment = {key: value for key, value in os.environ.items() if key != "MESA_GLES_VERSION_OVERRIDE"}
+        environment.update(LIBGL_ALWAYS_SOFTWARE="1", **chosen)
+        command = [sys.executable, str(CHILD), "--cases", str(cases)]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"{CHILD.name} on {name} ended with {done.returncode}; its message is above")
+        found[name] = {**json.loads(done.stdout), "environment": chosen}
+    worst = max(row["worst"] for one in found.values() for row in one["operators"].values())
+    return {"drivers": found, "worst": worst, "passed": worst <= bound}

@@ -1,0 +1,127 @@
+"""MobileNet v1 0.25 at 128 px: a section of scripts/accuracy.py."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import graph_file
+import numpy as np
+from accuracy_common import (
+    BOUNDS,
+    Pictures,
+    Section,
+    centred,
+    compared,
+    exact_inputs,
+    keras_side,
+    layer_rows,
+    photographs,
+    random_inputs,
+)
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer import lowering, optimize, reference
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import Graph
+from glsl_infer.prepare import Prepared, prepare
+from glsl_infer.ranges import NARROWEST
+from glsl_infer.session import Session
+
+SIZE = 128
+CALIBRATION, TEST = 64, 100
+NETWORKS = ("varied", "plain")
+PERCENTILES = (100.0, 99.99, 99.9)
+OTHER_NARROWEST = (1 / 8, 1 / 16, 1 / 256)
+
+
+def measure(data: Path) -> Section:
+    """Measure a random MobileNet on photographs: every layer on the GPU, both ends, and what other ranges would do."""
+    calibration, test = photographs(data, "train", CALIBRATION, SIZE), photographs(data, "test", TEST, SIZE)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        np.savez(folder / "pictures.npz", calibration=calibration, test=test)
+        keras_side("mobilenet", folder, pictures=folder / "pictures.npz")
+        networks = {}
+        for one in NETWORKS:
+            with np.load(folder / f"mobilenet-{one}.npz") as saved:
+                logits = {key: saved[key] for key in ("logits", "noisy")}
+            networks[one] = {"graph": optimize.optimize(graph_file.read(folder / f"mobilenet-{one}.graph")), **logits}
+    main = networks[NETWORKS[0]]
+    exports = [
+        _export(main["graph"], main["logits"], calibration, test, percentile, layers=percentile == PERCENTILES[0])
+        for percentile in PERCENTILES
+    ]
+    layers = exports[0].pop("layers")
+    worst = max(row["worst"] for rows in layers.values() for row in rows)
+    ratio = max(one["ratio"] for one in exports)
+    return {
+        "size": SIZE,
+        "classes": main["logits"].shape[1],
+        "calibration": CALIBRATION,
+        "photographs": TEST,
+        "spread": float(centred(main["logits"]).std(axis=0).mean()),
+        "noisy": {name: compared(one["noisy"], one["logits"]) for name, one in networks.items()},
+        "layers": layers,
+        "worst": worst,
+        "exports": exports,
+        "ranges": {name: _ranges(one["graph"], one["logits"], calibration, test) for name, one in networks.items()},
+        "passed": worst <= BOUNDS["layer"] and ratio <= BOUNDS["ratio"],
+    }
+
+
+def _export(
+    graph: Graph, floats: NDArray[Any], calibration: Pictures, test: Pictures, percentile: float, *, layers: bool
+) -> Section:
+    """Export with ranges by one percentile; compare GPU and exact reference with the float logits."""
+    print(f"  percentile {percentile:g}", file=sys.stderr, flush=True)
+    prepared = prepare(graph, list(calibration), percentile=percentile)
+    made = bundle_of(prepared)
+    found: Section = {"percentile": percentile}
+    with Session(made, selfcheck=True) as session:
+        gpu = np.stack([session.run(picture) for picture in test])
+        found["statistics"] = vars(session.statistics())
+        if layers:
+            found["layers"] = {
+                "random": layer_rows(session, random_inputs(made, 0)),
+                "photograph": layer_rows(session, exact_inputs(made, test[0])),
+            }
+    exact = np.stack([reference.run(made, picture) for picture in test])
+    found.update({"exact": compared(exact, floats), "gpu": compared(gpu, floats), "gpu_exact": compared(gpu, exact)})
+    found["ratio"] = found["gpu"]["mean"] / found["exact"]["mean"]
+    found["wide"] = [{**vars(one), "narrow": _slices(made, one.layer)} for one in prepared.wide]
+    return found
+
+
+def bundle_of(prepared: Prepared) -> Bundle:
+    """Return the bundle of a prepared network."""
+    program = lowering.to_program(prepared.graph)
+    return bundles.make(
+        program, [f"class {i}" for i in range(bundles.classes_of(program.values[prepared.graph.output]))]
+    )
+
+
+def _slices(made: Bundle, layer: str) -> int:
+    return -(-made.graph.shapes[layer][-1] // 4)
+
+
+def _ranges(graph: Graph, floats: NDArray[Any], calibration: Pictures, test: Pictures) -> list[Section]:
+    """Compare ways to choose ranges, on the exact reference alone."""
+    ways: list[dict[str, Any]] = [
+        {},
+        {"per_channel": False},
+        *({"percentile": one} for one in PERCENTILES[1:]),
+        *({"percentile": one, "per_channel": False} for one in PERCENTILES[1:]),
+        *({"narrowest": one} for one in OTHER_NARROWEST),
+    ]
+    rows = []
+    for way in ways:
+        print(f"  ranges {way}", file=sys.stderr, flush=True)
+        prepared = prepare(graph, list(calibration), **way)
+        logits = np.stack([reference.run(prepared.graph, picture) for picture in test])
+        settings = {"per_channel": True, "percentile": 100.0, "narrowest": NARROWEST, **way}
+        rows.append({**settings, **compared(logits, floats)})
+    return rows

@@ -1,0 +1,156 @@
+"""What docs/accuracy.md says of MobileNet and of the super-resolution network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from accuracy_common import BOUNDS
+from accuracy_table import layer_table, table
+
+COMPARISON = [
+    "mean",
+    "largest",
+    "mean / spread",
+    "largest / spread",
+    "cosine, mean",
+    "cosine, least",
+    "same first label",
+]
+
+MOBILENET = """
+## MobileNet v1 0.25
+
+`keras.applications.MobileNet(alpha=0.25)` at {size}x{size}, {classes} classes, input in [-1, 1], seeded random weights;
+factors and offsets of the batch norms are random, too, and their statistics those of {calibration} training photographs
+of trashnet, which also calibrate the export (ranges by channel). {photographs} other photographs, of the test split,
+are measured.
+
+A random network is a hard case for 8 bits: nothing was trained to ignore small changes, every layer makes them larger,
+and photographs differ little in its logits (standard deviation over the photographs {spread:.2f}). The row
+*Keras, noise* shows it: float32 Keras itself on the same photographs, each byte moved by -1, 0 or 1, chosen at random.
+What counts here is that the GPU adds nothing to the exact reference's error: its mean error may be {ratio} times that.
+
+### Its layers
+
+Each layer alone, on random stored values, and on the exact reference's values of a photograph.
+
+{layers}
+
+Worst of all: **{worst:.4f}**.
+
+### Its ends
+
+Logits minus their mean over the classes against float32 Keras, in absolute numbers and as parts of the spread; cosine
+similarity for each photograph; how many of {photographs} have the same first label.
+
+{ends}
+
+### What it takes
+
+{frame}
+
+Layers that read more than 8 slices take partial sums in 16 bits; *narrow* is what one pass for each output slice would
+be.
+
+{wide}
+
+### Which ranges
+
+The exact reference with other ranges, calibrated on the same photographs. *Varied* is the network above, *plain* the
+same with batch norms as Keras makes them (factor 1, offset 0), whose channels are more alike. *Narrowest* is the least
+part of the widest channel's range that a channel gets.
+
+{ranges}
+"""
+
+SUPERRES = """
+## Super-resolution
+
+`{model}`, exported with {calibration} photographs' centres as calibration; {photographs} other photographs' centres,
+halved to {size}x{size}, are measured. How good its pictures are (PSNR in float, in 8 bits, on the GPU) stands in
+[its card](../models/superres-x2-96.md).
+
+{layers}
+
+Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
+{share:.3f} % of all values. A frame takes {frame}. Against the float network, in steps of 255:
+
+{floats}
+"""
+
+
+def mobilenet(found: dict[str, Any]) -> str:
+    """Return the section on MobileNet."""
+    ends = []
+    for one in found["exports"]:
+        by = _by(one["percentile"])
+        ends += [
+            [f"exact reference, {by}", *_comparison(one["exact"])],
+            [f"GPU, {by}", *_comparison(one["gpu"])],
+        ]
+    ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
+    ratios = ", ".join(f"{one['ratio']:.3f} ({_by(one['percentile'])})" for one in found["exports"])
+    first = found["exports"][0]
+    wide = [
+        [one["layer"], str(one["slices"]), str(one["blocks"]), str(one["passes"]), str(one["narrow"])]
+        for one in first["wide"]
+    ]
+    wide.append(["all", "", "", *(str(sum(one[key] for one in first["wide"])) for key in ("passes", "narrow"))])
+    ranges = [
+        [
+            name,
+            "channel" if row["per_channel"] else "layer",
+            _by(row["percentile"]),
+            f"1/{1 / row['narrowest']:.0f}" if row["per_channel"] else "-",
+            *_comparison(row),
+        ]
+        for name, rows in found["ranges"].items()
+        for row in rows
+    ]
+    return MOBILENET.format(
+        **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
+        ratio=BOUNDS["ratio"],
+        layers=layer_table(found["layers"]),
+        ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
+        frame=_frame(first["statistics"]),
+        wide=table(["layer", "slices", "blocks", "passes", "narrow"], wide),
+        ranges=table(["network", "a range for each", "by", "narrowest", *COMPARISON], ranges),
+    )
+
+
+def superres(found: dict[str, Any]) -> str:
+    """Return the section on the super-resolution network."""
+    names = {"exact": "exact reference", "gpu": "GPU"}
+    floats = [[names[key], f"{one['mean']:.3f}", f"{one['largest']:.2f}"] for key, one in found["float"].items()]
+    statistics = found["statistics"]
+    return SUPERRES.format(
+        **{key: found[key] for key in ("model", "calibration", "photographs", "size", "worst")},
+        layers=layer_table(found["layers"]),
+        largest=found["gpu_exact"]["largest"],
+        share=100 * found["gpu_exact"]["share"],
+        frame=f"{statistics['passes']} passes in {statistics['jobs']} jobs, {statistics['programs']} programs, "
+        f"{statistics['gl_calls']} GL calls and {statistics['texture_bytes']:,} bytes of textures",
+        floats=table(["", "mean", "largest"], floats),
+    )
+
+
+def _by(percentile: float) -> str:
+    return "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
+
+
+def _comparison(one: dict[str, float]) -> list[str]:
+    return [
+        f"{one['mean']:.4f}",
+        f"{one['largest']:.3f}",
+        f"{one['relative_mean']:.3f}",
+        f"{one['relative_largest']:.2f}",
+        f"{one['cosine_mean']:.4f}",
+        f"{one['cosine_least']:.4f}",
+        f"{one['same_top1']:.0f}",
+    ]
+
+
+def _frame(statistics: dict[str, int]) -> str:
+    keys = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
+    head = ["passes", "jobs", "programs", "GL calls", "texture bytes"]
+    return table(head, [[f"{statistics[key]:,}" for key in keys]])

@@ -1,0 +1,57 @@
+"""MobileNet v1 0.25 at 64 px with random weights, made by Keras in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Graph
+from glsl_infer.preprocess import open_image
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/accuracy_keras.py"
+SIZE, CALIBRATION, TEST = 64, 24, 12
+
+
+@dataclass(frozen=True)
+class MobileNet:
+    """The imported graph, Keras' logits of the test pictures, and pictures, uint8 (n, 64, 64, 3)."""
+
+    graph: Graph
+    logits: NDArray[np.float32]
+    calibration: NDArray[np.uint8]
+    test: NDArray[np.uint8]
+
+
+def make(folder: Path) -> MobileNet:
+    """Let Keras make it, in ``folder``."""
+    sys.path.insert(0, str(SCRIPT.parent))
+    import graph_file
+
+    pictures = crops(CALIBRATION + TEST)
+    calibration, test = pictures[:CALIBRATION], pictures[CALIBRATION:]
+    np.savez(folder / "pictures.npz", calibration=calibration, test=test)
+    command = [sys.executable, str(SCRIPT), "mobilenet", str(folder), "--pictures", str(folder / "pictures.npz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "mobilenet-varied.npz") as saved:
+        logits = saved["logits"]
+    return MobileNet(graph_file.read(folder / "mobilenet-varied.graph"), logits, calibration, test)
+
+
+def crops(count: int) -> NDArray[np.uint8]:
+    """Random windows of the photographs in docs/images."""
+    rng = np.random.default_rng(0)
+    photographs = [open_image(path) for path in sorted((ROOT / "docs/images").glob("*.jpg"))]
+    found = []
+    for index in range(count):
+        photograph = photographs[index % len(photographs)]
+        side = int(rng.integers(SIZE, min(photograph.size) + 1))
+        left, top = (int(rng.integers(length - side + 1)) for length in photograph.size)
+        found.append(np.asarray(photograph.crop((left, top, left + side, top + side)).resize((SIZE, SIZE)), np.uint8))
+    return np.stack(found)

@@ -1,0 +1,250 @@
+"""Random networks around every operator, from a seeded generator: for tests and for scripts/accuracy.py.
+
+The same seed gives the same network on every driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from graphs import conv_node, dense_node, input_node, pool_node
+from layer_check import layer_error, make_bundle, stored_inputs
+
+from glsl_infer import ops
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import LAYOUTS
+from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.session import Session
+
+T = TypeVar("T")
+Rng = np.random.Generator
+Made = tuple[list[Node], int]
+"""The nodes of a kind, the last of which is under test, and its channels."""
+
+OPEN = ["linear", "relu", "relu(6)", "relu(0.5)"]
+CLOSED = ["piecewise_linear_sigmoid", "hard_sigmoid", "sigmoid"]
+WEIGHTS = ("baked", "uniform", "auto")
+SAME = (1, 1, 1, 1)
+
+
+def pick(rng: Rng, options: Sequence[T]) -> T:
+    return options[int(rng.integers(len(options)))]
+
+
+def whole(rng: Rng, low: int, high: int) -> int:
+    """A whole number from low to high, both included."""
+    return int(rng.integers(low, high + 1))
+
+
+def activation(rng: Rng) -> str:
+    return pick(rng, [*OPEN, *CLOSED])
+
+
+def network(kind: str, rng: Rng) -> Graph:
+    """A picture of some range, two convolutions, the operator under test, then pool and dense or nothing."""
+    size = whole(rng, 6, 11)  # "a" is one row and two columns smaller, and windows are up to 4x4
+    low, high = pick(rng, [(0.0, 1.0), (0.0, 255.0), (-1.0, 1.0), (1.0, -2.0)])
+    image = input_node(size)
+    image = image.with_attrs(scales=(high - low,), zeros=(-low * 255.0 / (high - low),))
+    channels = pick(rng, [1, 3, 4, 6, 8, 13])
+    pads = pick(rng, [(0, 0, 0, 0), (1, 1, 1, 1), (0, 1, 0, 1)])
+    body = [
+        image,
+        conv_node(rng, "a", ("image",), 3, channels, kernel=(2, 3), padding=pads, activation=activation(rng)),
+        conv_node(rng, "b", ("a",), channels, channels, activation=activation(rng)),
+    ]
+    nodes, out = KINDS[kind](rng, channels, body)
+    body += nodes
+    if kind == "dense":
+        hidden = whole(rng, 1, 40)
+        body += [pool_node("pool", body[-1].name), dense_node(rng, "hidden", "pool", out, hidden)]
+        body.append(dense_node(rng, "dense", "hidden", hidden, whole(rng, 1, 20)))
+    elif kind == "flatten":
+        (values,) = Graph("random", tuple(body), "flat").shapes["flat"]
+        body.append(dense_node(rng, "dense", "flat", values, 3))
+    elif pick(rng, [False, True]):
+        body += [pool_node("pool", body[-1].name), dense_node(rng, "dense", "pool", out, 3)]
+    return Graph("random", tuple(body), body[-1].name)
+
+
+def convolution(rng: Rng, channels: int, body: list[Node]) -> Made:
+    filters = pick(rng, [1, 4, 7])
+    return [_conv(rng, "n", ("a",), channels, filters)], filters
+
+
+def grouped(rng: Rng, channels: int, body: list[Node]) -> Made:
+    many = pick(rng, [6, 8, 12, 24])
+    groups = pick(rng, [g for g in (2, 3, 4, 6) if many % g == 0])
+    filters = groups * whole(rng, 1, 4)
+    more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
+    return [more, _conv(rng, "n", ("many",), many, filters, groups=groups)], filters
+
+
+def depthwise(rng: Rng, channels: int, body: list[Node]) -> Made:
+    filters = channels * pick(rng, [1, 1, 2])
+    return [_conv(rng, "n", ("b",), channels, filters, groups=channels)], filters
+
+
+def residual(rng: Rng, channels: int, body: list[Node]) -> Made:
+    groups = pick(rng, [g for g in (1, 1, 2, 4, channels) if channels % g == 0])
+    act = activation(rng)
+    kernel, pads = pick(rng, [((3, 3), SAME), ((1, 1), (0, 0, 0, 0)), ((2, 1), (1, 0, 0, 0))])
+    node = conv_node(
+        rng, "n", ("a", "b"), channels, channels, kernel=kernel, groups=groups, padding=pads, activation=act
+    )
+    return [node], channels
+
+
+def wide(rng: Rng, channels: int, body: list[Node]) -> Made:
+    many = pick(rng, [36, 50, 72, 128])
+    groups = pick(rng, [1, 1, 2])
+    kernel, pads = pick(rng, [((1, 1), (0, 0, 0, 0)), ((3, 3), SAME), ((2, 1), (0, 1, 0, 0))])
+    filters = 2 * whole(rng, 1, 5)
+    more = conv_node(rng, "many", ("b",), channels, many, activation=activation(rng))
+    inputs: tuple[str, ...] = ("many",)
+    extra = []
+    strides = (whole(rng, 1, 2), whole(rng, 1, 2))
+    if pick(rng, [False, True]):
+        extra, inputs = (
+            [conv_node(rng, "side", ("a",), channels, filters, activation=activation(rng))],
+            ("many", "side"),
+        )
+        strides = (1, 1)
+    options: dict[str, Any] = {"kernel": kernel, "groups": groups, "padding": pads, "strides": strides}
+    return [more, *extra, conv_node(rng, "n", inputs, many, filters, activation=activation(rng), **options)], filters
+
+
+def add(rng: Rng, channels: int, body: list[Node]) -> Made:
+    return [Node("n", "add", pick(rng, [("a", "b"), ("a", "b", "a")]), {"activation": activation(rng)})], channels
+
+
+def lone_activation(rng: Rng, channels: int, body: list[Node]) -> Made:
+    return [Node("n", "activation", ("a",), {"function": activation(rng)})], channels
+
+
+def pooling(op: str) -> Callable[[Rng, int, list[Node]], Made]:
+    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+        pool = (whole(rng, 1, 4), whole(rng, 1, 4))
+        pads = tuple(whole(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
+        strides = (whole(rng, 1, 3), whole(rng, 1, 3))
+        source = pick(rng, ["a", "image"])
+        if op == "max_pool" and body[0].attrs["scales"][0] < 0:
+            source = "a"
+        node = Node("n", op, (source,), {"pool": pool, "strides": strides, "padding": pads})
+        return [node], channels if source == "a" else 3
+
+    return made
+
+
+def concat(rng: Rng, channels: int, body: list[Node]) -> Made:
+    filters = pick(rng, [2, 5, 8])
+    nodes = [conv_node(rng, "c", ("a",), channels, filters, activation=activation(rng))]
+    op = "concat" if channels % 4 == 0 else "concat_copy"
+    nodes.append(Node("joint", op, ("b", "c", "a") if op == "concat_copy" or filters % 4 == 0 else ("b", "c")))
+    total = channels * (len(nodes[-1].inputs) - 1) + filters
+    if whole(rng, 0, 1):
+        nodes.append(Node("pooled", "max_pool", ("joint",), {"pool": (2, 2), "strides": (1, 1)}))
+    source, pads = nodes[-1].name, (1, 0, 1, 1)
+    last = conv_node(rng, "n", (source,), total, 6, kernel=(2, 2), padding=pads, activation=activation(rng))
+    return [*nodes, last], 6
+
+
+def upsample(op: str) -> Callable[[Rng, int, list[Node]], Made]:
+    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+        source = pick(rng, ["a", "image"])
+        node = Node("n", op, (source,), {"size": (whole(rng, 1, 4), whole(rng, 1, 3))})
+        return [node], channels if source == "a" else 3
+
+    return made
+
+
+def depth_to_space(rng: Rng, channels: int, body: list[Node]) -> Made:
+    block, out = pick(rng, [(2, 1), (2, 3), (2, 4), (2, 5), (3, 1), (3, 3)])
+    wide_enough = conv_node(rng, "c", ("a",), channels, block**2 * out, activation=activation(rng))
+    return [wide_enough, Node("n", "depth_to_space", ("c",), {"block": block})], out
+
+
+def zero_padding(rng: Rng, channels: int, body: list[Node]) -> Made:
+    pads = tuple(whole(rng, 0, 2) for _ in range(4))
+    after = Node("n", "max_pool", ("p",), {"pool": (2, 2), "strides": (1, 1), "padding": (0, 0, 0, 0)})
+    return [Node("p", "zero_padding", ("a",), {"padding": pads}), after], channels
+
+
+def shuffle(rng: Rng, channels: int, body: list[Node]) -> Made:
+    many = conv_node(rng, "many", ("a",), channels, 64, activation=activation(rng))
+    node = conv_node(rng, "n", ("s",), 64, 64, kernel=(3, 3), groups=16, padding=SAME, activation=activation(rng))
+    return [many, Node("s", "channel_shuffle", ("many",), {"step": 8}), node], 64
+
+
+def before_dense(rng: Rng, channels: int, body: list[Node]) -> Made:
+    """Enough channels for dense layers of one and of several sums."""
+    filters = pick(rng, [1, 5, 16, 70, 270])
+    return [conv_node(rng, "n", ("a",), channels, filters, activation=activation(rng))], filters
+
+
+def flatten(rng: Rng, channels: int, body: list[Node]) -> Made:
+    even = channels + channels % 2
+    return [_conv(rng, "few", ("a",), channels, even), Node("flat", "flatten", ("few",))], 0
+
+
+def _conv(rng: Rng, name: str, inputs: tuple[str, ...], channels: int, filters: int, groups: int = 1) -> Node:
+    """A convolution of any kernel, strides, paddings and activation."""
+    return conv_node(
+        rng,
+        name,
+        inputs,
+        channels,
+        filters,
+        kernel=(whole(rng, 1, 3), whole(rng, 1, 3)),
+        groups=groups,
+        strides=(whole(rng, 1, 3), whole(rng, 1, 3)),
+        padding=(whole(rng, 0, 1), whole(rng, 0, 1), whole(rng, 0, 1), whole(rng, 0, 1)),
+        activation=activation(rng),
+    )
+
+
+KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
+    "convolution": convolution,
+    "grouped": grouped,
+    "depthwise": depthwise,
+    "residual": residual,
+    "wide": wide,
+    "add": add,
+    "activation": lone_activation,
+    "max_pool": pooling("max_pool"),
+    "average_pool": pooling("average_pool"),
+    "concat": concat,
+    "upsample_nearest": upsample("upsample_nearest"),
+    "upsample_bilinear": upsample("upsample_bilinear"),
+    "depth_to_space": depth_to_space,
+    "zero_padding": zero_padding,
+    "shuffle": shuffle,
+    "dense": before_dense,
+    "flatten": flatten,
+}
+"""What a network can have in its middle."""
+
+
+def random_bundle(kind: str, seed: int) -> Bundle:
+    """The bundle of a random network, in a random layout and weights mode, calibrated on three random pictures."""
+    rng = np.random.default_rng([seed, list(KINDS).index(kind)])
+    graph = network(kind, rng)
+    size = graph.input.attrs["shape"][0]
+    pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
+    return make_bundle(graph, pick(rng, WEIGHTS), pick(rng, LAYOUTS), pictures)
+
+
+def drawn_nodes(made: Bundle) -> list[Node]:
+    """The nodes that have passes."""
+    return [node for node in made.graph.nodes if node.op != "input" and not isinstance(ops.get(node.op), ViewOperator)]
+
+
+def layer_errors(session: Session, rng: Rng) -> dict[str, float]:
+    """The error of every layer on random stored inputs, in steps."""
+    made = session.bundle
+    return {
+        node.name: layer_error(session, node.name, stored_inputs(made, node.name, rng)) for node in drawn_nodes(made)
+    }

@@ -1,0 +1,52 @@
+"""MobileNet v1 0.25, as Keras makes it: wide layers, depthwise ones, ReLU6, an input in [-1, 1]."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from layer_check import TOLERANCE
+from mobilenet import MobileNet
+from random_networks import layer_errors
+
+from glsl_infer import reference
+from glsl_infer.bundle import Bundle
+from glsl_infer.export import build
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+RATIO = 1.5
+"""How many times the exact reference's own error the GPU's may be, both against float32 Keras."""
+
+
+@pytest.fixture(scope="module")
+def made(mobilenet: MobileNet) -> Bundle:
+    labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
+    bundle, _, prepared = build(mobilenet.graph, labels, calibration=list(mobilenet.calibration))
+    assert [one.layer for one in prepared.wide] == [f"conv_pw_{index}" for index in range(5, 14)]
+    return bundle
+
+
+@pytest.fixture(scope="module")
+def session(made: Bundle, context: Context):
+    with Session(made, context=context, selfcheck=True) as one:
+        yield one
+
+
+def test_every_layer_is_exact(session: Session) -> None:
+    found = layer_errors(session, np.random.default_rng(0))
+    assert max(found.values()) <= TOLERANCE, found
+
+
+def test_logits_are_as_near_to_keras_as_the_exact_references(session: Session, made: Bundle, mobilenet) -> None:
+    gpu = np.stack([session.run(picture) for picture in mobilenet.test])
+    exact = np.stack([reference.run(made, picture) for picture in mobilenet.test])
+    errors = [np.abs(centred(one) - centred(mobilenet.logits)) for one in (gpu, exact)]
+    assert errors[0].mean() <= RATIO * errors[1].mean()
+    assert errors[0].max() <= RATIO * errors[1].max()
+    # And that error is one of 8 bits: the graph in float32 gives Keras' logits.
+    floats = np.stack([reference.run(mobilenet.graph, picture, mode="float") for picture in mobilenet.test])
+    assert np.abs(floats - mobilenet.logits).max() < 1e-3
+
+
+def centred(logits: np.ndarray) -> np.ndarray:
+    return logits - logits.mean(axis=1, keepdims=True)

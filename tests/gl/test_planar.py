@@ -1,0 +1,138 @@
+"""Planar and atlas layout give the same bytes; planar binds at most 8 textures, each with one slice."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+from layer_check import make_bundle
+from numpy.typing import NDArray
+from tiny import tiny_graph
+
+from glsl_infer import bundle as bundles
+from glsl_infer import lowering, optimize
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import FeatureMap
+from glsl_infer.resources import default_model
+from glsl_infer.session import Session
+
+SAME = (1, 1, 1, 1)
+MODES = ("baked", "uniform", "auto")
+
+
+def wide(rng: np.random.Generator) -> Graph:
+    body = [
+        input_node(9),
+        conv_node(rng, "many", ("image",), 3, 40, kernel=(2, 2), strides=(2, 2), padding=(0, 1, 0, 1)),
+        conv_node(rng, "wide", ("many",), 40, 6, kernel=(2, 2), padding=(0, 1, 1, 0)),
+        conv_node(rng, "again", ("many", "wide"), 40, 6),
+    ]
+    return classifier(rng, body, 6)
+
+
+def residual(rng: np.random.Generator) -> Graph:
+    body = [
+        input_node(9),
+        conv_node(rng, "stem", ("image",), 3, 28, kernel=(3, 3)),
+        conv_node(rng, "pw", ("stem",), 28, 28),
+        conv_node(rng, "full", ("pw", "stem"), 28, 28, kernel=(3, 3), padding=SAME),  # 7 slices and a residual: all 8
+        Node("sum", "add", ("full", "pw"), {"activation": "piecewise_linear_sigmoid"}),
+    ]
+    return classifier(rng, body, 28)
+
+
+def affine(rng: np.random.Generator) -> Graph:
+    image = input_node(8).with_attrs(scales=(2.0,), zeros=(127.5,))
+    body = [
+        image,
+        conv_node(rng, "a", ("image",), 3, 13, kernel=(3, 3), padding=SAME, activation="relu"),
+        conv_node(rng, "b", ("a",), 13, 13, kernel=(3, 3), groups=13, padding=SAME, activation="linear"),
+        Node("pool", "max_pool", ("b",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}),
+        Node("mean", "average_pool", ("b",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}),
+        Node("joint", "concat_copy", ("pool", "mean")),
+        conv_node(rng, "c", ("joint",), 26, 12, activation="relu(6)"),
+        Node("picture", "depth_to_space", ("c",), {"block": 2}),
+        Node("large", "upsample_bilinear", ("picture",), {"size": (2, 2)}),
+    ]
+    return Graph("affine", tuple(body), "large")
+
+
+NETWORKS = {"tiny": lambda rng: optimize.optimize(tiny_graph()), "wide": wide, "residual": residual, "affine": affine}
+
+
+def pictures(size: int) -> list[NDArray[np.uint8]]:
+    rng = np.random.default_rng(1)
+    return [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
+
+
+@cache
+def made(name: str, weights: str, layout: str) -> Bundle:
+    graph = NETWORKS[name](np.random.default_rng(0))
+    return make_bundle(graph, weights, layout, pictures(graph.input.attrs["shape"][0]))
+
+
+def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
+    """What every layer gives for a picture, and the whole frame at the end."""
+    picture = pictures(bundle.manifest.input.size)[0]
+    with Session(bundle, context=context, selfcheck=True) as session:
+        found = {name: output.tobytes() for name, output in session.layers(picture)}
+        return {**found, "frame": session.run(picture).tobytes()}
+
+
+@pytest.mark.parametrize("weights", MODES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weights: str) -> None:
+    planar, atlas = (outputs(context, made(name, weights, layout)) for layout in ("planar", "atlas"))
+    assert list(planar) == list(atlas)
+    assert [one for one in planar if planar[one] != atlas[one]] == []
+
+
+def test_x22_gives_the_same_bytes(context: Context) -> None:
+    atlas = bundles.read(default_model())
+    program = lowering.to_program(atlas.graph, weights="uniform", layout="planar")
+    planar = bundles.make(program, atlas.labels)
+    assert_planar(planar)
+    one, other = outputs(context, planar), outputs(context, atlas)
+    assert list(one) == list(other)
+    assert [name for name in one if one[name] != other[name]] == []
+
+
+@pytest.mark.parametrize("weights", MODES)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_planar_stays_within_the_limits(name: str, weights: str) -> None:
+    assert_planar(made(name, weights, "planar"))
+
+
+def test_planar_takes_all_eight_textures() -> None:
+    planar = made("residual", "uniform", "planar")
+    assert max(len(one.textures) for one in planar.manifest.passes) == 8
+    assert "full-products" not in planar.graph.by_name
+
+
+def test_an_atlas_shares_textures() -> None:
+    atlas = made("wide", "uniform", "atlas")
+    assert len({view.texture for view in atlas.values["many"].views}) == 1
+
+
+def assert_planar(bundle: Bundle) -> None:
+    """At most 8 textures a pass; every texture of a feature map holds one slice and is drawn in one place.
+
+    Partial sums are the exception: theirs share textures, for a pass adds up more of them than it can bind.
+    """
+    assert max(len(one.textures) for one in bundle.manifest.passes) <= 8
+    places: dict[str, set[tuple[int, int]]] = {}
+    for value in bundle.values.values():
+        if isinstance(value, FeatureMap):
+            assert len({view.texture for view in value.views}) == len(value.views)
+            for view in value.views:
+                places.setdefault(view.texture, set()).add((view.x, view.y))
+    drawn: dict[str, set[tuple[int, int, int, int]]] = {name: set() for name in places}
+    for one in bundle.manifest.passes:
+        if one.target in drawn:
+            drawn[one.target].update((quad.x, quad.y, quad.width, quad.height) for quad in one.quads)
+    assert all(len(found) == 1 for found in places.values())
+    assert all(len(quads) <= 1 for quads in drawn.values())

@@ -1,0 +1,76 @@
+"""docs/accuracy.md is what scripts/accuracy.py writes from the numbers in docs/accuracy/, and within its bounds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import accuracy  # noqa: E402
+import graph_file  # noqa: E402
+from accuracy_common import compared, evenly  # noqa: E402
+from accuracy_page import SECTIONS, page  # noqa: E402
+from tiny import tiny_graph, tiny_picture  # noqa: E402
+
+from glsl_infer import reference  # noqa: E402
+from glsl_infer.errors import InputError  # noqa: E402
+
+STORED = ROOT / "docs/accuracy"
+
+
+def test_the_page_is_composed_of_the_stored_numbers() -> None:
+    assert page(accuracy.stored(STORED)) == (ROOT / "docs/accuracy.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_bound_is_kept(section: str) -> None:
+    assert json.loads((STORED / f"{section}.json").read_text("utf-8"))["passed"] is True
+
+
+def test_a_section_without_numbers_is_named(tmp_path: Path) -> None:
+    shutil.copytree(STORED, tmp_path / "numbers")
+    (tmp_path / "numbers/drivers.json").unlink()
+    with pytest.raises(InputError, match="no numbers yet of drivers; run with --only drivers"):
+        accuracy.stored(tmp_path / "numbers")
+
+
+def test_sections_are_chosen_by_name() -> None:
+    assert accuracy.sections_of("counts,layers") == ["counts", "layers"]
+    with pytest.raises(argparse.ArgumentTypeError, match="no section frames"):
+        accuracy.sections_of("layers,frames")
+
+
+def test_every_section_can_be_measured() -> None:
+    assert list(accuracy.measures(argparse.Namespace())) == list(SECTIONS)
+
+
+def test_logits_are_compared_without_their_mean() -> None:
+    rng = np.random.default_rng(0)
+    floats = rng.normal(0, 1, (20, 5))
+    same = compared(floats + 3.0, floats)
+    assert same["largest"] < 1e-12
+    assert same["cosine_least"] == pytest.approx(1.0)
+    assert same["same_top1"] == 20
+    moved = compared(floats + np.array([0.5, 0, 0, 0, -0.5]), floats)
+    assert moved["largest"] == pytest.approx(0.5)
+    assert moved["mean"] == pytest.approx(0.2)
+    assert moved["relative_mean"] == pytest.approx(0.2 / (floats - floats.mean(1, keepdims=True)).std(axis=0).mean())
+
+
+def test_pictures_are_evenly_spaced() -> None:
+    assert evenly(range(10), 5) == [0, 2, 4, 6, 8]
+
+
+def test_a_graph_survives_the_way_between_processes(tmp_path: Path) -> None:
+    graph_file.write(tiny_graph(), tmp_path / "tiny.graph")
+    again = graph_file.read(tmp_path / "tiny.graph")
+    one, other = (reference.run(graph, tiny_picture(0), mode="float") for graph in (tiny_graph(), again))
+    assert (one == other).all()
