@@ -237,13 +237,23 @@ class Builder:
             if _uses(fragment, name)
         }
         program = self._program(node, fragment, len(sources), samplers, values, part)
-        last = self._passes[-1] if self._passes else None
+        at = self._after_target(node.name, target)
+        last = self._passes[at - 1] if at else None
         clear = last is None or last.target != target
         one = Pass(node.name, program.name, target, clear, textures, tuple(sources), tuple(quads), values)
         if last is not None and replace(last, clear=False, quads=()) == replace(one, clear=False, quads=()):
-            self._passes[-1] = replace(last, quads=last.quads + one.quads)
+            self._passes[at - 1] = replace(last, quads=last.quads + one.quads)
         else:
-            self._passes.append(one)
+            self._passes.insert(at, one)
+
+    def _after_target(self, layer: str, target: str) -> int:
+        """Return where to insert a pass: behind the layer's last into ``target``, which is cleared once and drawn at once."""
+        for index in range(len(self._passes), 0, -1):
+            if self._passes[index - 1].layer != layer:
+                break
+            if self._passes[index - 1].target == target:
+                return index
+        return len(self._passes)
 
     def finish(self) -> Program:
         """Return everything that was appended."""

@@ -42,6 +42,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     if not manifest.passes:
         raise BundleError("there is no pass")
     written: set[str] = set()
+    drawn: set[tuple[str, str]] = set()
     previous = None
     for index, one in enumerate(manifest.passes):
         where = f"pass {index} (layer '{one.layer}')"
@@ -53,6 +54,9 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
             raise BundleError(f"{where}: reads texture '{unwritten[0]}' before anything is drawn into it")
         if one.clear != (previous is None or previous != one.target):
             raise BundleError(f"{where}: 'clear' must be true exactly where the target changes")
+        if one.clear and (one.layer, one.target) in drawn:
+            raise BundleError(f"{where}: clears '{one.target}', into which the layer has drawn before")
+        drawn.add((one.layer, one.target))
         written.add(one.target)
         previous = one.target
     _check_layers(manifest, textures, written, sizes)

@@ -280,4 +280,7 @@ def test_limits_are_the_largest_of_the_contents() -> None:
 def test_a_target_may_be_used_again() -> None:
     """Rendering into a target a second time, after another, is a job of its own and begins with a clear."""
     again: tuple[Pass, ...] = tuple(one for one in GOOD.passes if one.target == "stem")
-    check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)
+    other = tuple(replace(one, layer="expand") for one in again)
+    check(replace(GOOD, passes=(*GOOD.passes, *other)), SIZES)
+    with pytest.raises(BundleError, match="clears 'stem', into which the layer has drawn before"):
+        check(replace(GOOD, passes=(*GOOD.passes, *again)), SIZES)
