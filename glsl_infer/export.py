@@ -15,13 +15,13 @@ from glsl_infer import lowering, optimize
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.files import not_a_file
-from glsl_infer.fixed_point import ScaleChoice
 from glsl_infer.graph import Graph
 from glsl_infer.layout import textures_of
 from glsl_infer.prepare import Prepared, prepare
+from glsl_infer.prepare.fixed_point import ScaleChoice
+from glsl_infer.prepare.ranges import RangeChoice
+from glsl_infer.prepare.wide import WideLayer
 from glsl_infer.program import Program
-from glsl_infer.ranges import RangeChoice
-from glsl_infer.wide import WideLayer
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""

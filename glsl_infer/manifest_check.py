@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from glsl_infer import ops
-from glsl_infer.codegen import MAX_VARYINGS
 from glsl_infer.errors import BundleError
 from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, Value, View, slices_of, textures_of
+from glsl_infer.lowering.codegen import MAX_VARYINGS
 from glsl_infer.manifest import Layer, Limits, Manifest
 from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice, Texture

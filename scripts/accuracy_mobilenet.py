@@ -28,7 +28,7 @@ from glsl_infer import lowering, optimize, reference
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Graph
 from glsl_infer.prepare import Prepared, prepare
-from glsl_infer.ranges import NARROWEST
+from glsl_infer.prepare.ranges import NARROWEST
 from glsl_infer.session import Session
 
 SIZE = 128

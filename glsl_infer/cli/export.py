@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.builder import WEIGHTS_MODES
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import pictures, progress
 from glsl_infer.errors import InputError
 from glsl_infer.layout import LAYOUTS
+from glsl_infer.lowering.builder import WEIGHTS_MODES
 
 if TYPE_CHECKING:
     from glsl_infer.export import Report

@@ -10,12 +10,12 @@ import numpy as np
 
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
+from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
-from glsl_infer.pointwise import pointwise
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class Add(Operator):

@@ -12,8 +12,8 @@ from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class AveragePool(Operator):

@@ -10,9 +10,9 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import ViewOperator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.layout import Range
+    from glsl_infer.lowering.builder import Builder
 
 
 class ChannelShuffle(ViewOperator):

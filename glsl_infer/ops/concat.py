@@ -13,8 +13,8 @@ from glsl_infer.layout import Range, joined
 from glsl_infer.ops.operator import ViewOperator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class Concat(ViewOperator):

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer import codegen
-from glsl_infer.bindings import Read
 from glsl_infer.layout import Range, joined
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.concat import concatenated_shape
 from glsl_infer.ops.operator import CopyOperator
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class ConcatCopy(CopyOperator):

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen, fold
 from glsl_infer.activations import activation
-from glsl_infer.bindings import Binding, Read
-from glsl_infer.conv_columns import columns_of
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import FeatureMap
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.layout import Value
+    from glsl_infer.lowering.builder import Builder
 
 
 class Conv2D(Operator):

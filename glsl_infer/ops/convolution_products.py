@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen, fold, quantize
-from glsl_infer.bindings import Binding, Read
-from glsl_infer.conv_columns import Columns, columns_of
+from glsl_infer import quantize
 from glsl_infer.layout import FeatureMap
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.ops.conv2d import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.layout import Value
+    from glsl_infer.lowering.builder import Builder
 
 
 class ConvolutionProducts(Operator):

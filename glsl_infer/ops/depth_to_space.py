@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer import codegen
-from glsl_infer.bindings import Read
 from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class DepthToSpace(CopyOperator):

@@ -16,8 +16,8 @@ from glsl_infer.ops.global_average_pool import average_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class Flatten(Operator):

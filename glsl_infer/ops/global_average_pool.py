@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import codegen, fold, quantize
-from glsl_infer.bindings import Read
+from glsl_infer import quantize
 from glsl_infer.layout import View
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 
 class GlobalAveragePool(Operator):

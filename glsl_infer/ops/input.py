@@ -13,8 +13,8 @@ from glsl_infer.errors import ModelError
 from glsl_infer.ops.operator import Operator
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
 
 SCALES, ZEROS = (1.0,), (0.0,)
 """What an input without these attributes means: byte / 255."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
+from glsl_infer.lowering.slicewise import slicewise
 from glsl_infer.ops.operator import CopyOperator, feature_map
-from glsl_infer.slicewise import slicewise
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.layout import FeatureMap, View
+    from glsl_infer.lowering.builder import Builder
 
 
 class MaxPool(CopyOperator):

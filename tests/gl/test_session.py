@@ -89,24 +89,26 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
             session.run_layer("body", [np.zeros((9, 9, 4))])
 
 
-def test_closing_frees_every_gl_object(context: Context, made: Bundle) -> None:
-    def count() -> int:
-        gl = context.gl
-        return sum(
-            bool(is_one(name))
-            for is_one in (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-            for name in range(1, 2000)
-        )
+def test_closing_frees_every_gl_object(made: Bundle) -> None:
+    with Context() as fresh:  # its names begin at 1
 
-    before = count()
-    session = Session(made, context=context, selfcheck=True)
-    session.run(picture())
-    assert count() > before + 10
-    session.close()
-    session.close()
-    assert count() == before
-    with pytest.raises(RunError, match="closed"):
+        def count() -> int:
+            gl = fresh.gl
+            return sum(
+                bool(is_one(name))
+                for is_one in (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
+                for name in range(1, 2000)
+            )
+
+        before = count()
+        session = Session(made, context=fresh, selfcheck=True)
         session.run(picture())
+        assert count() > before + 10
+        session.close()
+        session.close()
+        assert count() == before
+        with pytest.raises(RunError, match="closed"):
+            session.run(picture())
 
 
 def test_a_failed_start_frees_everything_too(context: Context, made: Bundle) -> None:

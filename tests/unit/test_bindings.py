@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from glsl_infer.bindings import MAX_SOURCES, MAX_TEXTURES, Binding, Read
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import View
+from glsl_infer.lowering.bindings import MAX_SOURCES, MAX_TEXTURES, Binding, Read
 from glsl_infer.program import Source, Texture
 
 TEXTURES = {name: Texture(name, 10 + index, 20, "target") for index, name in enumerate("abcdefghijkl")}

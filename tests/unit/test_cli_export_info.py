@@ -13,9 +13,9 @@ from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
 from glsl_infer.export import LayerReport, Options, Report, build
-from glsl_infer.fixed_point import ScaleChoice
-from glsl_infer.ranges import RangeChoice
-from glsl_infer.wide import WideLayer
+from glsl_infer.prepare.fixed_point import ScaleChoice
+from glsl_infer.prepare.ranges import RangeChoice
+from glsl_infer.prepare.wide import WideLayer
 
 
 def report() -> Report:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer import codegen
+from glsl_infer.lowering import codegen
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer.conv_columns import columns_of
+from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.ops.conv2d import convolve
 
 

@@ -8,9 +8,9 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer import fixed_point, reference
+from glsl_infer import reference
 from glsl_infer.graph import Graph
-from glsl_infer.prepare import prepare
+from glsl_infer.prepare import fixed_point, prepare
 
 
 def network(rng: np.random.Generator, channels: int, classes: int, weight: float = 1.0, **attrs: object) -> Graph:

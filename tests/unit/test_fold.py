@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer import fold
 from glsl_infer.activations import activation
 from glsl_infer.graph import Node
 from glsl_infer.layout import FeatureMap
+from glsl_infer.lowering import fold
 from glsl_infer.ops.conv2d import convolve
 
 CASES = st.tuples(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glsl_infer import quantize
 from glsl_infer.layout import Range, per_channel
-from glsl_infer.ranges import NARROWEST, SMALLEST, choose
+from glsl_infer.prepare.ranges import NARROWEST, SMALLEST, choose
 
 ENDS = st.lists(
     st.tuples(st.floats(-1e4, 1e4, allow_subnormal=False), st.floats(-1e4, 1e4, allow_subnormal=False)),

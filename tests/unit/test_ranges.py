@@ -9,7 +9,7 @@ from graphs import conv_node, dense_node, input_node, pool_node
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import Range
-from glsl_infer.ranges import assign_ranges, bounds_of
+from glsl_infer.prepare.ranges import assign_ranges, bounds_of
 
 RNG = np.random.default_rng(0)
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tiny import tiny_program
 
-from glsl_infer import codegen
 from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE
 from glsl_infer.resources import template, template_names
 

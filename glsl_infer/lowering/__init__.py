@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from glsl_infer import ops
-from glsl_infer.builder import WEIGHTS_MODES, Builder
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.layout import LAYOUTS, FixedMap, textures_of
+from glsl_infer.lowering.builder import WEIGHTS_MODES, Builder
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 

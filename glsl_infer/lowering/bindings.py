@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from glsl_infer import codegen
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import View
+from glsl_infer.lowering import codegen
 from glsl_infer.program import Source, Texture
 
 MAX_TEXTURES = 8

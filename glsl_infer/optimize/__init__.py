@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.channel_shuffle import shuffle_order
-from glsl_infer.optimize_affine import fold_batch_norm, fold_rescaling
-from glsl_infer.optimize_vectors import vectors_stay_vectors
+from glsl_infer.optimize.absorb import absorb, fused
+from glsl_infer.optimize.affine import fold_batch_norm, fold_rescaling
+from glsl_infer.optimize.vectors import vectors_stay_vectors
 
 
 def optimize(graph: Graph) -> Graph:

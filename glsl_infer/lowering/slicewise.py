@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Union
 
-from glsl_infer import codegen
-from glsl_infer.bindings import Read
 from glsl_infer.layout import FeatureMap
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import Read
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Node
     from glsl_infer.layout import View
+    from glsl_infer.lowering.builder import Builder
 
 Uniforms = Mapping[str, Sequence[float]]
 

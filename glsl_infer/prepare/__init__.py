@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import GraphOnlyOperator
-from glsl_infer.ranges import NARROWEST, RangeChoice, assign_ranges
-from glsl_infer.wide import WideLayer, split_wide
+from glsl_infer.prepare.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.prepare.ranges import NARROWEST, RangeChoice, assign_ranges
+from glsl_infer.prepare.wide import WideLayer, split_wide
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import quantize
-from glsl_infer.bindings import MAX_TEXTURES
-from glsl_infer.builder import AUTO_UNIFORM_VECTORS
-from glsl_infer.conv_columns import columns_of
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.bindings import MAX_TEXTURES
+from glsl_infer.lowering.builder import AUTO_UNIFORM_VECTORS
+from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds
-from glsl_infer.ranges import bounds_of
+from glsl_infer.prepare.ranges import bounds_of
 
 MAX_SLICES = 8
 """Most slices an output slice reads in one pass: ES 2.0 promises 8 textures, and planar layout uses one each."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import calibration, ops, quantize, ranges
+from glsl_infer import ops, quantize
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.dense_products import BLOCK
 from glsl_infer.ops.dense_sum import MAX_COUNT
+from glsl_infer.prepare import calibration, ranges
 
 LARGEST_STEP = 1.0 / 128.0
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import calibration, ops
+from glsl_infer import ops
 from glsl_infer.activations import Activation, activation
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import Range, compact
 from glsl_infer.ops.operator import Bounds
+from glsl_infer.prepare import calibration
 
 NARROWEST = 1.0 / 64.0
 """A channel's range is at least this part of the widest channel's: rare large values need room."""

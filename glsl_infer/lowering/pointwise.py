@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glsl_infer import codegen, fold
-from glsl_infer.bindings import MAX_TEXTURES, Read
 from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 
 if TYPE_CHECKING:
-    from glsl_infer.builder import Builder
     from glsl_infer.graph import Node
+    from glsl_infer.lowering.builder import Builder
 
 
 def pointwise(node: Node, build: Builder, activation: str) -> None:

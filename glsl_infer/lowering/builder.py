@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from glsl_infer import codegen
-from glsl_infer.bindings import Binding, Read
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.layout import (
@@ -22,6 +20,8 @@ from glsl_infer.layout import (
     place,
     slices_of,
 )
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.program import PRELUDE, Pass, Program, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 from glsl_infer.resources import template
 
@@ -247,7 +247,7 @@ class Builder:
             self._passes.insert(at, one)
 
     def _after_target(self, layer: str, target: str) -> int:
-        """Return where to insert a pass: behind the layer's last into ``target``, which is cleared once and drawn at once."""
+        """Return where to insert a pass: behind the layer's last into ``target``, which is cleared only once."""
         for index in range(len(self._passes), 0, -1):
             if self._passes[index - 1].layer != layer:
                 break

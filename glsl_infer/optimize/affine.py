@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops import batch_norm
 from glsl_infer.ops.input import picture_range, with_picture_range
+from glsl_infer.optimize.absorb import absorb, fused
 
 AFFINE = ("batch_norm", "rescaling")
 
