@@ -47,7 +47,7 @@ class Range:
     def ends(self, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and the highest value of every channel, (channels,) each."""
         scales, zeros = per_channel(self.scales, channels), per_channel(self.zeros, channels)
-        first, last = -scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
+        first, last = scales * (0.0 - zeros) / 255.0, scales * (255.0 - zeros) / 255.0
         return np.minimum(first, last), np.maximum(first, last)
 
     def picked(self, channels: Sequence[int]) -> Range:

@@ -20,12 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import accuracy_drivers
-import accuracy_mobilenet
-import accuracy_superres
-import accuracy_x22
-from accuracy_common import BOUNDS, ROOT, Section
-from accuracy_page import SECTIONS, page
+from accuracy_sections import drivers, mobilenet, superres, x22
+from accuracy_sections.common import BOUNDS, ROOT, Section
+from accuracy_sections.page import SECTIONS, page
 
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.gl import constants as GL
@@ -35,12 +32,12 @@ from glsl_infer.gl.context import Context
 def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
     """Return what measures each section."""
     return {
-        "layers": accuracy_x22.measure_layers,
-        "end_to_end": lambda: accuracy_x22.measure_end_to_end(args.bundle, args.keras, args.data),
-        "drivers": lambda: accuracy_drivers.measure(args.cases, BOUNDS["layer"]),
-        "counts": accuracy_x22.measure_counts,
-        "mobilenet": lambda: accuracy_mobilenet.measure(args.data),
-        "superres": lambda: accuracy_superres.measure(args.superres, args.data),
+        "layers": x22.measure_layers,
+        "end_to_end": lambda: x22.measure_end_to_end(args.bundle, args.keras, args.data),
+        "drivers": lambda: drivers.measure(args.cases, BOUNDS["layer"]),
+        "counts": x22.measure_counts,
+        "mobilenet": lambda: mobilenet.measure(args.data),
+        "superres": lambda: superres.measure(args.superres, args.data),
     }
 
 

@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import accuracy  # noqa: E402
 import graph_file  # noqa: E402
-from accuracy_common import compared, evenly  # noqa: E402
-from accuracy_page import SECTIONS, page  # noqa: E402
+from accuracy_sections.common import compared, evenly  # noqa: E402
+from accuracy_sections.page import SECTIONS, page  # noqa: E402
 from tiny import tiny_graph, tiny_picture  # noqa: E402
 
 from glsl_infer import reference  # noqa: E402

@@ -9,7 +9,9 @@ from typing import Any
 
 import graph_file
 import numpy as np
-from accuracy_common import (
+from numpy.typing import NDArray
+
+from accuracy_sections.common import (
     BOUNDS,
     Pictures,
     Section,
@@ -21,8 +23,6 @@ from accuracy_common import (
     photographs,
     random_inputs,
 )
-from numpy.typing import NDArray
-
 from glsl_infer import bundle as bundles
 from glsl_infer import lowering, optimize, reference
 from glsl_infer.bundle import Bundle

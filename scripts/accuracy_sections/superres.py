@@ -7,7 +7,8 @@ from pathlib import Path
 
 import graph_file
 import numpy as np
-from accuracy_common import (
+
+from accuracy_sections.common import (
     BOUNDS,
     Pictures,
     Section,
@@ -18,7 +19,6 @@ from accuracy_common import (
     paths,
     random_inputs,
 )
-
 from glsl_infer import reference
 from glsl_infer.export import build
 from glsl_infer.preprocess import open_image

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import graph_file
 import numpy as np
-from accuracy_common import BOUNDS, Section, exact_inputs, keras_side, layer_rows
 
+from accuracy_sections.common import BOUNDS, Section, exact_inputs, keras_side, layer_rows
 from glsl_infer import bundle as bundles
 from glsl_infer import probe, reference
 from glsl_infer.export import Options, build

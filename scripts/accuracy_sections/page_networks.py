@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from accuracy_common import BOUNDS
-from accuracy_table import layer_table, table
+from accuracy_sections.common import BOUNDS
+from accuracy_sections.table import layer_table, table
 
 COMPARISON = [
     "mean",

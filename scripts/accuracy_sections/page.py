@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from accuracy_common import BOUNDS
-from accuracy_page_networks import mobilenet, superres
-from accuracy_table import table
+from accuracy_sections.common import BOUNDS
+from accuracy_sections.page_networks import mobilenet, superres
+from accuracy_sections.table import table
 
 NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 

@@ -18,7 +18,7 @@ DRIVERS: dict[str, dict[str, str]] = {
 }
 """The drivers of ``make test-drivers``, and the environment that chooses each."""
 
-CHILD = Path(__file__).with_name("accuracy_operators.py")
+CHILD = Path(__file__).resolve().parents[1] / "accuracy_operators.py"
 
 
 def measure(cases: int, bound: float) -> dict[str, Any]:
