@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from glsl_infer import ops
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
@@ -28,7 +30,9 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") ->
         raise InputError(f"weights '{weights}'; choose one of {', '.join(WEIGHTS_MODES)}")
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
-    builder = Builder(graph, weights, layout, gutters(graph))
+    needed = gutters(graph)
+    _require_a_gutter_of_zeros(graph, needed)
+    builder = Builder(graph, weights, layout, needed)
     for node in graph.nodes:
         ops.get(node.op).passes(node, builder)
     output, picture = builder.values[graph.output], builder.values[graph.input.name]
@@ -37,6 +41,17 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") ->
             graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
         )
     return builder.finish()
+
+
+def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
+    """Refuse padding around a view of a picture whose gutter, bytes of 0, is not the value 0."""
+    for reader in graph.consumers[graph.input.name] if any(graph.input.attrs["zeros"]) else ():
+        if isinstance(ops.get(reader.op), ViewOperator) and needed[reader.name]:
+            raise ModelError.layer(
+                reader.name,
+                "padding around it and the picture in it, of which byte 0 is not the value 0",
+                "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
+            )
 
 
 def gutters(graph: Graph) -> dict[str, int]:

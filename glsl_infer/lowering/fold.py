@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.activations import activation
+from glsl_infer.kernels import input_channels
 from glsl_infer.layout import FeatureMap, per_channel
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ class Kernel:
         filters = shape[3]
         self.alpha = bool(node.attrs["alpha"])
         self.output = output(node.attrs["activation"], node.attrs, filters)
-        groups = node.attrs["groups"]
-        group = np.arange(filters) // (filters // groups)
-        channel = group[None, :] * shape[2] + np.arange(shape[2])[:, None]  # (channels / groups, filters)
+        channel = input_channels(shape, node.attrs["groups"])
         self._factor = source.scale_of[channel] * self.output.factor
         self._zero = source.zero_of[channel] / 255.0
         self.residual_factor, self._residual_offset = (

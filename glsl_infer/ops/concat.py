@@ -10,19 +10,24 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import Range, joined
-from glsl_infer.ops.operator import ViewOperator, feature_map
+from glsl_infer.ops.operator import CopyOperator, ViewOperator, feature_map
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
 
 
-class Concat(ViewOperator):
-    """Channels of all inputs, in order. Slices of 4 channels stay whole: see ``concat_copy`` for where they cannot."""
+class Concatenation(CopyOperator):
+    """Channels of all inputs, in order."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, sum of channels)."""
-        return concatenated_shape(node, inputs)
+        maps = [feature_map(node, shape) for shape in inputs]
+        if not maps or len({shape[:2] for shape in maps}) != 1:
+            raise ModelError.layer(
+                node.name, f"a concatenation of shapes {list(inputs)}", "give feature maps of equal height and width"
+            )
+        return maps[0][0], maps[0][1], sum(shape[2] for shape in maps)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Join the last axes."""
@@ -31,6 +36,10 @@ class Concat(ViewOperator):
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the inputs' ranges, channel by channel."""
         return joined(ranges, [shape[2] for shape in shapes])
+
+
+class Concat(Concatenation, ViewOperator):
+    """A concatenation in which slices of 4 channels stay whole; see ``concat_copy`` for where they cannot."""
 
     def passes(self, node: Node, build: Builder) -> None:
         """Join the inputs' views."""
@@ -53,16 +62,6 @@ class Concat(ViewOperator):
                 zeros=joint.zeros,
             ),
         )
-
-
-def concatenated_shape(node: Node, inputs: Sequence[Shape]) -> Shape:
-    """Return the shape of feature maps joined by their channels, or raise ModelError when they do not fit."""
-    maps = [feature_map(node, shape) for shape in inputs]
-    if not maps or len({shape[:2] for shape in maps}) != 1:
-        raise ModelError.layer(
-            node.name, f"a concatenation of shapes {list(inputs)}", "give feature maps of equal height and width"
-        )
-    return maps[0][0], maps[0][1], sum(shape[2] for shape in maps)
 
 
 OPERATOR = Concat()

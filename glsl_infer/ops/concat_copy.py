@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from glsl_infer.layout import Range, joined
+from glsl_infer.layout import joined
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
-from glsl_infer.ops.concat import concatenated_shape
-from glsl_infer.ops.operator import CopyOperator
+from glsl_infer.ops.concat import Concatenation
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
 
 
-class ConcatCopy(CopyOperator):
+class ConcatCopy(Concatenation):
     """What ``concat`` computes, drawn; ``optimize.copy_unaligned_concats`` puts it where views cannot do it."""
-
-    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, sum of channels)."""
-        return concatenated_shape(node, inputs)
-
-    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Join the last axes."""
-        return np.concatenate(inputs, axis=-1)
-
-    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return the inputs' ranges, channel by channel."""
-        return joined(ranges, [shape[2] for shape in shapes])
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, which takes its lanes from where they lie."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import quantize
+from glsl_infer.kernels import input_channels
 from glsl_infer.layout import FeatureMap
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Binding, Read
@@ -63,10 +64,9 @@ class ConvolutionProducts(Operator):
         low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
         lows, highs = [], []
         for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
-            filters, channels = kernel.shape[3], kernel.shape[2]
-            channel = np.arange(filters) // (filters // node.attrs["groups"]) * channels + np.arange(channels)[:, None]
+            channel = input_channels(kernel.shape, node.attrs["groups"])
             ends = np.stack([kernel * low[channel], kernel * high[channel]])
-            padding = (0, -filters % 4)
+            padding = (0, -kernel.shape[3] % 4)
             lows.append(np.pad(ends.min(axis=0).sum(axis=(0, 1, 2)), padding))
             highs.append(np.pad(ends.max(axis=0).sum(axis=(0, 1, 2)), padding))
         return np.concatenate(lows), np.concatenate(highs)
@@ -164,8 +164,7 @@ def _blocks(columns: Columns, block: int) -> list[range]:
 
 def _fold(kernel: NDArray[np.float32], groups: int, source: FeatureMap) -> tuple[Array, Array]:
     """Return the kernel for texels, and what a texel's products lack: minus the zero point, (channels, filters)."""
-    channels, filters = kernel.shape[2:]
-    channel = np.arange(filters) // (filters // groups) * channels + np.arange(channels)[:, None]
+    channel = input_channels(kernel.shape, groups)
     return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0
 
 

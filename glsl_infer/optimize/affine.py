@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
+from glsl_infer.kernels import input_channels
 from glsl_infer.ops import batch_norm
 from glsl_infer.ops.input import picture_range, with_picture_range
 from glsl_infer.optimize.absorb import absorb, fused
@@ -65,10 +66,8 @@ def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
         return None
     scale, offset = _affine(graph, before)
     kernel, bias = (node.weights[name].astype(np.float64) for name in ("kernel", "bias"))
-    channels, filters = kernel.shape[-2:]
-    group = np.arange(filters) // (filters // node.attrs.get("groups", 1))
-    channel = group * channels + np.arange(channels)[:, None]
-    bias = bias + (kernel * offset[channel]).reshape(-1, filters).sum(axis=0)
+    channel = input_channels(kernel.shape, node.attrs.get("groups", 1))
+    bias = bias + (kernel * offset[channel]).reshape(-1, kernel.shape[-1]).sum(axis=0)
     weights = {"kernel": (kernel * scale[channel]).astype(np.float32), "bias": bias.astype(np.float32)}
     return replace(node, inputs=(before.inputs[0], *node.inputs[1:]), weights=weights)
 

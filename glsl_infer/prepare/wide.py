@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import quantize
 from glsl_infer.graph import Graph, Node
+from glsl_infer.kernels import input_channels
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.builder import AUTO_UNIFORM_VECTORS
 from glsl_infer.lowering.conv_columns import columns_of
@@ -90,9 +91,8 @@ def _split(node: Node, bounds: Mapping[str, Bounds]) -> tuple[Node, Node]:
 def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds) -> NDArray[np.float64]:
     """Return a power of two for every filter, so that its partial sums use all 16 bits, (filters,)."""
     low, high = bounds
-    filters = kernel.shape[3]
-    channel = np.arange(filters) // (filters // groups) * kernel.shape[2] + np.arange(kernel.shape[2])[:, None]
-    largest = np.zeros(filters)
+    channel = input_channels(kernel.shape, groups)
+    largest = np.zeros(kernel.shape[3])
     for one in block_kernels(kernel, groups, block):
         ends = np.stack([one * np.minimum(low, 0.0)[channel], one * np.maximum(high, 0.0)[channel]])
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))

@@ -55,3 +55,21 @@ def test_shuffle_reorders_views_and_draws_nothing(context: Context) -> None:
     channels = [4 * s + lane for s in shuffle_order(64, 8) for lane in range(4)]
     np.testing.assert_allclose(shuffled, given[..., channels], atol=1e-6)
     assert worst(context, graph, "reader", [given[..., channels]]) <= TOLERANCE
+
+
+def test_pooling_a_concatenation_with_the_picture_clears_its_alpha(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    pooled = Node("pooled", "max_pool", ("both",), {"pool": (2, 2), "strides": (1, 1)})
+    body = [
+        input_node(6),
+        conv_node(rng, "side", ("image",), 3, 8),
+        Node("both", "concat", ("side", "image")),
+        pooled,
+    ]
+    made = make_bundle(classifier(rng, body, 11))
+    with Session(made, context=context, selfcheck=True) as session:
+        session.run(rng.integers(0, 256, (6, 6, 3), np.uint8))
+        texture = session.read_texture("pooled")
+    last = made.values["pooled"].views[-1]
+    tile = texture[last.y : last.y + 5, last.x : last.x + 5]
+    assert tile[..., :3].any() and not tile[..., 3].any()

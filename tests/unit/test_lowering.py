@@ -159,3 +159,17 @@ def test_the_program_prints_itself() -> None:
     text = str(tiny_program())
     assert "textures" in text
     assert "clear" in text
+
+
+def test_padding_around_the_picture_s_view() -> None:
+    rng = np.random.default_rng(0)
+    for zeros, refused in (((0.0,), False), ((127.5,), True)):
+        image = input_node(5).with_attrs(scales=(2.0,), zeros=zeros)
+        side = conv_node(rng, "side", ("image",), 3, 8)
+        padded = conv_node(rng, "c", ("both",), 11, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+        graph = classifier(rng, [image, side, Node("both", "concat", ("side", "image")), padded], 4)
+        if refused:
+            with pytest.raises(ModelError, match="'both': padding around it and the picture in it"):
+                program(graph)
+        else:
+            program(graph)
