@@ -2,7 +2,7 @@
 """Measure how exact the GPU is, and write docs/accuracy.md.
 
     scripts/get-data trashnet data/trashnet
-    python scripts/accuracy.py                        # everything: 20 to 40 minutes on two CPU cores
+    python scripts/accuracy.py                        # everything: about 10 minutes on two CPU cores
     python scripts/accuracy.py --only layers,superres # some sections; the others are those of the last time
 
 Each section's numbers are kept in docs/accuracy/SECTION.json, and the page is composed from those files.

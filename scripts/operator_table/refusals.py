@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from glsl_infer.errors import with_article
 from operator_table.row import KERAS, K, L, Refusal, stem
 
 _LAYERS = "cannot be exported; these layers can be exported: "
@@ -11,7 +12,7 @@ _OPERATIONS = "cannot be exported; these operations can be exported: "
 
 
 def _unknown(kind: str, instead: str, build: Any, options: str = "any") -> Refusal:
-    return Refusal(kind, options, f"a {kind} {_LAYERS}", instead, build)
+    return Refusal(kind, options, f"{with_article(kind)} {_LAYERS}", instead, build)
 
 
 def _custom(x: Any) -> Any:

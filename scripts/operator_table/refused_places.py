@@ -90,14 +90,14 @@ PLACES_OF_LAYERS = (
     Refusal(
         "Activation, ReLU ...",
         "on a vector that is not from a Dense",
-        "a activation of a vector; apply it to a feature map, or give the Dense layer before it an activation",
+        "an activation of a vector; apply it to a feature map, or give the Dense layer before it an activation",
         "in front of the pooling, or behind the Dense",
         lambda x: L.Dense(3)(L.ReLU(name="subject")(vector(x))),
     ),
     Refusal(
         "Add",
         "of vectors",
-        "a add of a vector; apply it to a feature map, or give the Dense layer before it an activation",
+        "an add of a vector; apply it to a feature map, or give the Dense layer before it an activation",
         "in front of the pooling",
         lambda x: L.Add(name="subject")([L.Dense(8)(vector(x)), L.Dense(8)(L.GlobalAveragePooling2D()(x))]),
     ),
@@ -186,7 +186,7 @@ MODELS = (
     Refusal(
         "Model",
         "nothing to compute",
-        "the network ends before anything is computed; give it a layer",
+        "the picture itself is the output, or part of it; end the network in a layer that computes",
         "a layer",
         lambda x: L.Dropout(0.5)(x),
         subject="picture",

@@ -54,9 +54,9 @@ class Add(L.Add):
         ),
         (
             lambda: keras.Sequential([L.UpSampling1D(name="u1")], name="inner")(L.Reshape((64, 3))(X)),
-            "layer 'inner/u1': a UpSampling1D",
+            "layer 'inner/u1': an UpSampling1D",
         ),
-        (lambda: Add(name="mine")([X, X]), "layer 'mine': a Add cannot be exported"),
+        (lambda: Add(name="mine")([X, X]), "layer 'mine': an Add cannot be exported"),
         (lambda: Subclassed(name="inner")(X), "layer 'inner': the model Subclassed inside.*build it with keras.Input"),
     ],
 )

@@ -154,7 +154,7 @@ def test_depth_to_space_keeps_its_configuration():
 
 
 def test_depth_to_space_refuses_channels_that_do_not_fit():
-    with pytest.raises(ValueError, match="10 channels are no multiple of 2"):
+    with pytest.raises(ValueError, match="10 channels: needs a multiple of 4"):
         DepthToSpace(2)(keras.Input((4, 4, 10)))
 
 
