@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accuracy_sections import drivers, mobilenet, superres, x22
+from accuracy_sections import drivers, mobilenet, superres, textbook, x22
 from accuracy_sections.common import BOUNDS, ROOT, Section
 from accuracy_sections.page import SECTIONS, page
 
@@ -37,6 +37,7 @@ def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
         "drivers": lambda: drivers.measure(args.cases, BOUNDS["layer"]),
         "counts": x22.measure_counts,
         "mobilenet": lambda: mobilenet.measure(args.data),
+        "textbook": lambda: textbook.measure(args.data),
         "superres": lambda: superres.measure(args.superres, args.data),
     }
 

@@ -6,6 +6,7 @@ A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_
     accuracy_keras.py trashnet OUT --data DIR --keras FILE --size N   results.npz: logits, pictures, labels
     accuracy_keras.py x22 OUT                                         x22.graph: random weights, 385x385
     accuracy_keras.py mobilenet OUT --pictures FILE.npz               mobilenet-NAME.graph and .npz: logits
+    accuracy_keras.py textbook OUT --data DIR --size N                textbook.graph and .npz: logits, pictures, labels
     accuracy_keras.py file OUT --keras FILE                           file.graph
 
 A ``.graph`` is read by ``graph_file.read``; FILE.npz holds uint8 (n, size, size, 3) ``calibration`` and ``test``.
@@ -35,6 +36,8 @@ from training.batch_norm import recalibrate
 from training.models import x22
 
 CLASSES = 120
+
+EPOCHS = 25
 
 
 def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int, *, varied: bool = True) -> None:
@@ -104,12 +107,59 @@ def write_mobilenet(args: argparse.Namespace) -> None:
         np.savez_compressed(args.out / f"mobilenet-{name}.npz", logits=logits, noisy=noisy_logits)
 
 
+def textbook(size: int) -> keras.Model:
+    """Return a small network as any introduction to Keras has it: its input is bytes, its output logits."""
+    layers = keras.layers
+    blocks = []
+    for filters in (32, 64, 64):
+        blocks += [
+            layers.Conv2D(filters, 3, padding="same", use_bias=False),
+            layers.BatchNormalization(),
+            layers.ReLU(),
+            layers.MaxPooling2D(),
+        ]
+    return keras.Sequential(
+        [
+            keras.Input((size, size, 3)),
+            layers.Rescaling(1 / 255),
+            layers.RandomFlip("horizontal", seed=1),
+            layers.Conv2D(16, 3, activation="relu"),
+            layers.MaxPooling2D(),
+            *blocks,
+            layers.Flatten(),
+            layers.Dropout(0.4, seed=2),
+            layers.Dense(64, activation="relu"),
+            layers.Dense(6),
+        ]
+    )
+
+
+def write_textbook(args: argparse.Namespace) -> None:
+    """Train the textbook's network on the train split and write it, with what it says of the test split."""
+    splits = data.find(args.data).splits
+    pictures = {key: data.pixels(splits[key], args.size) for key in ("train", "test")}
+    keras.utils.set_random_seed(7)
+    model = textbook(args.size)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-3), loss)
+    model.fit(pictures["train"].astype(np.float32), splits["train"].labels, batch_size=32, epochs=EPOCHS, verbose=0)
+    logits = np.asarray(model.predict(pictures["test"].astype(np.float32), batch_size=32, verbose=0))
+    graph_file.write(to_graph(model), args.out / "textbook.graph")
+    np.savez_compressed(args.out / "textbook.npz", logits=logits, labels=splits["test"].labels, **pictures)
+
+
 def write_file(args: argparse.Namespace) -> None:
     """Write the graph of a saved model."""
     graph_file.write(load(args.keras), args.out / "file.graph")
 
 
-TASKS = {"trashnet": write_trashnet, "x22": write_x22, "mobilenet": write_mobilenet, "file": write_file}
+TASKS = {
+    "trashnet": write_trashnet,
+    "x22": write_x22,
+    "mobilenet": write_mobilenet,
+    "textbook": write_textbook,
+    "file": write_file,
+}
 
 
 def main() -> int:

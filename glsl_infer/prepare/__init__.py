@@ -16,7 +16,7 @@ from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.prepare.fixed_point import ScaleChoice, assign_scales, split_dense
-from glsl_infer.prepare.ranges import NARROWEST, RangeChoice, assign_ranges
+from glsl_infer.prepare.ranges import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.prepare.wide import WideLayer, split_wide
 
 
@@ -43,7 +43,7 @@ def prepare(
     percentile: float = 100.0,
     layout: str = "atlas",
     per_channel: bool = True,
-    narrowest: float = NARROWEST,
+    headroom: float = HEADROOM,
 ) -> Prepared:
     """Prepare an optimised graph for shaders.
 
@@ -53,13 +53,13 @@ def prepare(
         percentile: see ``calibration.extremes``.
         layout: see ``lowering.to_program``.
         per_channel: see ``ranges.assign_ranges``; for comparison.
-        narrowest: see ``ranges.assign_ranges``; for comparison.
+        headroom: see ``ranges.HEADROOM``; for comparison.
 
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     _require_stored_values(graph)
-    ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, narrowest=narrowest)
+    ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)

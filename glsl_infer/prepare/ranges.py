@@ -21,7 +21,10 @@ from glsl_infer.ops.operator import Bounds
 from glsl_infer.prepare import calibration
 
 NARROWEST = 1.0 / 64.0
-"""A channel's range is at least this part of the widest channel's: rare large values need room."""
+"""A channel's range is at least this part of the widest channel's: one that was never seen to move may."""
+
+HEADROOM = 1.5
+"""How much wider than seen on the calibration pictures a channel's range is made."""
 
 SMALLEST = 2.0**-40
 """Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
@@ -50,7 +53,7 @@ def assign_ranges(
     percentile: float = 100.0,
     *,
     per_channel: bool = True,
-    narrowest: float = NARROWEST,
+    headroom: float = HEADROOM,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -59,7 +62,7 @@ def assign_ranges(
         pictures: uint8 (size, size, 3), as the network reads them.
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
-        narrowest: see ``NARROWEST``.
+        headroom: see ``HEADROOM``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -94,7 +97,7 @@ def assign_ranges(
                     high,
                     common=node.name in common,
                     equal=node.name in equal or not per_channel,
-                    narrowest=narrowest,
+                    headroom=headroom,
                 )
                 chosen_by = by
             one = one or Range((_function(node).high,))
@@ -112,19 +115,21 @@ def choose(
     *,
     common: bool,
     equal: bool,
-    narrowest: float = NARROWEST,
+    headroom: float = HEADROOM,
 ) -> Range:
     """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
 
     ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
-    colour; with ``equal`` the same scale, too. No channel's range is less than ``narrowest`` of the widest one's.
+    colour; with ``equal`` the same scale, too. Each channel's range is wider than what was seen by the factor
+    ``headroom``, as far as that is within what any channel was seen to hold.
     """
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
     if equal:
         low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
     widest = float((high - low).max())
     widest = 1.0 if widest < SMALLEST else widest
-    high = np.where(high - low < narrowest * widest, low + narrowest * widest, high)
+    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
     # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
     candidates = np.arange(256.0)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):

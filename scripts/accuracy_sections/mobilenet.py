@@ -28,14 +28,14 @@ from glsl_infer import lowering, optimize, reference
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Graph
 from glsl_infer.prepare import Prepared, prepare
-from glsl_infer.prepare.ranges import NARROWEST
+from glsl_infer.prepare.ranges import HEADROOM
 from glsl_infer.session import Session
 
 SIZE = 128
 CALIBRATION, TEST = 64, 100
 NETWORKS = ("varied", "plain")
 PERCENTILES = (100.0, 99.99, 99.9)
-OTHER_NARROWEST = (1 / 8, 1 / 16, 1 / 256)
+OTHER_HEADROOMS = (1.0, 1.25, 2.0, 4.0)
 
 
 def measure(data: Path) -> Section:
@@ -115,13 +115,13 @@ def _ranges(graph: Graph, floats: NDArray[Any], calibration: Pictures, test: Pic
         {"per_channel": False},
         *({"percentile": one} for one in PERCENTILES[1:]),
         *({"percentile": one, "per_channel": False} for one in PERCENTILES[1:]),
-        *({"narrowest": one} for one in OTHER_NARROWEST),
+        *({"headroom": one} for one in OTHER_HEADROOMS),
     ]
     rows = []
     for way in ways:
         print(f"  ranges {way}", file=sys.stderr, flush=True)
         prepared = prepare(graph, list(calibration), **way)
         logits = np.stack([reference.run(prepared.graph, picture) for picture in test])
-        settings = {"per_channel": True, "percentile": 100.0, "narrowest": NARROWEST, **way}
+        settings = {"per_channel": True, "percentile": 100.0, "headroom": HEADROOM, **way}
         rows.append({**settings, **compared(logits, floats)})
     return rows

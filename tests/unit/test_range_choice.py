@@ -66,7 +66,8 @@ def test_the_narrowest_channel_has_a_share_of_the_widest(ends) -> None:
         ([(2, 4)], False, False, Range((4.0,), (0.0,))),
         ([(-4, -2)], False, False, Range((4.0,), (255.0,))),
         ([(-1, 1)], False, False, Range((2.0078740119934082,), (127.0,))),
-        ([(0, 1), (0, 2)], False, False, Range((1.0, 2.0), (0.0,))),
+        ([(0, 1), (0, 2)], False, False, Range((1.5, 2.0), (0.0,))),
+        ([(0, 1), (0, 1.2)], False, False, Range((1.2000000476837158,), (0.0,))),
         ([(0, 1), (0, 2)], False, True, Range((2.0,), (0.0,))),
         ([(0, 0)], True, True, Range((1 / 64,), (0.0,))),
         ([(-1e-30, 1e-45)], False, False, Range((0.0156865157186985,), (1.0,))),
@@ -76,12 +77,19 @@ def test_some_ranges(ends, common, equal, expected) -> None:
     assert chosen(ends, common, equal)[2] == expected
 
 
+def test_headroom_ends_where_the_widest_channel_does() -> None:
+    low, high = np.array([-1.0, -4.0, 0.0]), np.array([1.0, 0.5, 6.0])
+    lowest, highest = choose(low, high, common=False, equal=False, headroom=3.0).ends(3)
+    np.testing.assert_allclose(lowest, [-3.0, -4.0, 0.0], atol=0.05)
+    np.testing.assert_allclose(highest, [3.0, 1.5, 6.0], atol=0.05)
+
+
 def test_bytes_are_not_wasted() -> None:
     """Each channel's range is wider than what it holds by as much as a whole zero point needs, and no more."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         low, high = np.sort(rng.normal(size=(2, 4)) * 3, axis=0)
-        one = choose(low, high, common=False, equal=False)
+        one = choose(low, high, common=False, equal=False, headroom=1.0)
         needed = np.maximum(high, 0) - np.minimum(low, 0)
         needed = np.maximum(needed, NARROWEST * needed.max())
         zeros = per_channel(one.zeros, 4)
