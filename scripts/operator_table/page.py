@@ -42,11 +42,11 @@ is exact: 0. *largest error* is what the test measured when this page was writte
 
 A feature map is stored in 8 bits, so its values need a range. The sigmoids have one, 0 to 1, and ReLU with a
 `max_value` has one, 0 to that. ReLU and layers without an activation have none: give `glsl-infer export --calibrate
-DIR` with typical pictures, from which every channel gets a range of its own, with some headroom. What lies beyond it in use is cut off;
-`--percentile 99.9` leaves out rare extremes already then. ReLU(6) gains by calibration as well: where values reach
-0.5 only, 8 bits over 0 to 6 are coarse. *calibrate: needed* marks what cannot be exported without pictures. Vectors
-have 16 bits and bounds that follow from the weights: they need no pictures, and `export` says where those would make
-them finer.
+DIR` with typical pictures, from which every channel gets a range of its own, half as wide again as what was seen. What
+lies beyond it in use is cut off; `--percentile 99.9` leaves out rare extremes already then. ReLU(6) gains by
+calibration as well: where values reach 0.5 only, 8 bits over 0 to 6 are coarse. *calibrate: needed* marks what cannot
+be exported without pictures. Vectors have 16 bits and bounds that follow from the weights: they need no pictures, and
+`export` says where those would make them finer.
 """
 
 LAYOUTS = f"""
