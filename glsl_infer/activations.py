@@ -1,7 +1,6 @@
 """Activation functions: the NumPy reference, the range, and the shader that computes each.
 
-A function may stand alone in a graph or be fused into the operator before it. One whose range lies in
-[0, 1] can be stored in 8 bits as it is.
+A function may stand alone in a graph or be fused into the operator before it.
 """
 
 from __future__ import annotations
@@ -37,11 +36,6 @@ class Activation:
     zero: float
     template: str
     clips: bool = False
-
-    @property
-    def fits_8_bits(self) -> bool:
-        """Whether a feature map of such values can be stored as it is."""
-        return self.low >= 0.0 and self.high <= 1.0
 
 
 def piecewise_linear_sigmoid(x: Array) -> Array:

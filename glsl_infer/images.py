@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,7 @@ def save(pixels: NDArray[np.uint8], path: str | Path) -> None:
     try:
         with replacing(path) as temporary:
             Image.fromarray(pixels).save(temporary, kind, **_OPTIONS.get(kind, {}))
-    except (OSError, ValueError, KeyError) as error:  # Pillow's writers raise all of these
+    except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # what Pillow's writers raise
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 

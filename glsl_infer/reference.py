@@ -26,7 +26,7 @@ GraphOrBundle = Union[Graph, "Bundle"]
 
 
 def run(model: GraphOrBundle, image: NDArray[np.uint8], *, mode: str | None = None) -> NDArray[np.float32]:
-    """Return the output of the whole network, float32: the logits, shape (classes,).
+    """Return the output of the whole network, float32: logits (classes,), or a map (height, width, channels).
 
     Args:
         model: a bundle, or a graph at any step on its way to one.

@@ -128,8 +128,8 @@ class Session(Closing):
 
         Args:
             name: the layer's name.
-            inputs: one array for each of its inputs: (height, width, channels) in [0, 1] of a feature map,
-                (length,) of a vector. They are rounded to what a texture holds.
+            inputs: one array for each of its inputs: (height, width, channels) of a feature map, (length,)
+                of a vector. They are rounded to what their textures hold, within the ranges of these.
 
         Raises:
             InputError: no such layer, or inputs that do not fit it.

@@ -19,6 +19,7 @@ from glsl_infer.layout import (
     per_channel,
     place,
     slices_of,
+    textures_of,
 )
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Binding, Read
@@ -80,6 +81,11 @@ class Builder:
         assert isinstance(value, FixedMap), name
         return value
 
+    def shows_alpha(self, value: FeatureMap) -> bool:
+        """Return whether lanes beyond the last channel hold the picture's alpha, and not 0."""
+        (picture,) = textures_of(self.values[self.graph.input.name])
+        return value.channels % 4 != 0 and value.views[-1].texture == picture
+
     def set_value(self, node: Node, value: Value) -> None:
         """Say where the output of ``node`` lies without allocating anything."""
         self.values[node.name] = value
@@ -97,9 +103,11 @@ class Builder:
         slices = slices_of(channels)
         colours = [(0, 0, 0, 0)] * slices
         if gutter and kind == "target":
-            if any(zero != int(zero) for zero in zeros):
+            if any(zero != int(zero) or not 0 <= zero <= 255 for zero in zeros):
                 raise ModelError.layer(
-                    node.name, "padding around values of which no byte is 0", "take the picture over [0, 1]"
+                    node.name,
+                    "padding around values of which no byte is 0",
+                    "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
                 )
             padded = [*(int(zero) for zero in per_channel(zeros, channels)), 0, 0, 0]
             colours = [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices, 4)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Union
 
-from glsl_infer.layout import FeatureMap, textures_of
+from glsl_infer.layout import FeatureMap
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 
@@ -34,14 +34,12 @@ def slicewise(
     use ``source_texel``; ``uniforms`` gives the values of its others, from the input and the view that is read.
     """
     source = build.feature_map(node.inputs[0])
-    (picture,) = textures_of(build.values[build.graph.input.name])
+    # Lanes beyond the last channel are 0, but for the picture's alpha and some gutters.
+    clear = clear_pad_lanes or build.shows_alpha(source)
     target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
     for index, (read, view) in enumerate(zip(source.views, target.views)):
         binding = build.bind(node, source=[Read(read, offset, stride)])
-        # Lanes beyond the last channel are 0, but for the picture's alpha and some gutters.
-        unused = (
-            range(min(4, target.channels - 4 * index), 4) if clear_pad_lanes or read.texture == picture else range(0)
-        )
+        unused = range(min(4, target.channels - 4 * index), 4) if clear else range(0)
         fragment = codegen.fragment(
             template,
             lines={"pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},

@@ -78,9 +78,10 @@ class Conv2D(Operator):
         folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
         columns = columns_of(folded.shape, node.attrs["groups"])
         packed = [columns.pack(folded)]
-        scaled = bool((kernel.residual_factor != 1.0).any())
+        # A factor also keeps the picture's alpha, where the picture is the residual, out of lanes beyond the last.
+        scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
         if scaled:
-            packed.append(fold.slices(kernel.residual_factor, 1.0)[:, None])
+            packed.append(fold.slices(kernel.residual_factor)[:, None])
         packed.append(fold.slices(bias, kernel.output.pad)[:, None])
         constants = np.concatenate(packed, axis=1)
         member = build.weights(node, ".f32", constants.astype("<f4").tobytes())

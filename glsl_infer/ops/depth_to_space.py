@@ -12,6 +12,7 @@ from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.layout import Range
     from glsl_infer.lowering.builder import Builder
 
 
@@ -44,15 +45,19 @@ class DepthToSpace(CopyOperator):
         moved: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * block, width * block, -1)
         return moved
 
-    def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each output slice; every pixel takes its lanes by where it lies in its block."""
-        source = build.feature_map(node.inputs[0])
-        if len(source.scales) > 1 or len(source.zeros) > 1:
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the input's range, which must be one for all channels: they become channels of several pixels."""
+        if len(ranges[0].scales) > 1 or len(ranges[0].zeros) > 1:
             raise ModelError.layer(
                 node.name,
                 "depth to space of channels with different ranges",
                 "follow the concatenation with a convolution or an activation",
             )
+        return ranges[0]
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass for each output slice; every pixel takes its lanes by where it lies in its block."""
+        source = build.feature_map(node.inputs[0])
         block = node.attrs["block"]
         target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
         for index, view in enumerate(target.views):

@@ -26,8 +26,8 @@ class Operator(ABC):
     """An operator of the graph.
 
     Attributes:
-        attrs: every attribute a node may carry, with its default. Those that store 8 bits have ``scales`` and
-            ``zeros`` (see ``layout.FeatureMap``), those that store 16 bits have ``scale``; ``prepare`` sets them.
+        attrs: every attribute a node may carry, with its default. Those that round to 8 bits have ``scales`` and
+            ``zeros`` (see ``layout.Range``), those that store 16 bits have ``scale``; ``prepare`` sets them.
         weights: the weights a node may carry.
         keeps_range: whether its output in 8 bits has the ranges of its inputs.
         equal_scales: whether all channels of its inputs must have the same range.

@@ -43,7 +43,7 @@ class ZeroPadding(CopyOperator):
             raise ModelError.layer(
                 node.name,
                 "zeros around the picture, whose gutter holds bytes of 0",
-                "let the convolution behind it pad, or take the picture over [0, 1]",
+                "let the convolution behind it pad, or a 1x1 convolution of the picture come first",
             )
         slicewise(
             node,

@@ -72,7 +72,8 @@ def fuse_residual(graph: Graph) -> Graph:
         if before.attrs["activation"] != "linear" or node.inputs[0] == node.inputs[1]:
             return None
         (residual,) = (name for name in node.inputs if name != before.name)
-        return fused(replace(before, inputs=(before.inputs[0], residual)), node)
+        summed = before.with_attrs(activation=node.attrs["activation"])
+        return fused(replace(summed, inputs=(before.inputs[0], residual)), node)
 
     return absorb(graph, with_residual, keep_first_name=True)
 

@@ -66,9 +66,13 @@ def prepare(
 
 
 def _require_stored_values(graph: Graph) -> None:
-    """Refuse nodes whose output no texture could hold: what the optimiser left over, and maps' operators on vectors."""
+    """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
     for node in graph.nodes:
         operator = ops.get(node.op)
+        for name, weights in node.weights.items():
+            if not np.isfinite(weights).all():
+                advice = "the training has diverged; export a checkpoint from before"
+                raise ModelError.layer(node.name, f"a {name} with numbers that are infinite or none", advice)
         if isinstance(operator, GraphOnlyOperator) and node.op != "dense":
             raise operator.refusal(node)
         if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":

@@ -6,7 +6,7 @@ channel by channel: scales are folded into the weights on both sides, so a scale
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +68,8 @@ def assign_ranges(
         ModelError: a layer's range is open, and there are no pictures to learn it from.
     """
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(graph, node) is None]
+    shown = _shown(graph)
+    learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
     open_ended = [node for node in learnt if not np.isfinite(_function(node).high)]
     if open_ended and not pictures:
         node = open_ended[0]
@@ -86,7 +87,7 @@ def assign_ranges(
     for node in graph.nodes:
         operator = ops.get(node.op)
         if node in storing:
-            one, chosen_by = _own_range(graph, node), "function"
+            one, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 one = ranges[node.inputs[0]]
             elif one is None and node.name in seen:
@@ -177,12 +178,12 @@ def _function(node: Node) -> Activation:
     return activation(_function_name(node))
 
 
-def _own_range(graph: Graph, node: Node) -> Range | None:
+def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     """Return the range that needs no pictures: a sigmoid's, and that of an output that is a picture itself."""
     function = _function(node)
     if not function.clips:
         return Range()
-    if node.name == graph.output and np.isfinite(function.high):
+    if node.name in shown and np.isfinite(function.high):
         return Range((function.high,))
     return None
 
@@ -200,6 +201,15 @@ def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
             if operator.equal_scales or (operator.keeps_range and node.name in equal):
                 equal.add(name)
     return common | equal, equal
+
+
+def _shown(graph: Graph) -> set[str]:
+    """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
+    shown = {graph.output}
+    for node in reversed(graph.nodes):
+        if node.name in shown and ops.get(node.op).keeps_range:
+            shown.update(node.inputs)
+    return shown
 
 
 def _others(nodes: Sequence[Node]) -> str:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from glsl_infer import quantize
 from glsl_infer.graph import Graph, Node
 from glsl_infer.kernels import input_channels
-from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.builder import AUTO_UNIFORM_VECTORS
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.ops.convolution_products import block_kernels
@@ -54,8 +53,12 @@ def split_wide(graph: Graph, layout: str = "atlas") -> tuple[Graph, tuple[WideLa
     nodes: list[Node] = []
     layers: list[WideLayer] = []
     for node in graph.nodes:
-        slots = columns_of(node.weights["kernel"].shape, node.attrs["groups"]).slots if node.op == "conv2d" else 0
-        if slots <= MAX_SLICES and not (layout == "planar" and slots + len(node.inputs) - 1 > MAX_TEXTURES):
+        if node.op != "conv2d":
+            nodes.append(node)
+            continue
+        slots = columns_of(node.weights["kernel"].shape, node.attrs["groups"]).slots
+        residuals = len(node.inputs) - 1 if layout == "planar" else 0
+        if slots + residuals <= MAX_SLICES:
             nodes.append(node)
             continue
         bounds = bounds_of(graph) if bounds is None else bounds

@@ -173,3 +173,44 @@ def test_padding_around_the_picture_s_view() -> None:
                 program(graph)
         else:
             program(graph)
+
+
+def test_many_inputs_in_planar_layout() -> None:
+    rng = np.random.default_rng(0)
+    parts = [conv_node(rng, f"part{index}", ("image",), 3, 4) for index in range(10)]
+    joint = Node("joint", "concat", tuple(part.name for part in parts))
+    graph = classifier(rng, [input_node(5), *parts, joint], 40)
+    lowering.to_program(prepare(graph, layout="planar").graph, layout="planar")
+
+
+def test_depth_to_space_of_channels_with_different_ranges() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(5),
+        conv_node(rng, "a", ("image",), 3, 4, activation="linear"),
+        conv_node(rng, "b", ("image",), 3, 8),
+        Node("joint", "concat", ("a", "b")),
+        Node("deep", "depth_to_space", ("joint",), {"block": 2}),
+    ]
+    picture = rng.integers(0, 256, (5, 5, 3), np.uint8)
+    with pytest.raises(ModelError, match="'deep': depth to space of channels with different ranges"):
+        prepare(Graph("g", tuple(nodes), "deep"), [picture])
+
+
+def test_padding_where_no_byte_is_0() -> None:
+    rng = np.random.default_rng(0)
+    image = input_node(6).with_attrs(scales=(1.0,), zeros=(-255.0,))
+    pooled = Node("pooled", "average_pool", ("image",), {"pool": (2, 2), "strides": (1, 1)})
+    padded = conv_node(rng, "c", ("pooled",), 3, 4, kernel=(3, 3), padding=(1, 1, 1, 1))
+    with pytest.raises(ModelError, match="'pooled': padding around values of which no byte is 0"):
+        program(classifier(rng, [image, pooled, padded], 4))
+
+
+def test_weights_that_are_no_numbers() -> None:
+    rng = np.random.default_rng(0)
+    node = conv_node(rng, "c", ("image",), 3, 4)
+    node.weights["bias"][1] = np.nan  # type: ignore[index]
+    with pytest.raises(
+        ModelError, match="'c': a bias with numbers that are infinite or none; the training has diverged"
+    ):
+        program(classifier(rng, [input_node(5), node], 4))

@@ -124,3 +124,15 @@ def test_a_convolution_that_is_the_output_keeps_its_name_and_value() -> None:
     nodes = (input_node(5), conv_node(rng, "conv", ("image",), 3, 4, activation="linear"))
     graph = Graph("g", (*nodes, Node("act", "activation", ("conv",), {"function": PLS})), "conv")
     assert optimize.optimize(graph).by_name["conv"].attrs["activation"] == "linear"
+
+
+def test_a_residual_keeps_the_sum_s_own_activation() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [
+        input_node(11),
+        conv_node(rng, "a", ("image",), 3, 3, activation="linear"),
+        Node("sum", "add", ("a", "image"), {"activation": "relu"}),
+    ]
+    graph = Graph("g", tuple(nodes), "sum")
+    np.testing.assert_allclose(outputs(optimize.optimize(graph), 0), outputs(graph, 0), atol=1e-5)
+    assert outputs(graph, 0).min() == 0

@@ -132,3 +132,14 @@ def test_bounds_are_the_ends_of_ranges() -> None:
     order = [4 * ((8 * s) % 16 + 8 * s // 16) + lane for s in range(16) for lane in range(4)]
     np.testing.assert_array_equal(bounds["via"][0], low[order])
     np.testing.assert_array_equal(bounds["pool"][1], high[order])
+
+
+def test_an_output_that_is_only_moved_keeps_its_whole_range() -> None:
+    """Calibration on dark pictures must not darken what others come out as."""
+    nodes = (
+        input_node(8),
+        conv("a", "image", 3, 12, "relu(1)"),
+        Node("deep", "depth_to_space", ("a",), {"block": 2}),
+    )
+    dark = np.full((8, 8, 3), 60, np.uint8)
+    assert ranges(Graph("g", nodes, "deep"), [dark])["a"] == Range((1.0,), (0.0,))
