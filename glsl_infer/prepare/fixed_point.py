@@ -22,13 +22,17 @@ from glsl_infer.prepare import calibration, ranges
 
 LARGEST_STEP = 1.0 / 128.0
 
+PRODUCTS_MARGIN = 2.0
+"""How much wider than their bound the partial sums of convolutions are stored: a GPU's float32 sums of 240 products are
+off by some 2**-22 of the bound, which should stay small beside a step."""
+
 
 @dataclass(frozen=True)
 class ScaleChoice:
     """How the scale of one stored vector was chosen; one line of the export report.
 
     Attributes:
-        bound: interval bound of the values, in stored units.
+        bound: interval bound of the values, in stored units; twice that for a wide convolution's partial sums.
         calibrated: largest value on the calibration pictures, or None without any.
         scale: the choice, a power of two.
         step: distance of two neighbouring stored values, in units of the layer's output.
@@ -61,6 +65,7 @@ def assign_scales(graph: Graph, pictures: Sequence[NDArray[np.uint8]] = ()) -> t
     bounds = ranges.bounds_of(graph)
     storing = {node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs}
     largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
+    largest.update({name: PRODUCTS_MARGIN * largest[name] for name in storing if _are_products(storing[name])})
     units = {name: _unit(graph, node) for name, node in storing.items()}
     coarse = [
         name for name in storing if quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
@@ -81,13 +86,17 @@ def _choose(layer: str, bound: float, seen: calibration.Extremes | None, unit: f
     return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
 
 
+def _are_products(node: Node) -> bool:
+    return node.op == "convolution_products"
+
+
 def _unit(graph: Graph, node: Node) -> float:
     """Return what one stored unit of partial sums is worth in the layer's output: the largest row scale.
 
     A convolution's output has 8 bits: there it is counted in 1/16 of the output's range, so that a step of
     ``LARGEST_STEP`` is an eighth of an output's.
     """
-    if node.op == "convolution_products":
+    if _are_products(node):
         (node,) = graph.consumers[node.name]
         return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
     while node.op == "dense_products" or (node.op == "dense_sum" and not node.attrs["last"]):
