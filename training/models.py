@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -20,9 +21,19 @@ class Stage(NamedTuple):
 STEM_CHANNELS = 32
 STAGES = (Stage(2, 32, False), Stage(3, 64, True), Stage(3, 128, True), Stage(4, 192, True), Stage(5, 192, True))
 
+BYTE, POOLED, LOGIT = 1.0 / 255.0, 1.0 / 2**15, 1.0 / 2**8
+"""Distance of two values as the engine stores them: of a feature map in [0, 1], of a vector in [0, 1], of logits."""
+
 
 def x22(
-    input_size: int = 385, classes: int = 120, *, width: float = 1.0, stages: int = 5, conv: Any = keras.layers.Conv2D
+    input_size: int = 385,
+    classes: int = 120,
+    *,
+    width: float = 1.0,
+    stages: int = 5,
+    conv: Any = keras.layers.Conv2D,
+    stored: Callable[[Any, float], Any] = lambda tensor, step: tensor,
+    momentum: float = 0.99,
 ) -> keras.Model:
     """Build X22: group convolutions, channel shuffle and a piecewise-linear sigmoid.
 
@@ -33,7 +44,10 @@ def x22(
         width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8
             (0.25 works up to three stages, 0.5 and whole numbers always).
         stages: how many of the five stages to build, from the first.
-        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster on a CPU.
+        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster.
+        stored: called with each tensor that the engine stores and the distance of two values that it can store;
+            returns what goes on.
+        momentum: of the running statistics of batch norm.
 
     Returns:
         A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits
@@ -51,14 +65,15 @@ def x22(
 
     def convolution(x: Any, name: str, filters: int, kernel: int, groups: int, **options: Any) -> Any:
         x = conv(filters, kernel, groups=groups, use_bias=False, name=name, **options)(x)
-        return keras.layers.BatchNormalization(name=f"{name}-bn")(x)
+        return keras.layers.BatchNormalization(momentum=momentum, name=f"{name}-bn")(x)
 
     def activation(x: Any, name: str) -> Any:
-        return PiecewiseLinearSigmoid(name=f"{name}-act")(x)
+        return stored(PiecewiseLinearSigmoid(name=f"{name}-act")(x), BYTE)
 
     inputs = keras.Input((input_size, input_size, 3), name="image")
     depth = int(STEM_CHANNELS * width)
-    x = activation(convolution(inputs, "b0-conv", depth, 5, 1, strides=2), "b0-conv")
+    # In bfloat16 the gradient of a convolution of three channels came out as NaN (JAX 0.11 on an NVIDIA H200).
+    x = activation(convolution(inputs, "b0-conv", depth, 5, 1, strides=2, dtype="float32"), "b0-conv")
     for block, stage in enumerate(STAGES[:stages], start=1):
         for unit in range(1, stage.units + 1):
             name = f"b{block}-stage{unit}"
@@ -72,8 +87,8 @@ def x22(
         depth = out
     name = f"b{stages + 1}-conv"
     x = activation(convolution(x, name, depth, 3, max(depth // 8, 1)), name)
-    x = keras.layers.GlobalAveragePooling2D(name="pool")(x)
-    outputs = keras.layers.Dense(classes, name="Dense")(x)
+    x = stored(keras.layers.GlobalAveragePooling2D(name="pool")(x), POOLED)
+    outputs = stored(keras.layers.Dense(classes, name="Dense")(x), LOGIT)
     return keras.Model(inputs, outputs, name="x22")
 
 
