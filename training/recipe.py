@@ -1,21 +1,24 @@
 """How a network is trained, as one value: read from ``recipes/*.yaml``, written into every run and model card.
 
-    recipe = read(Path("recipes/article.yaml"))   # InputError with file, line and key for anything that is not allowed
+    recipe = Recipe.read(path)                     # InputError with file, line and key for what is not allowed
     recipe.epochs                                  # the sum of its phases
     recipe.phase(epoch)                            # the Phase that an epoch, counted from 0, belongs to
-    recipe.as_yaml()                               # all of it, defaults spelled out; parse(text, "name") gives it back
-    dataclasses.replace(recipe, seed=2)            # another recipe, checked like the first
+    recipe.changed(epochs=3, batch=8, seed=2)      # the same in short, as the command line asks for
+    recipe.as_yaml()                               # all of it, defaults spelled out; Recipe.parse gives it back
+    dataclasses.replace(recipe, seed=2)            # another recipe, checked like the first; == compares two
     training.schedule.learning_rates(recipe, n)    # float32 (steps,): the rate of every step
 
-Everything has a default. Shares and probabilities run from 0 to 1, angles are in degrees either way. Needs no Keras.
+Everything has a default; all together they are a short run with mild variations. Shares and probabilities run from 0
+to 1, angles are in degrees either way. Needs no Keras.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from glsl_infer.errors import InputError
 from training import strict_yaml
 from training.settings import Between, Settings
 
@@ -131,13 +134,13 @@ class Cutout(Settings):
         size: lowest and highest side of it, as a share of the picture's side.
     """
 
-    share: Share = 0.5
+    share: Share = 0.0
     size: Annotated[tuple[float, float], Between(0, 1)] = (0.3, 0.5)
 
 
 @dataclass(frozen=True)
 class Augmentation(Settings):
-    """Random variations of the training pictures; the defaults are the article's.
+    """Random variations of the training pictures.
 
     Attributes:
         flip: share of the pictures that are mirrored left to right.
@@ -159,16 +162,16 @@ class Augmentation(Settings):
     flip: Share = 0.5
     quarter_turns: bool = False
     rotation: Annotated[float, Between(0, 180)] = 15.0
-    scale: Annotated[tuple[float, float], Between(0.1, 4)] = (0.9, 1.1)
-    translation: Share = 0.1
-    perspective: Annotated[float, Between(0, 60)] = 20.0
-    gamma: Annotated[float, Between(0, 2)] = 0.2
-    hue: Annotated[float, Between(0, 180)] = 10.0
-    saturation: Share = 0.4
+    scale: Annotated[tuple[float, float], Between(0.1, 4)] = (0.8, 1.1)
+    translation: Share = 0.05
+    perspective: Annotated[float, Between(0, 60)] = 0.0
+    gamma: Annotated[float, Between(0, 2)] = 0.0
+    hue: Annotated[float, Between(0, 180)] = 0.0
+    saturation: Share = 0.1
     brightness: Share = 0.1
-    contrast: Share = 0.0
-    mixup: Mixing = Mixing(0.5, 0.4)
-    cutmix: Mixing = Mixing(0.0, 1.0)
+    contrast: Share = 0.2
+    mixup: Mixing = Mixing(alpha=0.4)
+    cutmix: Mixing = Mixing(alpha=1.0)
     cutout: Cutout = Cutout()
 
     def conflict(self) -> str | None:
@@ -199,11 +202,11 @@ class Distillation(Settings):
     """Learning from the answers of a larger network, which the command line names.
 
     Attributes:
-        weight: share of the loss that is taken against the teacher instead of the labels; 0 is off.
+        weight: share of the loss that is taken against the teacher, where there is one, instead of the labels.
         temperature: by which both networks' logits are divided, above 0 to 100.
     """
 
-    weight: Share = 0.0
+    weight: Share = 0.5
     temperature: Annotated[float, Between(0, 100, above=True)] = 2.0
 
 
@@ -229,7 +232,7 @@ class Recipe(Settings):
     seed: Annotated[int, Between(0, 2**32 - 1)] = 1
     batch: Annotated[int, Between(1)] = 32
     label_smoothing: Annotated[float, Between(0, 1, below=True)] = 0.05
-    batch_norm_momentum: Annotated[float, Between(0, 1, below=True)] = 0.99
+    batch_norm_momentum: Annotated[float, Between(0, 1, below=True)] = 0.9
     validate_every: Annotated[int, Between(1)] = 1
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
@@ -238,6 +241,24 @@ class Recipe(Settings):
     augmentation: Augmentation = Augmentation()
     consistency: Consistency = Consistency()
     distillation: Distillation = Distillation()
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """Read a recipe; what it does not mention has its default.
+
+        Raises:
+            InputError: the file cannot be read, or holds what is not allowed; the message names file, line and key.
+        """
+        return strict_yaml.read(path, cls)
+
+    @classmethod
+    def parse(cls, text: str, source: str) -> Recipe:
+        """Read a recipe from YAML ``text``; messages call it ``source``.
+
+        Raises:
+            InputError: as ``read`` does.
+        """
+        return strict_yaml.parse(text, cls, source)
 
     @property
     def epochs(self) -> int:
@@ -263,20 +284,37 @@ class Recipe(Settings):
         """Return the whole recipe as YAML, all defaults spelled out; ``parse`` gives the same recipe back."""
         return strict_yaml.dump(self)
 
+    def changed(self, *, epochs: int | None = None, batch: int | None = None, seed: int | None = None) -> Recipe:
+        """Return the recipe with another length, batch or seed; None leaves each as it is.
 
-def read(path: Path) -> Recipe:
-    """Read a recipe; what it does not mention has its default.
+        With another number of epochs all that is counted in epochs shrinks or grows alike, and the schedule keeps its
+        shape; of a run with fewer epochs than phases, some phases are left out.
 
-    Raises:
-        InputError: the file cannot be read, or a key or value is not allowed; the message names file, line and key.
-    """
-    return strict_yaml.read(path, Recipe)
+        Raises:
+            InputError: a number that is not allowed.
+        """
+        made = replace(
+            self,
+            batch=self.batch if batch is None else batch,
+            seed=self.seed if seed is None else seed,
+        )
+        return made if epochs is None else made._with_epochs(epochs)
 
-
-def parse(text: str, source: str) -> Recipe:
-    """Read a recipe from YAML ``text``; messages call it ``source``.
-
-    Raises:
-        InputError: as ``read`` does.
-    """
-    return strict_yaml.parse(text, Recipe, source)
+    def _with_epochs(self, epochs: int) -> Recipe:
+        if epochs < 1:
+            raise InputError(f"epochs is {epochs}; it must be a whole number of at least 1")
+        factor, before, lengths = epochs / self.epochs, 0, []
+        for phase in self.phases:
+            lengths.append(round((before + phase.epochs) * factor) - round(before * factor))
+            before += phase.epochs
+        phases = tuple(replace(phase, epochs=length) for phase, length in zip(self.phases, lengths) if length)
+        # As a share: scaled down, a number of epochs could fall below 1 and be taken for one.
+        plateau = self.schedule.plateau
+        share = plateau / self.epochs if 1 <= plateau < self.epochs else plateau
+        schedule = replace(
+            self.schedule,
+            warmup=self.schedule.warmup * factor,
+            plateau=share,
+            halve_every=self.schedule.halve_every * factor,
+        )
+        return replace(self, phases=phases, schedule=schedule)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from training import recipe
+from glsl_infer.errors import InputError
 from training.recipe import Optimizer, Phase, Recipe, Schedule
 from training.schedule import learning_rates
 
@@ -32,12 +32,12 @@ def test_epochs_are_the_sum_of_the_phases():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "recipes").glob("*.yaml")), ids=lambda path: path.name)
 def test_the_recipes_that_come_with_the_project(path):
-    made = recipe.read(path)
-    assert recipe.parse(made.as_yaml(), "written") == made
+    made = Recipe.read(path)
+    assert Recipe.parse(made.as_yaml(), "written") == made
 
 
 def test_the_article():
-    made = recipe.read(ARTICLE)
+    made = Recipe.read(ARTICLE)
     assert (made.batch, made.epochs, made.average.best, made.label_smoothing) == (64, 600, 3, 0)
     variations = made.augmentation
     assert (variations.mixup.share, variations.mixup.alpha, variations.cutmix.share) == (0.5, 0.4, 0)
@@ -47,7 +47,7 @@ def test_the_article():
 
 
 def test_the_article_halves_its_rate():
-    rates = learning_rates(recipe.read(ARTICLE), 3)
+    rates = learning_rates(Recipe.read(ARTICLE), 3)
     assert rates.dtype == np.float32 and rates.shape == (1800,)
     epochs = rates.reshape(600, 3)
     assert (epochs == epochs[:, :1]).all(), "it changes between epochs only"
@@ -93,6 +93,24 @@ def test_warm_up_and_plateau_end_with_the_run():
 def test_phases_are_one_run():
     one, two = scheduled(6), replace(scheduled(6), phases=(Phase(4), Phase(2)))
     assert np.array_equal(learning_rates(one, 3), learning_rates(two, 3))
+
+
+def test_a_shorter_run_has_the_same_shape():
+    whole = scheduled(600, warmup=30, plateau=400, kind="halving", halve_every=50)
+    short = whole.changed(epochs=12)
+    assert short.epochs == 12 and np.allclose(learning_rates(whole, 1)[::50][-4:], learning_rates(short, 1)[-4:])
+    assert np.allclose(learning_rates(short, 50), learning_rates(whole, 1))
+
+
+def test_a_run_may_be_too_short_for_all_phases():
+    phases = (Phase(10, scale=0.5), Phase(10), Phase(1, quantized=True))
+    assert [phase.epochs for phase in replace(Recipe(), phases=phases).changed(epochs=42).phases] == [20, 20, 2]
+    short = Recipe(phases=phases).changed(epochs=2, batch=5, seed=9)
+    assert (short.epochs, short.batch, short.seed) == (2, 5, 9)
+    assert [phase.scale for phase in short.phases] == [0.5, 1.0]
+    with pytest.raises(InputError, match="epochs is 0"):
+        Recipe().changed(epochs=0)
+    assert Recipe().changed() == Recipe()
 
 
 def test_an_epoch_has_steps():
