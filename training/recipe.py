@@ -219,7 +219,7 @@ class Recipe(Settings):
         batch: pictures a step, at least 1.
         label_smoothing: share of a label spread over all classes, 0 to below 1.
         batch_norm_momentum: how slowly the running statistics follow, 0 to below 1.
-        validate_every: epochs from one validation to the next, at least 1; a phase's last epoch is always validated.
+        validate_every: epochs from one validation to the next, at least 1; the last epoch is always validated.
         optimizer: what makes steps of gradients.
         schedule: how the learning rate changes.
         average: which weights are averaged.

@@ -41,10 +41,12 @@ class Between:
         return low and high
 
     def __str__(self) -> str:
-        low = f"above {self.low:g}" if self.above else f"from {self.low:g}"
+        low, high = f"{self.low:.10g}", f"{self.high:.10g}"
         if self.high == math.inf:
-            return low if self.above else f"of at least {self.low:g}"
-        return f"{low} to {'below ' if self.below else ''}{self.high:g}"
+            return f"above {low}" if self.above else f"of at least {low}"
+        if self.above:
+            return f"above {low} and {'below' if self.below else 'up to'} {high}"
+        return f"from {low} to {'below ' if self.below else ''}{high}"
 
 
 @dataclass(frozen=True)

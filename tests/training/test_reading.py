@@ -1,7 +1,15 @@
-"""Pictures that cannot be read: all named with the reason and left out, or, strictly, an error."""
+"""Pictures that cannot be read: all named with the reason and left out, or, strictly, an error; and what is shown."""
 
+import fcntl
 import os
+import pty
 import shutil
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +17,7 @@ from PIL import Image
 
 from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
-from training import crops, data
+from training import crops, data, reading
 
 SPOILED = {
     "blue/cut.jpg": "the picture is damaged",
@@ -87,3 +95,32 @@ def test_super_resolution_leaves_them_out_as_well(folder, capsys):
     assert "6 of 24 pictures cannot be read" in capsys.readouterr().err
     with pytest.raises(InputError, match="6 of 24"):
         crops.read(paths, 16, strict=True)
+
+
+def test_an_interruption_does_not_wait_for_all(tmp_path):
+    done = []
+
+    def work(index):
+        if index == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+        done.append(index)
+
+    with pytest.raises(KeyboardInterrupt):
+        reading.each([tmp_path] * 5000, work)
+    assert len(done) < 4000
+
+
+def test_a_terminal_shows_progress(image_folder):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    script = (
+        "import sys; from pathlib import Path; from training import data\n"
+        "data.read(data.find(Path(sys.argv[1])).splits['val'], 12)"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", script, image_folder], check=True, cwd=root, stderr=theirs)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "reading pictures" in shown and "/9 [" in shown
