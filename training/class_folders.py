@@ -74,7 +74,7 @@ def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing
 
 def draw(name: str, val_ratio: float, test_ratio: float) -> str:
     """Return the split that a picture's name falls into; it depends on no other picture."""
-    fraction = int.from_bytes(hashlib.sha256(os.fsencode(name)).digest()[:4], "big") / 2**32
+    fraction = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:4], "big") / 2**32
     if fraction < test_ratio:
         return "test"
     return "val" if fraction < test_ratio + val_ratio else "train"

@@ -24,7 +24,7 @@ from training.class_folders import SPLITS, Listing, check_distinct, list_folder,
 from training.command import warn
 from training.manifest import coarse_labels
 
-Folders = Union[Path, Sequence[Path]]
+Folders = Union[str, Path, Sequence[Union[str, Path]]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def find(folders: Folders, *, val_ratio: float = 0.15, test_ratio: float = 0.1) 
         InputError: a folder is no data set, classes do not agree between splits or with the labels, or two data sets
             have the same label.
     """
-    several = [folders] if isinstance(folders, Path) else list(folders)
+    several = [Path(folders)] if isinstance(folders, (str, Path)) else [Path(folder) for folder in folders]
     if not several:
         raise InputError("no data set given; give one or more folders")
     listings = [list_folder(folder, val_ratio=val_ratio, test_ratio=test_ratio) for folder in several]

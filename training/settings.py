@@ -131,7 +131,7 @@ def _is_number(kind: type, value: Any, limits: Between | None) -> bool:
 
 
 def _plain(hint: Any, value: Any) -> Any:
-    """Return a value of the field's own type: 1 is given for 1.0, and NumPy's numbers for Python's."""
+    """Return a value of the field's own type, where 1 is given for 1.0."""
     kind, _ = _parts(hint)
     if kind in (int, float):
         return kind(value)

@@ -10,6 +10,7 @@ from conftest import picture
 from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
 from training import data
+from training.class_folders import draw
 
 
 def empty_pictures(root, label, count):
@@ -68,6 +69,11 @@ def test_added_pictures_move_no_other(tmp_path):
     empty_pictures(tmp_path, "c", 100)
     after = names(data.find(tmp_path))
     assert all(before[split] and before[split] < after[split] for split in data.SPLITS)
+
+
+def test_a_name_decides_the_split_for_ever():
+    names = ["a/1.jpg", "a/2.jpg", "ä/1.jpg", "b/x y.png", "b/\udcff.jpg"]
+    assert [draw(name, 0.3, 0.3) for name in names] == ["test", "test", "test", "val", "train"]
 
 
 def test_labels_txt_gives_the_order(image_folder, tmp_path):
@@ -138,7 +144,8 @@ def test_joined_labels_follow_each_other(image_folder, other_folder):
     assert {name: len(split.paths) for name, split in joined.splits.items()} == {"train": 20, "val": 11, "test": 8}
     for split in joined.splits.values():
         assert all(path.parent.name == joined.labels[label] for path, label in zip(split.paths, split.labels))
-    assert data.find([other_folder]).labels == data.find(other_folder).labels == ("square", "oval")
+    for one in (other_folder, str(other_folder), [other_folder]):
+        assert data.find(one).labels == ("square", "oval")
 
 
 def test_coarse_labels(image_folder, other_folder):
