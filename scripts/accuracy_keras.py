@@ -81,7 +81,7 @@ def symmetric(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
 def write_trashnet(args: argparse.Namespace) -> None:
     """Write the float results of a trained model on the test split."""
     split = data.find(args.data).splits["test"]
-    pictures = data.pixels(split, args.size)
+    pictures = data.read(split, args.size, strict=True).pixels
     model = keras.saving.load_model(args.keras, compile=False)
     logits = np.asarray(model.predict(pictures.astype(np.float32) / 255.0, batch_size=32, verbose=0))
     np.savez_compressed(args.out / "results.npz", logits=logits, pictures=pictures, labels=split.labels)
@@ -137,7 +137,7 @@ def textbook(size: int) -> keras.Model:
 def write_textbook(args: argparse.Namespace) -> None:
     """Train the textbook's network on the train split and write it, with what it says of the test split."""
     splits = data.find(args.data).splits
-    pictures = {key: data.pixels(splits[key], args.size) for key in ("train", "test")}
+    pictures = {key: data.read(splits[key], args.size, strict=True).pixels for key in ("train", "test")}
     keras.utils.set_random_seed(7)
     model = textbook(args.size)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

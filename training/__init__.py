@@ -1,5 +1,21 @@
-"""The Keras side of glsl-infer: layers, architectures, data, training. Needs ``glsl-infer[train]``."""
+"""The training side of glsl-infer: layers, architectures, data, recipes. Needs ``glsl-infer[train]``.
 
-from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
+Keras is imported when a layer is asked for, not before: recipes and data sets are read without it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
 
 __all__ = ["ChannelShuffle", "PiecewiseLinearSigmoid"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from glsl_infer.importers import keras_layers
+
+    return getattr(keras_layers, name)
