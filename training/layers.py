@@ -1,6 +1,6 @@
 """Keras layers used while training.
 
-``PiecewiseLinearSigmoid`` and ``ChannelShuffle`` are the engine's (a saved model needs them);
+The activations and ``ChannelShuffle`` are the engine's (a saved model needs them);
 ``BlockDiagonalConv2D`` exists only to train faster and never ends up in a saved model.
 """
 
@@ -12,9 +12,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
+from glsl_infer.importers.keras_layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
-__all__ = ["BlockDiagonalConv2D", "ChannelShuffle", "PiecewiseLinearSigmoid"]
+__all__ = ["BlockDiagonalConv2D", "ChannelShuffle", "ClippedLinear", "LearnableSigmoid", "PiecewiseLinearSigmoid"]
 
 
 @keras.saving.register_keras_serializable(package="glsl_infer_training")
