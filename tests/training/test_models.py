@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 
+import activation_page
 import keras
 import numpy as np
 import pytest
@@ -61,6 +62,10 @@ def test_activations_change_no_name_and_learn_8_numbers_a_layer():
 def carried(plain, learnt):
     values = {weight.path: weight for weight in plain.weights}
     return [values.get(weight.path, weight) for weight in learnt.weights]
+
+
+def test_all_of_them_are_compared():
+    assert list(ACTIVATIONS) == list(activation_page.ACTIVATIONS)
 
 
 def test_an_unknown_activation_is_refused():
