@@ -35,10 +35,11 @@ def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: f
         strength: scales every range, 0 to 1; shares of mixing and cutting out are scaled too.
 
     Returns:
-        ``index`` int32 (count,), the picture; ``window`` float32 (count, 3, 3), from places in the result to places in
-        the picture, both in [-1, 1] with x to the right and y down; ``gamma`` (count,); ``colour`` (count, 3, 4), matrix
-        and offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right, bottom in [-1, 1], empty where
-        right = left; ``keep`` (count,), the weight of the picture itself when it is mixed as a whole (1: not mixed).
+        ``index`` int32 (count,), the picture; all others are float32: ``window`` (count, 3, 3), from places in the
+        result to places in the picture, both in [-1, 1] with x to the right and y down; ``gamma`` (count,); ``colour``
+        (count, 3, 4), matrix and offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right and
+        bottom in [-1, 1], empty where right = left; ``keep`` (count,), the weight of the picture itself where it is
+        blended with another, else 1.
     """
     rng = np.random.default_rng([seed, epoch, 0])
     return {
@@ -111,7 +112,8 @@ def _windows(chosen: Augmentation, count: int, strength: float, rng: np.random.G
 
 def _stack(rows: list[list[NDArray[np.float64] | float]], count: int) -> NDArray[np.float64]:
     """Return (count, 3, 3) from a matrix whose entries are numbers or one number for each picture."""
-    return np.stack([np.stack([np.broadcast_to(entry, count) for entry in row], -1) for row in rows], -2).astype(float)
+    stacked = [np.stack([np.broadcast_to(entry, count) for entry in row], -1) for row in rows]
+    return np.asarray(np.stack(stacked, -2), np.float64)
 
 
 def _colours(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
@@ -130,7 +132,7 @@ def _boxes(present: NDArray[np.bool_], sides: NDArray[np.float64], rng: np.rando
     """Return squares of the given sides (of a picture's side) anywhere, clipped to the picture; empty where absent."""
     centre = rng.uniform(-1.0, 1.0, (len(sides), 2))
     half = np.where(present, sides, 0.0)[:, None]
-    return np.clip(np.concatenate([centre - half, centre + half], axis=1), -1.0, 1.0).astype(np.float32)
+    return np.asarray(np.clip(np.concatenate([centre - half, centre + half], axis=1), -1.0, 1.0), np.float32)
 
 
 def _cutouts(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:

@@ -29,7 +29,9 @@ class MovingAverage:
         keep = self.decay**steps
         if not self.weights:
             self.weights = [np.array(one) for one in weights]
-        self.weights = [np.asarray(keep * old + (1.0 - keep) * new, new.dtype) for old, new in zip(self.weights, weights)]
+        self.weights = [
+            np.asarray(keep * old + (1.0 - keep) * new, new.dtype) for old, new in zip(self.weights, weights)
+        ]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Keras layers used while training.
 
-``PiecewiseLinearSigmoid`` and ``ChannelShuffle`` are the engine's (a saved model needs them); the others exist only
-to train faster or with the engine's rounding, and never end up in a saved model.
+The activations and ``ChannelShuffle`` are the engine's (a saved model needs them); the others exist only to train
+faster or with the engine's rounding, and never end up in a saved model.
 """
 
 from __future__ import annotations
@@ -14,9 +14,17 @@ import keras
 import numpy as np
 from keras import ops
 
-from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
+from glsl_infer.importers.keras_layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
-__all__ = ["BlockDiagonalConv2D", "ChannelShuffle", "PiecewiseLinearSigmoid", "Stored", "noisy"]
+__all__ = [
+    "BlockDiagonalConv2D",
+    "ChannelShuffle",
+    "ClippedLinear",
+    "LearnableSigmoid",
+    "PiecewiseLinearSigmoid",
+    "Stored",
+    "noisy",
+]
 
 BLOCK = 64
 """Channels of a dense block: the fastest of 32, 64, 96 and all of them, on an NVIDIA H200 (docs/training.md)."""

@@ -32,7 +32,12 @@ class Log:
     def __init__(self, folder: Path, epochs: int, done: int) -> None:
         self.epochs = epochs
         self._bar = tqdm(
-            total=epochs, initial=done, unit="epoch", disable=not sys.stderr.isatty(), file=sys.stderr, dynamic_ncols=True
+            total=epochs,
+            initial=done,
+            unit="epoch",
+            disable=not sys.stderr.isatty(),
+            file=sys.stderr,
+            dynamic_ncols=True,
         )
         self._writer = _writer(folder)
 
@@ -67,6 +72,9 @@ class Log:
 
 class StepBar(keras.callbacks.Callback):  # type: ignore[misc]
     """A second bar, of the steps within an epoch, for machines on which an epoch takes long."""
+
+    async_safe = True
+    """Keras would else wait for each step to end before it prepares the next."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from glsl_infer.errors import GlslInferError
 from training.averaging import BestCheckpoints, Checkpoint, MovingAverage, Weights
 from training.layers import BlockDiagonalConv2D, Stored
-from training.recipe import Phase, Recipe, learning_rates
+from training.optimizer import optimizer
+from training.recipe import Phase, Recipe
 from training.run_folder import RunFolder, State
 from training.trainee import Batches, Trainee
-from training.validation import RECALIBRATION_PICTURES, Score, Validator
+from training.validation import Score, Validator
 from training.variation import PicturesOnDevice
 
 Build = Callable[..., keras.Model]
@@ -72,33 +73,35 @@ class Loop:
         self._top: tuple[float, ...] | None = None
         self._plain = self.build(self.size)
         quantized = any(phase.quantized for phase in recipe.phases)
-        judged = self.build(self.size, conv=BlockDiagonalConv2D, stored=_stored) if quantized else self.build(
-            self.size, conv=BlockDiagonalConv2D
+        judged = (
+            self.build(self.size, conv=BlockDiagonalConv2D, stored=_stored)
+            if quantized
+            else self.build(self.size, conv=BlockDiagonalConv2D)
         )
         pictures = self.pictures
         self._validator = Validator(judged, pictures.typical, pictures.val, pictures.val_labels, recipe.batch)
         weights = self.start or [np.asarray(variable) for variable in self._plain.trainable_variables]
-        optimizer: Weights = []
+        moments: Weights = []
         done = 0
         if state is not None:
-            weights, optimizer, done = state.weights, state.optimizer, state.epoch
+            weights, moments, done = state.weights, state.optimizer, state.epoch
             self._average.weights, self._best.kept, self._top = state.average, state.best, state.top
         first = 0
         for phase in recipe.phases:
             last = first + phase.epochs
             if done < last:
-                weights, optimizer = self._phase(phase, max(first, done), last, weights, optimizer)
+                weights, moments = self._phase(phase, max(first, done), last, weights, moments)
             first = last
         self._finish()
 
     def _phase(
-        self, phase: Phase, first: int, last: int, weights: Weights, optimizer: Weights
+        self, phase: Phase, first: int, last: int, weights: Weights, moments: Weights
     ) -> tuple[Weights, Weights]:
         """Train from epoch ``first`` up to ``last`` and return the weights and the optimiser's variables."""
         trainee, batches = self._trainee(phase, weights)
         steps = len(batches)
         trainee.optimizer.build(trainee.trainable_variables)
-        for variable, value in zip(trainee.optimizer.variables, optimizer):
+        for variable, value in zip(trainee.optimizer.variables, moments):
             variable.assign(value)
         trainee.fit(
             batches,
@@ -144,7 +147,7 @@ class Loop:
         )
         cross_entropy = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=recipe.label_smoothing)
         trainee.compile(
-            _optimizer(recipe, learning_rates(recipe, len(batches))),
+            optimizer(recipe, len(batches)),
             lambda labels, logits: (1.0 - taught) * cross_entropy(labels, logits),
             metrics=["accuracy"],
         )
@@ -165,8 +168,8 @@ class Loop:
         """Take in what epoch number ``epoch`` (from 0) has left; called when it ends."""
         if not np.isfinite(logs["loss"]):
             raise GlslInferError(
-                f"epoch {epoch + 1}: the loss is no number any more; --resume goes back to the last validated epoch, and "
-                "a lower optimizer.rate, a clip_norm or precision: float32 may keep it finite"
+                f"epoch {epoch + 1}: the loss is no number any more; --resume goes back to the last validated epoch, "
+                "and a lower optimizer.rate, a clip_norm or precision: float32 may keep it finite"
             )
         weights = _values(trainee.network.trainable_variables)
         self._average.update(weights, steps)
@@ -177,8 +180,8 @@ class Loop:
             "rate": float(ops.convert_to_numpy(trainee.optimizer.learning_rate)),
             "seconds": round(seconds, 2),
         }
-        last = epoch + 1 == self.recipe.epochs
-        if last or (epoch + 1) % self.recipe.validate_every == 0:
+        ends = np.cumsum([phase.epochs for phase in self.recipe.phases])
+        if epoch + 1 in ends or (epoch + 1) % self.recipe.validate_every == 0:
             started = time.perf_counter()
             score = self._judge(weights)
             self._best.add(Checkpoint(score.rank, epoch + 1, weights))
@@ -237,32 +240,6 @@ class _Epochs(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         seconds = time.perf_counter() - self.started
         self.loop.finish_epoch(epoch, self.trainee, logs or {}, self.steps, seconds)
-
-
-class Rates(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
-    """A learning rate for each step, from a table."""
-
-    def __init__(self, rates: NDArray[np.float32]) -> None:
-        super().__init__()
-        self.rates = rates
-
-    def __call__(self, step: Any) -> Any:
-        last = len(self.rates) - 1
-        return ops.take(ops.convert_to_tensor(self.rates), ops.minimum(ops.cast(step, "int32"), last))
-
-    def get_config(self) -> dict[str, Any]:
-        return {"rates": self.rates.tolist()}
-
-
-def _optimizer(recipe: Recipe, rates: NDArray[np.float32]) -> keras.optimizers.Optimizer:
-    chosen = recipe.optimizer
-    options = {"beta_2": chosen.beta_2, "global_clipnorm": chosen.clip_norm or None}
-    if chosen.name == "adam":
-        return keras.optimizers.Adam(Rates(rates), **options)
-    optimizer = keras.optimizers.AdamW(Rates(rates), weight_decay=chosen.weight_decay, **options)
-    # Scales and offsets are few, and shrinking them only shifts what the next layer has to undo.
-    optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma", "activation"])
-    return optimizer
 
 
 def _stored(tensor: Any, step: float) -> Any:

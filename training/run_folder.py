@@ -90,7 +90,7 @@ class RunFolder:
 
     def keep(self, state: State, history: list[dict[str, float]]) -> None:
         """Write what is needed to go on from ``state``."""
-        arrays = {
+        arrays: dict[str, Any] = {
             f"{name}-{index}": value
             for name, values in (
                 ("weights", state.weights),

@@ -11,37 +11,25 @@ goes on after the last epoch that was validated. training/run_folder.py says wha
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from training.backend import keras
 
-from glsl_infer.errors import GlslInferError, InputError, MissingExtraError
-from glsl_infer.importers.quiet import stderr_silenced
-
-try:
-    with stderr_silenced():
-        import keras
-
-        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
-except ImportError as error:
-    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
-    print(f"error: {missing}", file=sys.stderr)
-    sys.exit(missing.exit_code)
+# isort: split
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training import data, preview
+from glsl_infer.errors import InputError
+from training import command, data, preview
 from training.averaging import Weights
 from training.logs import Log, StepBar
 from training.loop import Loop, Pictures
-from training.models import x22
+from training.models import ACTIVATIONS, x22
 from training.recipe import Recipe
-from training.run_folder import RunFolder
+from training.run_folder import RunFolder, State
 from training.validation import RECALIBRATION_PICTURES
 
 MODELS = {"x22": x22}
@@ -52,18 +40,7 @@ MARGIN = 1.25
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        train(args)
-    except KeyboardInterrupt:
-        print("interrupted; --resume goes on after the last validated epoch", file=sys.stderr)
-        return 130
-    except GlslInferError as error:
-        if args.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return command.run(train, _parser().parse_args(argv), interrupted="--resume goes on after the last validated epoch")
 
 
 def train(args: argparse.Namespace) -> None:
@@ -76,7 +53,9 @@ def train(args: argparse.Namespace) -> None:
     classes = len(dataset.labels)
 
     def build(size: int, **options: Any) -> keras.Model:
-        return MODELS[args.model](size, classes, width=args.width, stages=args.stages, **options)
+        return MODELS[args.model](
+            size, classes, width=args.width, stages=args.stages, activation=args.activation, **options
+        )
 
     try:
         network = build(args.input_size)
@@ -85,10 +64,12 @@ def train(args: argparse.Namespace) -> None:
     start = _start(args.init, network) if args.init else None
     teacher = _teacher(args.teacher, classes) if args.teacher else None
     folder = RunFolder(args.out)
-    kept = {"data", "model", "input_size", "width", "stages", "init", "teacher"}
-    config = {key: str(value) for key, value in vars(args).items() if key in kept}
+    kept = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
+    config = {"data": " ".join(str(path) for path in args.data)}
+    config |= {key: str(vars(args)[key]) for key in kept if vars(args)[key] is not None}
     config["backend"] = keras.backend.backend()
-    state, history = None, []
+    state: State | None = None
+    history: list[dict[str, float]] = []
     if args.resume:
         state, history = folder.resume(config, recipe.as_yaml())
     else:
@@ -131,14 +112,16 @@ KINDS = {
 def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:
     train, val = dataset.splits["train"], dataset.splits["val"]
     print(f"reading {len(train.paths)} + {len(val.paths)} pictures", flush=True)
-    chosen = np.random.default_rng(recipe.seed).permutation(len(train.paths))[:RECALIBRATION_PICTURES]
-    some = data.Split(tuple(train.paths[index] for index in chosen), train.labels[chosen])
+    seen = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
+    judged = data.read(val, args.input_size, strict=args.strict)
+    chosen = np.random.default_rng(recipe.seed).permutation(len(seen.paths))[:RECALIBRATION_PICTURES]
+    some = data.Split(tuple(seen.paths[index] for index in chosen), seen.labels[chosen])
     return Pictures(
-        train=data.pixels(train, round(args.input_size * MARGIN)),
-        train_labels=train.labels,
-        typical=data.pixels(some, args.input_size),
-        val=data.pixels(val, args.input_size),
-        val_labels=val.labels,
+        train=seen.pixels,
+        train_labels=seen.labels,
+        typical=data.read(some, args.input_size).pixels,
+        val=judged.pixels,
+        val_labels=judged.labels,
         classes=len(dataset.labels),
     )
 
@@ -182,32 +165,36 @@ def _recipe(args: argparse.Namespace) -> Recipe:
     return recipe.changed(epochs=args.epochs, batch=args.batch, seed=args.seed)
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
-    return int(text)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="train.py", description="Train a network on a folder of pictures.", allow_abbrev=False
+    parser = command.Parser(prog="train.py", description="Train a network on a folder of pictures.")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        action="append",
+        help="SPLIT/CLASS/*.jpg with train and val, or CLASS/*.jpg; several times: joined, for pre-training",
     )
-    parser.add_argument("--data", type=Path, required=True, help="SPLIT/CLASS/*.jpg with train and val, or CLASS/*.jpg")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--recipe", type=Path, help="how to train: recipes/*.yaml (default: 30 epochs, mild)")
     parser.add_argument("--model", choices=sorted(MODELS), default="x22", help="architecture (default: x22)")
     parser.add_argument("--input-size", type=int, default=385, help="side of the input in pixels (default: 385)")
     parser.add_argument("--stages", type=int, default=5, help="stages of x22, 1 to 5 (default: 5)")
     parser.add_argument("--width", type=float, default=1.0, help="multiplies the channels (default: 1)")
-    parser.add_argument("--epochs", type=_positive, help="instead of the recipe's; phases keep their shares")
-    parser.add_argument("--batch", type=_positive, help="pictures a step, instead of the recipe's")
+    parser.add_argument(
+        "--activation",
+        choices=list(ACTIVATIONS),
+        default="piecewise_linear_sigmoid",
+        help="of every layer but the last (default: piecewise_linear_sigmoid)",
+    )
+    parser.add_argument("--epochs", type=command.positive, help="instead of the recipe's; its phases keep their shares")
+    parser.add_argument("--batch", type=command.positive, help="pictures a step, instead of the recipe's")
     parser.add_argument("--seed", type=int, help="of weights, order and variations, instead of the recipe's")
     parser.add_argument("--init", type=Path, help="begin with the weights of this model where names and shapes agree")
     parser.add_argument("--teacher", type=Path, help="model whose softened answers are learnt too (distillation)")
     parser.add_argument("--preview", type=Path, help="also write a contact sheet of what the network sees")
+    parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
     parser.add_argument("--data-parallel", action="store_true", help="share each batch among all accelerators")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
 

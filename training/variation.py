@@ -43,9 +43,7 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         # The darkest gradient of a power is infinite, and 0 ** 0.8 is nothing that a byte could hold.
         pictures = ops.power(ops.maximum(pictures, 1.0 / 512.0), draws["gamma"][:, None, None, None])
         colour = draws["colour"][:, None, None]
-        pictures = ops.clip(
-            ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0
-        )
+        pictures = ops.clip(ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0)
         partner = ops.roll(pictures, 1, axis=0)
         keep = draws["keep"][:, None, None, None]
         pictures = keep * pictures + (1.0 - keep) * partner
@@ -60,10 +58,10 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         floor = [ops.floor(one) for one in place]
         right, down = (ops.expand_dims(one - whole, -1) for one, whole in zip(place, floor))
         first = ops.cast(index, "int32")[:, None, None] * self.side**2
-        columns, rows = (
-            [_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor
-        )
-        taken = [[_unpack(ops.take(self.packed, first + row * self.side + column)) for column in columns] for row in rows]
+        columns, rows = ([_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor)
+        taken = [
+            [_unpack(ops.take(self.packed, first + row * self.side + column)) for column in columns] for row in rows
+        ]
         top, bottom = (left * (1.0 - right) + beyond * right for left, beyond in taken)
         return top * (1.0 - down) + bottom * down
 
