@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 Draws = dict[str, NDArray[np.generic]]
 
+FIELDS: dict[str, tuple[int, ...]] = {
+    "window": (3, 3),
+    "gamma": (),
+    "colour": (3, 4),
+    "cutout": (4,),
+    "cutmix": (4,),
+    "keep": (),
+}
+"""The numbers of a variation and their shapes, in the order in which ``packed`` puts them."""
+
 FOCAL = 2.5
 """Distance of the imagined camera from a tilted picture, in halves of its side."""
 
@@ -67,6 +77,13 @@ def mixed_labels(draws: Draws, labels: Floats) -> Floats:
     pasted = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / 4.0
     own = (np.asarray(draws["keep"], np.float32) * (1.0 - pasted))[:, None]
     return np.asarray(own * labels + (1.0 - own) * np.roll(labels, 1, axis=0), np.float32)
+
+
+def packed(draws: Draws) -> dict[str, NDArray[np.generic]]:
+    """Return ``index`` int32 (n,) and ``numbers`` float32 (n, 31): two arrays travel faster to a device than seven."""
+    count = len(draws["index"])
+    numbers = [np.asarray(draws[name], np.float32).reshape(count, -1) for name in FIELDS]
+    return {"index": draws["index"], "numbers": np.concatenate(numbers, axis=1)}
 
 
 def plain(count: int) -> Draws:
