@@ -29,7 +29,6 @@ from glsl_infer.files import replacing
 from training import labelled_pictures, logits, scores
 from training.labelled_pictures import LabelledPictures
 
-NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
 PAIRS = (("gpu", "float"), ("exact", "float"), ("gpu", "exact"))
 FORMAT = 1
 
@@ -129,11 +128,11 @@ def report(found: dict[str, Any]) -> str:
     ]
     for one, result in results.items():
         shares = " ".join(_percent(result[key]) for key in ("top1", "top5", "coarse_top1"))
-        lines.append(f"{NAMES[one]:16} {shares}  {result['right']}")
+        lines.append(f"{logits.NAMES[one]:16} {shares}  {result['right']}")
     if found["comparisons"]:
         lines += ["", f"{'':32} {'agreement':>9}  net loss"]
     for pair, one in found["comparisons"].items():
-        what = " to ".join(NAMES[name] for name in pair.split(" to "))
+        what = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
         lines.append(
             f"{what:32} {_percent(one['agreement'])}  {one['net_loss_points']:.2f} points, "
             f"{one['net_loss_pictures']} pictures ({one['lost']} lost, {one['gained']} gained)"
@@ -141,7 +140,7 @@ def report(found: dict[str, Any]) -> str:
     last = list(results)[-1]
     rows = sorted(results[last]["per_class"].items(), key=lambda item: item[1]["right"] / item[1]["pictures"])
     width = max(len(label) for label in per_class)
-    lines += ["", f"{'class, ' + NAMES[last]:{width}} {'top-1':>9}  right", ""]
+    lines += ["", f"{'class, ' + logits.NAMES[last]:{width}} {'top-1':>9}  right", ""]
     lines += [
         f"{label:{width}} {_percent(row['right'] / row['pictures'])}  {row['right']} of {row['pictures']}"
         for label, row in rows
@@ -152,7 +151,7 @@ def report(found: dict[str, Any]) -> str:
 def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Computed:
     """Return an engine's logits, saying on standard error how long they took."""
     started, count = time.perf_counter(), len(pictures.paths)
-    with progress.counter(count, NAMES[engine]) as done:
+    with progress.counter(count, logits.NAMES[engine]) as done:
         computed = logits.compute(engine, model, pictures.paths, done)
     if computed.logits.shape[1] != len(pictures.labels):
         raise InputError(
@@ -160,7 +159,8 @@ def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Co
         )
     seconds = time.perf_counter() - started
     print(
-        f"{NAMES[engine]}: {count} pictures in {seconds:.0f} s, {1000 * seconds / count:.0f} ms each", file=sys.stderr
+        f"{logits.NAMES[engine]}: {count} pictures in {seconds:.0f} s, {1000 * seconds / count:.0f} ms each",
+        file=sys.stderr,
     )
     return computed
 

@@ -35,6 +35,9 @@ BATCH = 8
 
 _ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
+NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
+"""How the engines are called in reports."""
+
 Done = Callable[[int], object]
 
 
@@ -161,7 +164,8 @@ def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
         rows.append(np.asarray(network.predict_on_batch(batch))[: len(some)])
         done(len(some))
     backend = keras.backend.backend()
-    return Computed(np.concatenate(rows), f"Keras {keras.version()}, {backend} {_version(backend)}")
+    device = keras.distribution.list_devices()[0].partition(":")[0].upper()
+    return Computed(np.concatenate(rows), f"Keras {keras.version()}, {backend} {_version(backend)}, {device}")
 
 
 def _exact(model: Path, paths: Sequence[Path], done: Done) -> Computed:
