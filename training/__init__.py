@@ -1,4 +1,7 @@
-"""The Keras side of glsl-infer: layers, architectures, data, training. Needs ``glsl-infer[train]``."""
+"""The training side of glsl-infer: layers, architectures, data, recipes. Needs ``glsl-infer[train]``.
+
+Keras is imported when a layer is asked for, not before: recipes and data sets are read without it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ __all__ = ["ChannelShuffle", "PiecewiseLinearSigmoid"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import Keras only when a layer is asked for: what draws on the GPU may not have TensorFlow in its process."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from glsl_infer.importers import keras_layers

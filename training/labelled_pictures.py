@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
+from glsl_infer.cli.pictures import SUFFIXES
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.export import read_labels
 from glsl_infer.preprocess import load
-from training.data import SPLITS, SUFFIXES
+from training.data import SPLITS
 
 LABELS, MANIFEST = "labels.txt", "manifest.csv"
 
@@ -95,7 +96,8 @@ def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]
     labels.txt beside the split's folder.
 
     Raises:
-        InputError: there are none, two of these places disagree, or a file or the folder cannot be used.
+        InputError: there are none, one is there twice, two of these places disagree, or a file or the folder cannot be
+            used.
     """
     class_folders(folder)
     known: dict[Path, tuple[str, ...]] = {}
@@ -112,7 +114,11 @@ def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]
         raise InputError(f"no labels: neither {model.with_name(LABELS)} nor {beside} exists; put one there, one a line")
     if len(set(known.values())) > 1:
         raise InputError(f"{' and '.join(map(str, known))} have different labels; which belong to {model}?")
-    return next(iter(known.values()))
+    source, labels = next(iter(known.items()))
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    if twice:
+        raise InputError(f"{source}: {_some(twice)} is there twice; every class needs a label of its own")
+    return labels
 
 
 def coarse_classes(folder: Path, labels: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -74,6 +74,12 @@ def test_labels_beside_the_split_are_the_last_resort(tmp_path, image_folder):
     assert lp.labels_of(tmp_path / "model.keras", None, tmp_path / "data/test") == LABELS
 
 
+def test_labels_that_are_there_twice(tmp_path, image_folder):
+    write_labels(tmp_path, ("red", "green", "red"))
+    with pytest.raises(InputError, match="'red' is there twice"):
+        lp.labels_of(tmp_path / "model.keras", None, image_folder / "test")
+
+
 def manifest(tmp_path, text):
     (tmp_path / "manifest.csv").write_text(text, "utf-8")
     return lp.coarse_classes(tmp_path / "test", ("pear", "apple", "milk"))
