@@ -2,8 +2,7 @@
 """Measure a trained model on one split of a data set: as float Keras, as the exact reference, on the GPU.
 
     python training/evaluate.py runs/g385/model.keras --data data/grocery/test --gpu --reference
-    python training/evaluate.py models/grocery-x22-385.keras --bundle models/grocery-x22-385.glslnn \
-        --data data/grocery/test --gpu --reference --json runs/g385/test.json
+    python training/evaluate.py model.keras --bundle model.glslnn --data data/grocery/test --gpu --json test.json
 
 Float Keras is always measured. --gpu and --reference need the exported model: --bundle, or it is exported for the
 occasion. The same command gives the same numbers each time. docs/training.md explains the report.

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 from judged_model import LABELS, save_colours
@@ -95,6 +97,13 @@ def test_labels_that_do_not_fit_the_model(model, data, tmp_path, capsys):
     shutil.copy(model, other)
     (tmp_path / "labels.txt").write_text("blue\ngreen\nred\nwhite\n")
     assert "has 3 classes, but there are 4 labels" in refused(capsys, other, "--data", data)
+
+
+def test_keras_stays_out_of_its_own_process():
+    unwanted = {"keras", "tensorflow"}
+    code = f"import sys, training.evaluate, training.model_card; print({unwanted} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_an_existing_report_survives_a_failure(model, data, tmp_path, capsys):
