@@ -120,8 +120,9 @@ def report(found: dict[str, Any]) -> str:
     """Return the numbers of ``evaluate`` as text for a terminal."""
     results, labels = found["results"], found["labels"]
     per_class = results["float"]["per_class"]
+    classes = f"{len(labels)}" if len(per_class) == len(labels) else f"{len(per_class)} of {len(labels)}"
     lines = [
-        f"{found['data']}: {found['pictures']} pictures of {len(per_class)} classes; {len(labels)} labels",
+        f"{found['data']}: {found['pictures']} pictures of {classes} classes",
         "",
         f"{'':16} {'top-1':>9} {'top-5':>9} {'coarse':>9}  right",
     ]

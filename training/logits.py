@@ -155,6 +155,8 @@ def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
     size = picture.attrs["shape"][0]
     import keras
 
+    # XLA is faster, and bit for bit the same in every run, which TensorFlow's convolutions on several threads are not.
+    network.jit_compile = keras.backend.backend() != "torch"
     rows = []
     for first in range(0, len(paths), BATCH):
         some = paths[first : first + BATCH]

@@ -62,7 +62,7 @@ def test_float_reference_and_gpu(model, data, tmp_path, capsys):
 
 def test_the_same_numbers_each_time(model, data, tmp_path, capsys):
     for name in ("first.json", "second.json"):
-        assert run(model, "--data", data, "--limit", "4", "--json", tmp_path / name) == 0
+        assert run(model, "--data", data, "--limit", "4", "--gpu", "--json", tmp_path / name) == 0
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
     found = json.loads((tmp_path / "first.json").read_text())
     assert (found["pictures"], found["limit"]) == (4, 4)
