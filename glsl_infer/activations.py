@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from glsl_infer import piecewise_linear
+
 if TYPE_CHECKING:
     from glsl_infer.graph import Array
 
@@ -24,10 +26,12 @@ class Activation:
     Attributes:
         reference: the function in NumPy, in the type of its argument; it never decreases.
         low, high: its range.
-        zero: an input at which it is exactly 0 in 8 bits; what pad lanes hold before it.
+        zero: an input of its shader at which that is exactly 0 in 8 bits; what pad lanes hold before it.
         template: its shader in shaders/.
         clips: whether it only clips: to its range, and is ``x`` within. A store that saturates at the ends of the
             range does the same, so that a feature map needs no instruction for it.
+        factor, offset: what weights do to ``x`` in advance where a feature map is made.
+        rest: name of the function that is then left to the shader; none where that is the whole function.
     """
 
     reference: Callable[[Array], Array]
@@ -36,6 +40,9 @@ class Activation:
     zero: float
     template: str
     clips: bool = False
+    factor: float = 1.0
+    offset: float = 0.0
+    rest: str = ""
 
 
 def piecewise_linear_sigmoid(x: Array) -> Array:
@@ -68,12 +75,12 @@ def linear(x: Array) -> Array:
 
 
 def activation(name: str) -> Activation:
-    """Return the activation called ``name``: one of ``NAMES``, or ``relu(6)`` with any positive maximum.
+    """Return the activation called ``name``: one of ``NAMES``, with numbers in place of the capitals.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none, or its numbers are not allowed.
     """
-    known = _limited(name)
+    known = _limited(name) or _piecewise_linear(name)
     if known is None:
         raise ValueError(f"no activation is called '{name}'; there are: {', '.join(NAMES)}")
     return known
@@ -100,6 +107,16 @@ def _limited(name: str) -> Activation | None:
     return Activation(reference, 0.0, maximum, 0.0, "activation_limited_relu.glsl", clips=True)
 
 
+@cache
+def _piecewise_linear(name: str) -> Activation | None:
+    function = piecewise_linear.parse(name)
+    if function is None:
+        return None
+    rest = function.folded.name if function.clamps else "linear"
+    template, zero = "activation_piecewise_linear.glsl", piecewise_linear.ZERO
+    return Activation(function, 0.0, 1.0, zero, template, False, function.factor, function.offset, rest)
+
+
 INFINITY = float("inf")
 
 _PLAIN: dict[str, Activation] = {
@@ -112,4 +129,4 @@ _PLAIN: dict[str, Activation] = {
     "relu": Activation(relu, 0.0, INFINITY, 0.0, "activation_relu.glsl", clips=True),
 }
 
-NAMES = (*sorted(_PLAIN), "relu(MAXIMUM)")
+NAMES = (*sorted(_PLAIN), "relu(MAXIMUM)", piecewise_linear.FORM)

@@ -4,7 +4,7 @@
 A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py).
 
     accuracy_keras.py trashnet OUT --data DIR --keras FILE --size N   results.npz: logits, pictures, labels
-    accuracy_keras.py x22 OUT                                         x22.graph: random weights, 385x385
+    accuracy_keras.py x22 OUT [--size N] [--activation NAME]          x22.graph: random weights, else 385x385
     accuracy_keras.py mobilenet OUT --pictures FILE.npz               mobilenet-NAME.graph and .npz: logits
     accuracy_keras.py textbook OUT --data DIR --size N                textbook.graph and .npz: logits, pictures, labels
     accuracy_keras.py file OUT --keras FILE                           file.graph
@@ -33,7 +33,8 @@ from glsl_infer.errors import GlslInferError
 from glsl_infer.importers.keras import load, to_graph
 from training import data
 from training.batch_norm import recalibrate
-from training.models import x22
+from training.layers import LearnableSigmoid
+from training.models import ACTIVATIONS, x22
 
 CLASSES = 120
 
@@ -54,11 +55,16 @@ def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int
     recalibrate(model, [pictures])
 
 
-def random_x22() -> keras.Model:
-    """Return X22 at 385x385 with seeded random weights and the batch norm statistics that belong to them."""
+def random_x22(size: int = 385, activation: str = "piecewise_linear_sigmoid") -> keras.Model:
+    """Return X22 with seeded random weights, activations' included, and the batch norm statistics that go with them."""
     keras.utils.set_random_seed(22)
-    model = x22()
-    randomise_norms(model, probe.picture(385)[None].astype(np.float32) / 255.0, 22)
+    model = x22(size, activation=activation)
+    rng = np.random.default_rng(22)
+    for layer in model.layers:
+        if isinstance(layer, LearnableSigmoid):
+            for weight in layer.weights:
+                weight.assign(rng.normal(0.0, 0.2, weight.shape))
+    randomise_norms(model, probe.picture(size)[None].astype(np.float32) / 255.0, 22)
     return model
 
 
@@ -81,7 +87,7 @@ def symmetric(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
 def write_trashnet(args: argparse.Namespace) -> None:
     """Write the float results of a trained model on the test split."""
     split = data.find(args.data).splits["test"]
-    pictures = data.pixels(split, args.size)
+    pictures = data.read(split, args.size, strict=True).pixels
     model = keras.saving.load_model(args.keras, compile=False)
     logits = np.asarray(model.predict(pictures.astype(np.float32) / 255.0, batch_size=32, verbose=0))
     np.savez_compressed(args.out / "results.npz", logits=logits, pictures=pictures, labels=split.labels)
@@ -89,7 +95,8 @@ def write_trashnet(args: argparse.Namespace) -> None:
 
 def write_x22(args: argparse.Namespace) -> None:
     """Write the graph of the random X22."""
-    graph_file.write(to_graph(random_x22()), args.out / "x22.graph")
+    model = random_x22(args.size or 385, args.activation)
+    graph_file.write(to_graph(model), args.out / "x22.graph")
 
 
 def write_mobilenet(args: argparse.Namespace) -> None:
@@ -137,7 +144,7 @@ def textbook(size: int) -> keras.Model:
 def write_textbook(args: argparse.Namespace) -> None:
     """Train the textbook's network on the train split and write it, with what it says of the test split."""
     splits = data.find(args.data).splits
-    pictures = {key: data.pixels(splits[key], args.size) for key in ("train", "test")}
+    pictures = {key: data.read(splits[key], args.size, strict=True).pixels for key in ("train", "test")}
     keras.utils.set_random_seed(7)
     model = textbook(args.size)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -171,6 +178,7 @@ def main() -> int:
     parser.add_argument("--keras", type=Path)
     parser.add_argument("--size", type=int)
     parser.add_argument("--pictures", type=Path)
+    parser.add_argument("--activation", choices=ACTIVATIONS, default="piecewise_linear_sigmoid")
     args = parser.parse_args()
     try:
         TASKS[args.task](args)

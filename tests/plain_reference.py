@@ -123,6 +123,9 @@ class PlainReference:
 
     def stores(self, layer: Any, function: str) -> tuple[Array, Array]:
         scale, zero = self.range_of(layer["name"])
+        numbers = pieces(function)
+        if numbers:
+            return np.full_like(scale, numbers[0]), np.full_like(zero, numbers[1])
         return (np.ones_like(scale), np.zeros_like(zero)) if function in ZEROS else (1 / scale, zero / 255)
 
     # Other maps -----------------------------------------------------------------------------------
@@ -257,7 +260,16 @@ def pooled(x: Array, attrs: Any, function: Any) -> Array:
     return out
 
 
+def pieces(name: str) -> list[float]:
+    """The numbers of a piecewise linear function."""
+    return [float(one) for one in name[len("piecewise_linear(") : -1].split(",")] if "linear(" in name else []
+
+
 def activate(name: str, x: Array) -> Array:
+    if numbers := pieces(name):
+        z = numbers[0] * x + numbers[1]
+        terms = [np.clip(f * z, low, high) for f, low, high in zip(numbers[2::3], numbers[3::3], numbers[4::3])]
+        return np.clip(sum(terms, z), 0, 1)
     if name == "piecewise_linear_sigmoid":
         inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
         return np.clip(inner, -0.5, 0.5) + 0.5

@@ -1,70 +1,154 @@
-"""Random variations of the training pictures, the same for the same seed, epoch and index."""
+"""Random variations of the training pictures: what is drawn, in NumPy, from seed, epoch and picture alone.
+
+An interrupted run that resumes draws the same numbers. ``training.variation`` applies them, on whatever device trains.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-MARGIN = 1.15
-"""Pictures are read this much larger than the network's input; a random window of them is seen."""
+if TYPE_CHECKING:
+    from training.recipe import Augmentation
 
-SCALE, ROTATION, SHIFT = (0.85, 1.15), 15.0, 4.0
-"""Side of the window relative to the input, degrees either way, pixels it may pass the picture's edge by."""
+Floats = NDArray[np.float32]
+Draws = dict[str, NDArray[np.generic]]
 
-CONTRAST, BRIGHTNESS, TINT = (0.8, 1.25), 0.1, (0.92, 1.08)
-"""Factor about middle grey, offset either way, factor of each channel."""
+FOCAL = 2.5
+"""Distance of the imagined camera from a tilted picture, in halves of its side."""
 
-
-def margin_size(size: int) -> int:
-    """Return the side at which training pictures are read for a network input of ``size``."""
-    return round(size * MARGIN)
+YIQ = np.array([[0.299, 0.587, 0.114], [0.5959, -0.2746, -0.3213], [0.2115, -0.5227, 0.3112]])
+"""RGB to brightness and two axes of colour: turning about the first changes the hue (NTSC, 1953)."""
 
 
-def augment(
-    image: NDArray[np.uint8], size: int, rng: np.random.Generator, *, any_way_up: bool = False
-) -> NDArray[np.float32]:
-    """Vary the window, the reflection and the light of one picture.
+def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: float = 1.0) -> Draws:
+    """Draw one variation for each of ``count`` pictures.
 
     Args:
-        image: uint8 ``(side, side, 3)`` with side >= size.
-        size: side of the result.
-        rng: source of all randomness.
-        any_way_up: turn and mirror it every way, for things that lie on a table; else mirror left and right only.
+        chosen: ranges and shares.
+        count: pictures in the training split; row ``i`` belongs to picture ``i`` whatever the order of training.
+        seed: of the run.
+        epoch: number of the epoch, from 0.
+        strength: scales every range, 0 to 1; shares of mixing and cutting out are scaled too.
 
     Returns:
-        float32 ``(size, size, 3)`` in [0, 1].
+        ``index`` int32 (count,), the picture; all others are float32: ``window`` (count, 3, 3), from places in the
+        result to places in the picture, both in [-1, 1] with x to the right and y down; ``gamma`` (count,); ``colour``
+        (count, 3, 4), matrix and offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right and
+        bottom in [-1, 1], empty where right = left; ``keep`` (count,), the weight of the picture itself where it is
+        blended with another, else 1.
     """
-    window = _window(image, size, rng)
-    if rng.random() < 0.5:
-        window = window[:, ::-1]
-    if any_way_up:
-        window = np.rot90(window, int(rng.integers(4)))
-    contrast, brightness = rng.uniform(*CONTRAST), rng.uniform(-BRIGHTNESS, BRIGHTNESS)
-    tint = rng.uniform(*TINT, 3).astype(np.float32)
-    pixels = window.astype(np.float32) / 255.0 * tint
-    relit: NDArray[np.float32] = np.clip((pixels - 0.5) * np.float32(contrast) + np.float32(0.5 + brightness), 0, 1)
-    return relit
+    rng = np.random.default_rng([seed, epoch, 0])
+    return {
+        "index": np.arange(count, dtype=np.int32),
+        "window": _windows(chosen, count, strength, rng),
+        "gamma": np.exp(_either_way(chosen.gamma * strength, count, rng)).astype(np.float32),
+        "colour": _colours(chosen, count, strength, rng),
+        "cutout": _cutouts(chosen, count, strength, rng),
+        **_mixes(chosen, count, strength, rng),
+    }
 
 
-def batch_rng(seed: int, epoch: int, index: int) -> np.random.Generator:
-    """Return the generator of one batch: an interrupted run that resumes draws the same variations."""
-    return np.random.default_rng([seed, epoch, index])
+def order(count: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """Return the order in which the pictures are seen in ``epoch``."""
+    return np.random.default_rng([seed, epoch, 1]).permutation(count)
 
 
-def _window(image: NDArray[np.uint8], size: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Return a square window of random size, angle and place, resampled to ``size``; beyond its edge it is mirrored."""
-    side = image.shape[0]
-    span = size * rng.uniform(*SCALE)
-    angle = math.radians(rng.uniform(-ROTATION, ROTATION))
-    room = max(side - span, 0.0) / 2.0 + SHIFT
-    border = min(side - 1, side // 3 + math.ceil(SHIFT))
-    centre_x, centre_y = border + side / 2.0 + rng.uniform(-room, room, 2)
-    cos, sin = math.cos(angle) * span / size, math.sin(angle) * span / size
-    # Pillow maps output pixel centres: x = a * X + b * Y + c, y = d * X + e * Y + f.
-    half = size / 2.0
-    affine = (cos, -sin, centre_x - (cos - sin) * half, sin, cos, centre_y - (sin + cos) * half)
-    mirrored = Image.fromarray(np.pad(image, ((border, border), (border, border), (0, 0)), mode="reflect"))
-    return np.asarray(mirrored.transform((size, size), Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR))
+def mixed_labels(draws: Draws, labels: Floats) -> Floats:
+    """Return soft labels (batch, classes) of a batch: each picture's own, and its partner's, the one before it.
+
+    The weight of the picture itself is ``keep`` where pictures are blended, and the area that is left of it where the
+    partner is pasted in.
+    """
+    box = np.asarray(draws["cutmix"], np.float32)
+    pasted = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1]) / 4.0
+    own = (np.asarray(draws["keep"], np.float32) * (1.0 - pasted))[:, None]
+    return np.asarray(own * labels + (1.0 - own) * np.roll(labels, 1, axis=0), np.float32)
+
+
+def plain(count: int) -> Draws:
+    """Return draws that leave every picture as it is."""
+    nothing = np.zeros((count, 4), np.float32)
+    return {
+        "index": np.arange(count, dtype=np.int32),
+        "window": np.tile(np.eye(3, dtype=np.float32), (count, 1, 1)),
+        "gamma": np.ones(count, np.float32),
+        "colour": np.tile(np.eye(3, 4, dtype=np.float32), (count, 1, 1)),
+        "cutout": nothing,
+        "cutmix": nothing,
+        "keep": np.ones(count, np.float32),
+    }
+
+
+def _either_way(most: float, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    return rng.uniform(-1.0, 1.0, count) * most
+
+
+def _windows(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
+    """Compose all that moves pixels into one homography, so that a picture is resampled once."""
+    low, high = (math.log(end) * strength for end in chosen.scale)
+    side = np.exp(rng.uniform(low, high, count))
+    angle = np.radians(_either_way(chosen.rotation * strength, count, rng))
+    quarter = rng.integers(4, size=count) if chosen.quarter_turns else np.zeros(count)
+    mirror = np.where(rng.random(count) < chosen.flip, -1.0, 1.0)
+    tilt_x, tilt_y = (np.radians(_either_way(chosen.perspective * strength, count, rng)) for _ in range(2))
+    # A window that is smaller than the picture may lie anywhere in it; translation goes beyond that.
+    room = np.maximum(1.0 - side, 0.0) + 2.0 * chosen.translation * strength
+    shift = rng.uniform(-1.0, 1.0, (2, count)) * room
+
+    windows = _stack([[mirror * side, 0, 0], [0, side, 0], [0, 0, 1]], count)
+    turned = angle + quarter * (math.pi / 2.0)
+    cos, sin = np.cos(turned), np.sin(turned)
+    windows = _stack([[cos, -sin, 0], [sin, cos, 0], [0, 0, 1]], count) @ windows
+    # The picture's plane turned about both axes before a camera: its nearer half is seen larger.
+    sx, cx, sy, cy = np.sin(tilt_x), np.cos(tilt_x), np.sin(tilt_y), np.cos(tilt_y)
+    tilted = _stack([[cy, sx * sy, 0], [0, cx, 0], [sy / FOCAL, -sx * cy / FOCAL, 1]], count)
+    moved = _stack([[1, 0, shift[0]], [0, 1, shift[1]], [0, 0, 1]], count)
+    return np.asarray(moved @ tilted @ windows, np.float32)
+
+
+def _stack(rows: list[list[NDArray[np.float64] | float]], count: int) -> NDArray[np.float64]:
+    """Return (count, 3, 3) from a matrix whose entries are numbers or one number for each picture."""
+    stacked = [np.stack([np.broadcast_to(entry, count) for entry in row], -1) for row in rows]
+    return np.asarray(np.stack(stacked, -2), np.float64)
+
+
+def _colours(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
+    """Compose hue, saturation, contrast and brightness into one affine map of RGB."""
+    hue = np.radians(_either_way(chosen.hue * strength, count, rng))
+    saturation = 1.0 + _either_way(chosen.saturation * strength, count, rng)
+    contrast = 1.0 + _either_way(chosen.contrast * strength, count, rng)
+    brightness = _either_way(chosen.brightness * strength, count, rng)
+    cos, sin = saturation * np.cos(hue), saturation * np.sin(hue)
+    matrix = np.linalg.inv(YIQ) @ _stack([[1, 0, 0], [0, cos, -sin], [0, sin, cos]], count) @ YIQ
+    offset = np.broadcast_to((0.5 * (1.0 - contrast) + brightness)[:, None, None], (count, 3, 1))
+    return np.concatenate([contrast[:, None, None] * matrix, offset], axis=2).astype(np.float32)
+
+
+def _boxes(present: NDArray[np.bool_], sides: NDArray[np.float64], rng: np.random.Generator) -> Floats:
+    """Return squares of the given sides (of a picture's side) anywhere, clipped to the picture; empty where absent."""
+    centre = rng.uniform(-1.0, 1.0, (len(sides), 2))
+    half = np.where(present, sides, 0.0)[:, None]
+    return np.asarray(np.clip(np.concatenate([centre - half, centre + half], axis=1), -1.0, 1.0), np.float32)
+
+
+def _cutouts(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Floats:
+    present = rng.random(count) < chosen.cutout.share * strength
+    return _boxes(present, rng.uniform(*chosen.cutout.size, count), rng)
+
+
+def _mixes(chosen: Augmentation, count: int, strength: float, rng: np.random.Generator) -> Draws:
+    """Choose for each picture between blending, pasting and neither; both are never done to one picture."""
+    which = rng.random(count)
+    blend = which < chosen.mixup.share * strength
+    paste = ~blend & (which > 1.0 - chosen.cutmix.share * strength)
+    keep = rng.beta(chosen.mixup.alpha, chosen.mixup.alpha, count)
+    area = 1.0 - rng.beta(chosen.cutmix.alpha, chosen.cutmix.alpha, count)
+    return {
+        # The picture itself stays the larger part, or a batch of n would hold fewer than n different mixtures.
+        "keep": np.where(blend, np.maximum(keep, 1.0 - keep), 1.0).astype(np.float32),
+        "cutmix": _boxes(paste, np.sqrt(area), rng),
+    }

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import keras
 import numpy as np
+from keras import ops
 from numpy.typing import NDArray
 
 
-def recalibrate(model: keras.Model, batches: Iterable[NDArray[np.float32]]) -> None:
-    """Replace the running mean and variance of every batch norm by their plain average over ``batches``.
+class Recalibrator(keras.Model):  # type: ignore[misc]
+    """Replaces the running mean and variance of every batch norm of a network by their plain average over batches.
 
-    Running statistics lag behind weights that still move; the average over a few batches with the weights
-    as they are does not. Each batch is ``(n, height, width, 3)`` in [0, 1]. The weights stay as they are.
+    Running statistics lag behind weights that still move, and were taken from varied pictures; the average over a few
+    batches of pictures as they are, with the weights as they are, fits what the network will be given.
+
+    Args:
+        network: from (batch, height, width, 3) in [0, 1]; its weights stay as they are.
     """
-    layers = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
-    momenta = [layer.momentum for layer in layers]
-    try:
-        for index, batch in enumerate(batches):
-            for layer in layers:
-                layer.momentum = index / (index + 1.0)
-            model(batch, training=True)
-    finally:
-        for layer, momentum in zip(layers, momenta):
-            layer.momentum = momentum
+
+    def __init__(self, network: keras.Model) -> None:
+        super().__init__(dtype="float32")
+        self.network = network
+        self._norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
+
+    def call(self, pixels: Any) -> Any:
+        """Return float32 (1, n): mean and variance of every batch norm, one after the other, over one batch."""
+        momenta = [layer.momentum for layer in self._norms]
+        for layer in self._norms:
+            layer.momentum = 0.0
+        try:
+            self.network(ops.cast(pixels, "float32") * (1.0 / 255.0), training=True)
+        finally:
+            for layer, momentum in zip(self._norms, momenta):
+                layer.momentum = momentum
+        values = [ops.convert_to_tensor(value) for layer in self._norms for value in _statistics(layer)]
+        return ops.concatenate(values)[None]
+
+    def recalibrate(self, pixels: NDArray[np.uint8], batch: int) -> None:
+        """Set the statistics to their average over all whole batches of ``pixels``, uint8 (n, height, width, 3)."""
+        whole = max(len(pixels) // batch, 1) * batch
+        found = self.predict(pixels[:whole], batch_size=batch, verbose=0).mean(axis=0)
+        place = 0
+        for layer in self._norms:
+            for value in _statistics(layer):
+                value.assign(found[place : place + value.shape[0]])
+                place += value.shape[0]
+
+
+def _statistics(layer: keras.layers.BatchNormalization) -> tuple[Any, Any]:
+    return layer.moving_mean, layer.moving_variance

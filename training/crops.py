@@ -7,7 +7,6 @@ would hand it over: what the network reads on a device is bytes as well.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
 from glsl_infer.preprocess import open_image
-from training.data import SPLITS, SUFFIXES, draw
+from training import reading
+from training.class_folders import SPLITS, SUFFIXES, draw
 
 Picture = NDArray[np.uint8]
 
@@ -24,7 +24,7 @@ VAL_RATIO, TEST_RATIO = 0.15, 0.1
 
 
 def find(folder: Path) -> dict[str, list[Path]]:
-    """List the pictures anywhere under ``folder``, links followed, by split.
+    """List the pictures anywhere under ``folder``, links followed, by split; hidden ones are passed over.
 
     A folder called train, val or test decides (the innermost one), else a hash of the path below ``folder``.
 
@@ -37,10 +37,11 @@ def find(folder: Path) -> dict[str, list[Path]]:
     seen = set()  # a link may lead back up
     for name, folders, files in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(name))
-        folders[:] = sorted(entry for entry in folders if os.path.realpath(Path(name, entry)) not in seen)
+        shown = sorted(entry for entry in folders if not entry.startswith("."))
+        folders[:] = [entry for entry in shown if os.path.realpath(Path(name, entry)) not in seen]
         for file in sorted(files):
             path = Path(name, file)
-            if path.suffix.lower() in SUFFIXES:
+            if path.suffix.lower() in SUFFIXES and not file.startswith("."):
                 found[_split(path.relative_to(folder))].append(path)
     for name in ("train", "val"):
         if not found[name]:
@@ -48,23 +49,24 @@ def find(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def read(paths: list[Path], crop: int) -> list[Picture]:
+def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]:
     """Read pictures of which sharp crops of side ``crop`` can be taken.
 
     One that is large enough is halved first: that averages away the blocks and rings of JPEG and the blur of
-    the lens, which a network would learn to imitate instead of detail. One with a side below ``crop`` is left out.
-    Sides come out even.
+    the lens, which a network would learn to imitate instead of detail. One with a side below ``crop`` is left out, and
+    one that cannot be read too, with a warning; with ``strict`` that is an error. Sides come out even.
 
     Raises:
-        InputError: none of them is large enough.
+        InputError: none of them can be read or is large enough, or with ``strict`` any cannot be read.
     """
+    found: dict[int, Picture] = {}
 
-    def one(path: Path) -> Picture:
-        pixels = _even(np.asarray(open_image(path), np.uint8))
-        return _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
+    def one(index: int) -> None:
+        pixels = _even(np.asarray(open_image(paths[index]), np.uint8))
+        found[index] = _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
 
-    with ThreadPoolExecutor() as pool:
-        pictures = [picture for picture in pool.map(one, paths) if min(picture.shape[:2]) >= crop]
+    good = reading.each(paths, one, strict=strict)
+    pictures = [found[index] for index in good if min(found[index].shape[:2]) >= crop]
     if not pictures:
         raise InputError(f"none of the {len(paths)} pictures is at least {crop} pixels wide and high")
     return pictures

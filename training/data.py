@@ -1,25 +1,40 @@
-"""Image folders: ``SPLIT/CLASS/*.jpg``, or one folder of classes that is split here by a ratio."""
+"""Data sets of pictures in class folders, one or several joined, and their pixels.
+
+    dataset = data.find(folder)                    # or several: data.find([one, other])
+    pixels, labels, paths = data.read(dataset.splits["val"], 257)
+
+``training.class_folders`` says what a folder has to look like. What is amiss and no error is a warning on standard
+error: pictures that cannot be read, files that are no pictures, and pictures that are in two splits.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
+from training import duplicates, reading
+from training.class_folders import SPLITS, Listing, check_distinct, list_folder, some
+from training.command import warn
+from training.manifest import coarse_labels
 
-SPLITS = ("train", "val", "test")
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp"}
+Folders = Union[str, Path, Sequence[Union[str, Path]]]
 
 
 @dataclass(frozen=True)
 class Split:
-    """The pictures of one split: paths and the index of each one's label."""
+    """The pictures of one split.
+
+    Attributes:
+        paths: their files.
+        labels: the index of each one's label, int64 ``(pictures,)``.
+    """
 
     paths: tuple[Path, ...]
     labels: NDArray[np.int64]
@@ -27,83 +42,127 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: its labels and up to three splits, by name."""
+    """A data set.
+
+    Attributes:
+        labels: the names of its classes; a label's index is its place here.
+        splits: train, val and, where there is one, test.
+        coarse: the coarse label of each label, where a manifest says so.
+    """
 
     labels: tuple[str, ...]
     splits: dict[str, Split]
+    coarse: dict[str, str] | None = None
 
 
-def find(folder: Path, *, val_ratio: float = 0.15, test_ratio: float = 0.1) -> Dataset:
-    """List the pictures under ``folder``.
+class Pictures(NamedTuple):
+    """The pictures of a split that could be read.
 
-    With sub-folders train, val (and test) each holds a folder per class. Otherwise ``folder`` itself
-    does, and every picture's split follows from a hash of its name: adding pictures moves no other.
-    The order of labels is ``labels.txt`` where there is one, else alphabetical.
+    Attributes:
+        pixels: uint8 ``(pictures, size, size, 3)``.
+        labels: int64 ``(pictures,)``.
+        paths: their files.
+    """
+
+    pixels: NDArray[np.uint8]
+    labels: NDArray[np.int64]
+    paths: tuple[Path, ...]
+
+
+def find(folders: Folders, *, val_ratio: float = 0.15, test_ratio: float = 0.1) -> Dataset:
+    """List the pictures of a data set, or of several as one.
+
+    With sub-folders train, val (and test) each holds a folder per class. Otherwise the folder itself does, and every
+    picture's split follows from a hash of its name: adding pictures moves no other. The order of labels is
+    ``labels.txt`` where there is one, else alphabetical. Joined, labels follow each other in the order of the folders,
+    the splits are those that all of them have, and a label without a coarse one is its own.
 
     Raises:
-        InputError: no pictures, no val split, or class folders that do not agree with the labels.
+        InputError: a folder is no data set, classes do not agree between splits or with the labels, or two data sets
+            have the same label.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder")
-    split_folders = [name for name in SPLITS if (folder / name).is_dir()]
-    roots = [folder / name for name in split_folders] or [folder]
-    classes = sorted({entry.name for root in roots for entry in root.iterdir() if entry.is_dir()})
-    labels = _labels(folder, classes)
-    if split_folders:
-        if "train" not in split_folders or "val" not in split_folders:
-            raise InputError(f"{folder}: has {', '.join(split_folders)} but training needs both train and val")
-        splits = {name: _split(_pictures(folder / name, labels)) for name in split_folders}
-    else:
-        drawn: dict[str, list[tuple[Path, int]]] = {name: [] for name in SPLITS}
-        for path, label in _pictures(folder, labels):
-            drawn[draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
-        splits = {name: _split(pictures) for name, pictures in drawn.items()}
-    for name in ("train", "val"):
-        if not splits[name].paths:
-            raise InputError(f"{folder}: no pictures in the {name} split")
-    return Dataset(labels, splits)
+    several = [Path(folders)] if isinstance(folders, (str, Path)) else [Path(folder) for folder in folders]
+    if not several:
+        raise InputError("no data set given; give one or more folders")
+    listings = [list_folder(folder, val_ratio=val_ratio, test_ratio=test_ratio) for folder in several]
+    joined = _joined(several, listings)
+    twice = duplicates.find(joined.splits)
+    if twice:
+        warn(
+            f"{len(twice)} pictures are there more than once, in two splits or under two labels; remove all but one:",
+            (" = ".join(map(str, group)) for group in twice),
+        )
+    maps = [coarse_labels(folder, listing.labels) for folder, listing in zip(several, listings)]
+    coarse = {
+        label: label if one is None else one[label] for one, listing in zip(maps, listings) for label in listing.labels
+    }
+    return Dataset(
+        joined.labels,
+        {name: _split(pictures) for name, pictures in joined.splits.items()},
+        None if all(one is None for one in maps) else coarse,
+    )
+
+
+def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
+    """Read the pictures of a split by the engine's own preprocessing, into one array that is never there twice.
+
+    Those that cannot be read are left out, and named in one warning. A progress bar shows on a terminal.
+
+    Args:
+        split: what to read.
+        size: side in pixels.
+        strict: a picture that cannot be read is an error.
+
+    Raises:
+        InputError: there is not enough memory, no picture of a class can be read, or with ``strict`` any cannot.
+    """
+    count = len(split.paths)
+    try:
+        pixels = np.empty((count, size, size, 3), np.uint8)
+    except MemoryError:
+        needed = count * size * size * 3 / 2**30
+        raise InputError(f"{count} pictures of {size} x {size} pixels need {needed:.1f} GiB of memory") from None
+
+    def one(index: int) -> None:
+        pixels[index] = load(split.paths[index], size)
+
+    good = reading.each(split.paths, one, strict=strict)
+    for place, index in enumerate(good):  # a copy of the good ones would take the memory twice
+        if place != index:
+            pixels[place] = pixels[index]
+    labels, paths = split.labels[good], tuple(split.paths[index] for index in good)
+    lost = set(split.labels.tolist()) - set(labels.tolist())
+    if lost:
+        folders = sorted({str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost})
+        raise InputError(f"no picture of a class can be read: {some(folders)}")
+    return Pictures(pixels[: len(good)], labels, paths)
 
 
 def pixels(split: Split, size: int) -> NDArray[np.uint8]:
-    """Read all pictures of a split as uint8 ``(n, size, size, 3)``, by the engine's own preprocessing."""
-    images = np.empty((len(split.paths), size, size, 3), np.uint8)
-
-    def read(index: int) -> None:
-        images[index] = load(split.paths[index], size)
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(read, range(len(split.paths))))
-    return images
+    """Return ``read(split, size, strict=True).pixels``."""
+    return read(split, size, strict=True).pixels
 
 
-def _labels(folder: Path, classes: list[str]) -> tuple[str, ...]:
-    if not classes:
-        raise InputError(f"{folder}: no class folders; expected {folder}/train/CLASS/*.jpg or {folder}/CLASS/*.jpg")
-    listed = folder / "labels.txt"
-    if not listed.is_file():
-        return tuple(classes)
-    labels = listed.read_text("utf-8").splitlines()
-    unknown, missing = sorted(set(classes) - set(labels)), sorted(set(labels) - set(classes))
-    if unknown or missing:
-        raise InputError(f"{listed}: does not match the class folders (unlisted: {unknown}, without folder: {missing})")
-    return tuple(labels)
-
-
-def _pictures(root: Path, labels: tuple[str, ...]) -> list[tuple[Path, int]]:
-    found = []
-    for index, label in enumerate(labels):
-        entries = sorted((root / label).iterdir()) if (root / label).is_dir() else []
-        found += [(entry, index) for entry in entries if entry.suffix.lower() in SUFFIXES]
-    return found
+def _joined(folders: list[Path], listings: list[Listing]) -> Listing:
+    """Return several listings as one, each one's labels after those before."""
+    if len(listings) == 1:
+        return listings[0]
+    labels = tuple(label for listing in listings for label in listing.labels)
+    check_distinct(labels, " and ".join(map(str, folders)))
+    splits: dict[str, list[tuple[Path, int]]] = {}
+    for name in SPLITS:
+        lacking = [str(folder) for folder, listing in zip(folders, listings) if name not in listing.splits]
+        if len(lacking) == len(folders):
+            continue
+        if lacking:
+            warn(f"{name} is left out: {some(lacking)} has none")
+            continue
+        splits[name], first = [], 0
+        for listing in listings:
+            splits[name] += [(path, first + label) for path, label in listing.splits[name]]
+            first += len(listing.labels)
+    return Listing(labels, splits)
 
 
 def _split(pictures: list[tuple[Path, int]]) -> Split:
     return Split(tuple(path for path, _ in pictures), np.array([label for _, label in pictures], np.int64))
-
-
-def draw(name: str, val_ratio: float, test_ratio: float) -> str:
-    """Return the split that a picture's name falls into; it depends on no other picture."""
-    fraction = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") / 2**32
-    if fraction < test_ratio:
-        return "test"
-    return "val" if fraction < test_ratio + val_ratio else "train"

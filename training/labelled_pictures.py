@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer.cli.pictures import SUFFIXES
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.export import read_labels
 from glsl_infer.preprocess import load
-from training.data import SPLITS
+from training.class_folders import SPLITS, SUFFIXES
 
 LABELS, MANIFEST = "labels.txt", "manifest.csv"
 

@@ -1,44 +1,115 @@
 """Keras layers used while training.
 
-``PiecewiseLinearSigmoid`` and ``ChannelShuffle`` are the engine's (a saved model needs them);
-``BlockDiagonalConv2D`` exists only to train faster and never ends up in a saved model.
+The activations and ``ChannelShuffle`` are the engine's (a saved model needs them); the others exist only to train
+faster or with the engine's rounding, and never end up in a saved model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 
-from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
+from glsl_infer.importers.keras_layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
-__all__ = ["BlockDiagonalConv2D", "ChannelShuffle", "PiecewiseLinearSigmoid"]
+__all__ = [
+    "BlockDiagonalConv2D",
+    "ChannelShuffle",
+    "ClippedLinear",
+    "LearnableSigmoid",
+    "PiecewiseLinearSigmoid",
+    "Stored",
+    "noisy",
+]
+
+BLOCK = 64
+"""Channels of a dense block: the fastest of 32, 64, 96 and all of them, on an NVIDIA H200 (docs/training.md)."""
 
 
-@keras.saving.register_keras_serializable(package="glsl_infer_training")
 class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
-    """A grouped convolution computed as a dense one whose kernel is zero outside the groups.
+    """A grouped convolution computed as dense ones whose kernels are zero outside the groups.
 
-    TensorFlow's grouped convolution is slow on a CPU, its gradient more so; the dense product of a
-    block-diagonal kernel does more arithmetic and takes less time. The weights have the same shapes
-    and meaning as those of ``keras.layers.Conv2D`` with the same arguments, so ``set_weights`` and
-    ``get_weights`` carry a trained network from one to the other.
+    Grouped convolutions of few channels are slow on CPUs and GPUs alike, their gradients more so; dense products of
+    block-diagonal kernels do more arithmetic and take less time. The weights have the same shapes and meaning as those
+    of ``keras.layers.Conv2D`` with the same arguments, so ``set_weights`` and ``get_weights`` carry a trained network
+    from one to the other.
     """
 
     def build(self, input_shape: Any) -> None:
-        """Create the kernel and the mask that spreads it over all input channels."""
+        """Create the kernel, and the mask that spreads it over the input channels of a block."""
         super().build(input_shape)
-        channels = input_shape[-1]
-        in_group = np.arange(channels) // (channels // self.groups)
-        out_group = np.arange(self.filters) // (self.filters // self.groups)
+        channels, per_group = input_shape[-1], input_shape[-1] // self.groups
+        self._block = min(max(BLOCK, per_group), channels)
+        if channels % self._block or self._block % per_group:
+            self._block = channels
+        filters = self.filters // (channels // self._block)
+        in_group = np.arange(self._block) // per_group
+        out_group = np.arange(filters) // (self.filters // self.groups)
         self._mask = (in_group[:, None] == out_group[None, :]).astype("float32")
 
     def call(self, inputs: Any) -> Any:
-        """Convolve ``(batch, height, width, channels)`` with the block-diagonal kernel."""
+        """Convolve ``(batch, height, width, channels)``, block by block."""
         if self.groups == 1:
             return super().call(inputs)
-        kernel = ops.tile(self.kernel, (1, 1, self.groups, 1)) * self._mask
-        outputs = ops.conv(inputs, kernel, strides=self.strides, padding=self.padding)
-        return outputs if self.bias is None else outputs + self.bias
+        block, filters = self._mask.shape
+        groups = block // self.kernel.shape[2]
+        mask = ops.cast(self._mask, self.compute_dtype)
+        outputs = []
+        for index in range(inputs.shape[-1] // block):
+            own = ops.cast(self.kernel[..., index * filters : (index + 1) * filters], self.compute_dtype)
+            kernel = ops.tile(own, (1, 1, groups, 1)) * mask
+            part = inputs[..., index * block : (index + 1) * block]
+            outputs.append(ops.conv(part, kernel, strides=self.strides, padding=self.padding))
+        joined = outputs[0] if len(outputs) == 1 else ops.concatenate(outputs, axis=-1)
+        return joined if self.bias is None else joined + self.bias
+
+
+class Stored(keras.layers.Layer):  # type: ignore[misc]
+    """What the engine's textures do to a tensor that they hold, with a gradient that passes straight through.
+
+    Args:
+        step: distance between two values that can be stored: 1/255 for a feature map of the range [0, 1].
+        quantized: round to whole steps (``docs/design.md``, Numbers).
+
+    Within ``noisy`` a random amount is added instead; ``seed`` is where that comes from.
+    """
+
+    def __init__(self, step: float = 1.0 / 255.0, *, quantized: bool = True, **kwargs: Any) -> None:
+        super().__init__(trainable=False, **kwargs)
+        self.step, self.quantized = step, quantized
+        self.noise = 0.0
+        self.seed = keras.random.SeedGenerator(0)
+
+    def call(self, inputs: Any) -> Any:
+        """Return a tensor of the same shape."""
+        outputs = inputs
+        if self.quantized:
+            # In float32, for bfloat16 cannot hold the steps near 1.
+            wide = ops.cast(inputs, "float32")
+            rounded = ops.round(wide * (1.0 / self.step)) * self.step
+            outputs = ops.cast(wide + ops.stop_gradient(rounded - wide), inputs.dtype)
+        if self.noise:
+            width = self.noise * self.step
+            outputs += keras.random.uniform(ops.shape(inputs), -width, width, dtype=inputs.dtype, seed=self.seed)
+        return outputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``."""
+        return input_shape
+
+
+@contextmanager
+def noisy(network: keras.Model, steps: float) -> Iterator[None]:
+    """Let every stored tensor of ``network`` be off by up to ``steps`` steps either way, while it is traced."""
+    layers = [layer for layer in network.layers if isinstance(layer, Stored)]
+    for layer in layers:
+        layer.noise = steps
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.noise = 0.0

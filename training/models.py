@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
 
-from training.layers import ChannelShuffle, PiecewiseLinearSigmoid
+from training.layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
 
 class Stage(NamedTuple):
@@ -17,14 +19,34 @@ class Stage(NamedTuple):
     shuffled: bool
 
 
+ACTIVATIONS: dict[str, Callable[..., keras.layers.Layer]] = {
+    "piecewise_linear_sigmoid": PiecewiseLinearSigmoid,
+    "learnable_sigmoid": LearnableSigmoid,
+    "hard_sigmoid": partial(keras.layers.Activation, "hard_sigmoid"),
+    "clipped_relu": partial(keras.layers.ReLU, 1.0),
+    "relu6_scaled": partial(ClippedLinear, 1.0 / 6.0),
+}
+"""What X22 can have; all never decrease, and map to [0, 1]. Each name makes a layer, called with its ``name``."""
+
 STEM_CHANNELS = 32
 STAGES = (Stage(2, 32, False), Stage(3, 64, True), Stage(3, 128, True), Stage(4, 192, True), Stage(5, 192, True))
 
+BYTE, POOLED, LOGIT = 1.0 / 255.0, 1.0 / 2**15, 1.0 / 2**8
+"""Distance of two values as the engine stores them: of a feature map in [0, 1], of a vector in [0, 1], of logits."""
+
 
 def x22(
-    input_size: int = 385, classes: int = 120, *, width: float = 1.0, stages: int = 5, conv: Any = keras.layers.Conv2D
+    input_size: int = 385,
+    classes: int = 120,
+    *,
+    width: float = 1.0,
+    stages: int = 5,
+    conv: Any = keras.layers.Conv2D,
+    stored: Callable[[Any, float], Any] = lambda tensor, step: tensor,
+    momentum: float = 0.99,
+    activation: str = "piecewise_linear_sigmoid",
 ) -> keras.Model:
-    """Build X22: group convolutions, channel shuffle and a piecewise-linear sigmoid.
+    """Build X22: group convolutions, channel shuffle and, if nothing else is asked for, a piecewise-linear sigmoid.
 
     Args:
         input_size: side of the square input in pixels; the spatial arithmetic must come out even
@@ -33,47 +55,62 @@ def x22(
         width: multiplies every channel count; counts above 32 must stay multiples of 32, others of 8
             (0.25 works up to three stages, 0.5 and whole numbers always).
         stages: how many of the five stages to build, from the first.
-        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster on a CPU.
+        conv: the convolution layer; ``training.layers.BlockDiagonalConv2D`` trains faster.
+        activation: one of ``ACTIVATIONS``, for every layer but the last; all outputs lie in [0, 1]:
+
+            ``piecewise_linear_sigmoid``: the article's, see ``PiecewiseLinearSigmoid``;
+            ``learnable_sigmoid``: the same with slopes and bends that each layer learns, 8 weights a layer;
+            ``hard_sigmoid``: clip(x / 6 + 1/2, 0, 1);
+            ``clipped_relu``: clip(x, 0, 1);
+            ``relu6_scaled``: clip(x / 6, 0, 1), a sixth of ReLU6.
+
+            The last three cost a shader nothing. Behind batch normalisation they differ only where they begin; where a
+            residual is added, also in what part of it passes: a sixth, all, and a sixth.
+        stored: called with each tensor that the engine stores and the distance of two values that it can store;
+            returns what goes on.
+        momentum: of the running statistics of batch norm.
 
     Returns:
         A functional model from ``(batch, input_size, input_size, 3)`` float32 in [0, 1] to logits
         ``(batch, classes)``. With the defaults, 225,112 parameters of which 216,152 are trainable.
 
     Raises:
-        ValueError: for a size, a width or a number of stages that does not work out.
+        ValueError: for a size, a width or a number of stages that does not work out, and for an unknown activation.
     """
     if not 1 <= stages <= len(STAGES):
         raise ValueError(f"x22: stages={stages}; 1 to {len(STAGES)} are possible")
     if classes < 2:
         raise ValueError(f"x22: classes={classes}; a classifier needs at least 2")
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"x22: activation='{activation}'; there are {', '.join(ACTIVATIONS)}")
     _check_width(width, stages)
     _check_size(input_size, stages)
 
     def convolution(x: Any, name: str, filters: int, kernel: int, groups: int, **options: Any) -> Any:
         x = conv(filters, kernel, groups=groups, use_bias=False, name=name, **options)(x)
-        return keras.layers.BatchNormalization(name=f"{name}-bn")(x)
+        return keras.layers.BatchNormalization(momentum=momentum, name=f"{name}-bn")(x)
 
-    def activation(x: Any, name: str) -> Any:
-        return PiecewiseLinearSigmoid(name=f"{name}-act")(x)
+    def activated(x: Any, name: str) -> Any:
+        return stored(ACTIVATIONS[activation](name=f"{name}-act")(x), BYTE)
 
     inputs = keras.Input((input_size, input_size, 3), name="image")
     depth = int(STEM_CHANNELS * width)
-    x = activation(convolution(inputs, "b0-conv", depth, 5, 1, strides=2), "b0-conv")
+    x = activated(convolution(inputs, "b0-conv", depth, 5, 1, strides=2), "b0-conv")
     for block, stage in enumerate(STAGES[:stages], start=1):
         for unit in range(1, stage.units + 1):
             name = f"b{block}-stage{unit}"
             y = ChannelShuffle(step=8, name=f"{name}-shuffle")(x) if stage.shuffled else x
-            y = activation(convolution(y, f"{name}-pw", depth, 1, max(depth // 32, 1)), f"{name}-pw")
+            y = activated(convolution(y, f"{name}-pw", depth, 1, max(depth // 32, 1)), f"{name}-pw")
             y = convolution(y, f"{name}-dw", depth, 3, depth // 4, padding="same")
-            x = activation(keras.layers.Add(name=f"{name}-add")([y, x]), f"{name}-dw")
+            x = activated(keras.layers.Add(name=f"{name}-add")([y, x]), f"{name}-dw")
         out = int(stage.out * width)
         name = f"b{block}-scale"
-        x = activation(convolution(x, name, out, 3, max(depth // 8, 1), strides=2), name)
+        x = activated(convolution(x, name, out, 3, max(depth // 8, 1), strides=2), name)
         depth = out
     name = f"b{stages + 1}-conv"
-    x = activation(convolution(x, name, depth, 3, max(depth // 8, 1)), name)
-    x = keras.layers.GlobalAveragePooling2D(name="pool")(x)
-    outputs = keras.layers.Dense(classes, name="Dense")(x)
+    x = activated(convolution(x, name, depth, 3, max(depth // 8, 1)), name)
+    x = stored(keras.layers.GlobalAveragePooling2D(name="pool")(x), POOLED)
+    outputs = stored(keras.layers.Dense(classes, name="Dense")(x), LOGIT)
     return keras.Model(inputs, outputs, name="x22")
 
 

@@ -1,22 +1,47 @@
 """What a training run leaves on disk, and how it is taken up again.
 
-model.keras       the best epoch on the val split, made of Keras' own layers: this one is exported
-last.keras        the last epoch, likewise
-checkpoint.keras  the last epoch with the state of the optimiser, for --resume
-history.json      one entry an epoch
-config.json       the arguments of the run
-labels.txt        one label a line
+model.keras   the best weights on the val split so far, made of Keras' own layers: this one is exported
+state.npz     everything that --resume needs, of the last epoch that was validated
+history.json  one entry an epoch
+config.json   the arguments of the run
+recipe.yaml   its recipe, with every default spelled out
+labels.txt    one label a line
+logs/         for TensorBoard
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from glsl_infer.errors import InputError
+from training.averaging import Checkpoint, Weights
+
+
+@dataclass(frozen=True)
+class State:
+    """A run after some epochs.
+
+    Attributes:
+        epoch: epochs done.
+        weights: trainable weights.
+        optimizer: the optimiser's variables.
+        average: the moving average of the weights; empty when there is none.
+        best: the best checkpoints.
+        top: rank of the weights in model.keras.
+    """
+
+    epoch: int
+    weights: Weights
+    optimizer: Weights
+    average: Weights
+    best: list[Checkpoint]
+    top: tuple[float, ...] | None
 
 
 class RunFolder:
@@ -25,7 +50,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def start(self, config: dict[str, Any], labels: tuple[str, ...]) -> None:
+    def start(self, config: dict[str, Any], recipe: str, labels: tuple[str, ...]) -> None:
         """Create the folder for a new run.
 
         Raises:
@@ -34,48 +59,97 @@ class RunFolder:
         if (self.path / "config.json").exists():
             raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
         self.path.mkdir(parents=True, exist_ok=True)
-        (self.path / "labels.txt").write_text("".join(f"{label}\n" for label in labels), "utf-8")
-        for name, value in (("history.json", []), ("config.json", config)):
-            self._write_json(name, value)
-            self._rename(name)
+        self._write("labels.txt", "".join(f"{label}\n" for label in labels))
+        self._write("recipe.yaml", recipe)
+        self.keep_history([])
+        self._write("config.json", _json(config))
 
-    def resume(self, config: dict[str, Any]) -> list[dict[str, float]]:
-        """Return the history of the run in the folder.
+    def resume(self, config: dict[str, Any], recipe: str) -> tuple[State | None, list[dict[str, float]]]:
+        """Return the state and the history of the run in the folder; no state when no epoch was validated yet.
 
         Raises:
-            InputError: there is none to resume, or it was started with other arguments.
+            InputError: there is none to resume, or it was started with other arguments or another recipe.
         """
         try:
             started = json.loads((self.path / "config.json").read_text("utf-8"))
             history: list[dict[str, float]] = json.loads((self.path / "history.json").read_text("utf-8"))
+            recorded = (self.path / "recipe.yaml").read_text("utf-8")
         except (OSError, ValueError) as error:
             raise InputError(f"{self.path}: no run to resume here ({error})") from None
-        changed = sorted(key for key in config if started.get(key) != config[key])
+        changed = sorted(key for key in {*config, *started} if started.get(key) != config.get(key))
         if changed:
-            differences = ", ".join(f"{key} {started.get(key)} -> {config[key]}" for key in changed)
+            differences = ", ".join(f"{key} {started.get(key)} -> {config.get(key)}" for key in changed)
             raise InputError(f"{self.path}: was started with other arguments ({differences}); choose another --out")
-        return history
+        if recorded != recipe:
+            raise InputError(
+                f"{self.path}: was started with another recipe; leave --recipe away or choose another --out"
+            )
+        state = self._state()
+        # An interruption between two files leaves the state of one epoch beside the history of another.
+        return state, history[: state.epoch if state else 0]
 
-    def checkpoint(self) -> keras.Model | None:
-        """Return the compiled model of the last finished epoch, or None when no epoch finished."""
-        path = self.path / "checkpoint.keras"
-        return keras.saving.load_model(path) if path.exists() else None
+    def keep(self, state: State, history: list[dict[str, float]]) -> None:
+        """Write what is needed to go on from ``state``."""
+        arrays: dict[str, Any] = {
+            f"{name}-{index}": value
+            for name, values in (
+                ("weights", state.weights),
+                ("optimizer", state.optimizer),
+                ("average", state.average),
+                *((f"best{number}", checkpoint.weights) for number, checkpoint in enumerate(state.best)),
+            )
+            for index, value in enumerate(values)
+        }
+        about = {
+            "epoch": state.epoch,
+            "top": state.top,
+            "best": [{"rank": checkpoint.rank, "epoch": checkpoint.epoch} for checkpoint in state.best],
+        }
+        temporary = self._temporary("state.npz")
+        with temporary.open("wb") as file:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
+        temporary.replace(self.path / "state.npz")
+        self.keep_history(history)
 
-    def save(self, training: keras.Model, plain: keras.Model, history: list[dict[str, float]], *, best: bool) -> None:
-        """Write the files of one finished epoch; ``plain`` gets the weights of ``training``.
+    def keep_history(self, history: list[dict[str, float]]) -> None:
+        """Write history.json."""
+        self._write("history.json", _json(history))
 
-        All are written before the first is renamed: an interruption leaves the epoch before whole.
-        """
-        plain.set_weights(training.get_weights())
-        models = {"last.keras": plain, **({"model.keras": plain} if best else {}), "checkpoint.keras": training}
-        for name, model in models.items():
-            model.save(self.path / f".tmp-{name}")
-        self._write_json("history.json", history)
-        for name in [*models, "history.json"]:
-            self._rename(name)
+    def keep_model(self, model: keras.Model, name: str) -> None:
+        """Save ``model`` as ``name``."""
+        temporary = self.path / f".tmp-{name}"
+        model.save(temporary)
+        temporary.replace(self.path / name)
 
-    def _write_json(self, name: str, value: Any) -> None:
-        (self.path / f".tmp-{name}").write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+    def _state(self) -> State | None:
+        path = self.path / "state.npz"
+        if not path.exists():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                about = json.loads(str(file["about"]))
+                arrays = {name: file[name] for name in file.files if name != "about"}
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"{path}: cannot be read ({error}); delete it to begin the run again") from None
 
-    def _rename(self, name: str) -> None:
-        (self.path / f".tmp-{name}").replace(self.path / name)
+        def values(name: str) -> Weights:
+            return [arrays[f"{name}-{index}"] for index in range(sum(key.startswith(f"{name}-") for key in arrays))]
+
+        best = [
+            Checkpoint(tuple(entry["rank"]), entry["epoch"], values(f"best{number}"))
+            for number, entry in enumerate(about["best"])
+        ]
+        top = None if about["top"] is None else tuple(about["top"])
+        return State(about["epoch"], values("weights"), values("optimizer"), values("average"), best, top)
+
+    def _write(self, name: str, text: str) -> None:
+        temporary = self._temporary(name)
+        temporary.write_text(text, "utf-8")
+        temporary.replace(self.path / name)
+
+    def _temporary(self, name: str) -> Path:
+        return self.path / f".tmp-{name}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"

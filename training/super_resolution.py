@@ -13,33 +13,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from training.backend import keras
 
-from glsl_infer.errors import GlslInferError, InputError, MissingExtraError
-from glsl_infer.importers.quiet import stderr_silenced
-
-try:
-    with stderr_silenced():
-        import keras
-
-        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
-except ImportError as error:
-    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
-    print(f"error: {missing}", file=sys.stderr)
-    sys.exit(missing.exit_code)
+# isort: split
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from glsl_infer.errors import InputError
 from glsl_infer.importers.keras_layers import DepthToSpace
-from training import crops
+from training import command, crops
 from training.stored import Hook, Range, calibrate, rounding
 
 CHANNELS, HIDDEN = 24, 3
@@ -93,18 +81,7 @@ class Crops(keras.utils.PyDataset):  # type: ignore[misc]
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        train(args)
-    except KeyboardInterrupt:
-        print("interrupted; nothing is kept of this run", file=sys.stderr)
-        return 130
-    except GlslInferError as error:
-        if args.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return command.run(train, _parser().parse_args(argv), interrupted="nothing is kept of this run")
 
 
 def train(args: argparse.Namespace) -> None:
@@ -115,8 +92,9 @@ def train(args: argparse.Namespace) -> None:
     keras.utils.set_random_seed(args.seed)
     side = 2 * args.crop
     paths = crops.find(args.data)
-    print(f"reading {len(paths['train'])} pictures", flush=True)
-    pictures = crops.read(paths["train"], side)
+    print(f"reading {sum(map(len, paths.values()))} pictures", flush=True)
+    sharp = {split: crops.read(paths[split], side, strict=args.strict) for split in paths if paths[split]}
+    pictures = sharp["train"]
 
     model = network(args.crop)
     _compile(model, args)
@@ -124,7 +102,7 @@ def train(args: argparse.Namespace) -> None:
     batches = Crops(pictures, side, args.batch, 0, args.seed)
     for number, steps in enumerate(parts):
         batches.steps = int(steps)
-        fitted = model.fit(batches, epochs=number + 1, initial_epoch=number, shuffle=False, verbose=_verbosity())
+        fitted = model.fit(batches, epochs=number + 1, initial_epoch=number, shuffle=False, verbose=command.verbosity())
         batches.first += batches.steps
         loss, seconds = fitted.history["loss"][0], time.perf_counter() - started
         print(f"step {batches.first:5d}/{args.steps}  loss {loss:.5f}  {seconds:.0f} s", flush=True)
@@ -134,9 +112,7 @@ def train(args: argparse.Namespace) -> None:
     ranges = calibrate(lambda stored: network(args.crop, stored), weights, typical)
     # The two that are pictures need no calibration: their range is that of a byte.
     ranges[-2:] = [Range(np.zeros(3, np.float32), np.ones(3, np.float32))] * 2
-    scores = {
-        split: measure(crops.read(paths[split], side), weights, ranges) for split in ("val", "test") if paths[split]
-    }
+    scores = {split: measure(sharp[split], weights, ranges) for split in ("val", "test") if split in sharp}
     plain = network(args.input_size)
     plain.set_weights(weights)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -197,32 +173,24 @@ def _bytes(values: NDArray[np.float32]) -> crops.Picture:
     return rounded
 
 
-def _verbosity() -> int:
-    """Keras' progress bar on a terminal, nothing in a log file."""
-    return 1 if sys.stdout.isatty() else 0
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
-    return int(text)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = command.Parser(
         prog="super_resolution.py",
         description="Train a small network that doubles the width and height of a picture.",
-        allow_abbrev=False,
     )
     parser.add_argument("--data", type=Path, required=True, help="any folder of pictures; train, val, test are kept")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--input-size", type=_positive, default=96, help="side of the saved network's input (96)")
-    parser.add_argument("--steps", type=_positive, default=8000, help="batches to train for (default: 8000)")
-    parser.add_argument("--batch", type=_positive, default=16, help="crops a step (default: 16)")
-    parser.add_argument("--crop", type=_positive, default=32, help="side of the small crops in pixels (default: 32)")
-    parser.add_argument("--rate", type=float, default=4e-3, help="highest learning rate (default: 0.004)")
+    parser.add_argument(
+        "--input-size", type=command.positive, default=96, help="side of the saved network's input (96)"
+    )
+    parser.add_argument("--steps", type=command.positive, default=8000, help="batches to train for (default: 8000)")
+    parser.add_argument("--batch", type=command.positive, default=16, help="crops a step (default: 16)")
+    parser.add_argument(
+        "--crop", type=command.positive, default=32, help="side of the small crops in pixels (default: 32)"
+    )
+    parser.add_argument("--rate", type=command.rate, default=4e-3, help="highest learning rate (default: 0.004)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and crops (default: 0)")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
     return parser
 
 

@@ -2,203 +2,199 @@
 """Train a network on a folder of pictures.
 
     python training/train.py --data data/trashnet --model x22 --stages 4 --input-size 129 --epochs 30 --out runs/trash
+    python training/train.py --data data/grocery --input-size 257 --recipe recipes/grocery.yaml --out runs/g257
 
-KERAS_BACKEND chooses the framework (tensorflow by default). Interrupted, the same command with --resume goes on
-after the last finished epoch. training/run_folder.py says what is left in --out.
+KERAS_BACKEND chooses the framework (tensorflow by default, jax on a GPU). Interrupted, the same command with --resume
+goes on after the last epoch that was validated. training/run_folder.py says what is left in --out.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+from training.backend import keras
 
-from glsl_infer.errors import GlslInferError, InputError, MissingExtraError
-from glsl_infer.importers.quiet import stderr_silenced
-
-try:
-    with stderr_silenced():
-        import keras
-
-        keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
-except ImportError as error:
-    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
-    print(f"error: {missing}", file=sys.stderr)
-    sys.exit(missing.exit_code)
+# isort: split
 
 import numpy as np
 from numpy.typing import NDArray
 
-from training import augmentation, data
-from training.batch_norm import recalibrate
-from training.layers import BlockDiagonalConv2D
-from training.models import x22
-from training.run_folder import RunFolder
+from glsl_infer.errors import InputError
+from training import command, data, preview
+from training.averaging import Weights
+from training.logs import Log, StepBar
+from training.loop import Loop, Pictures
+from training.models import ACTIVATIONS, x22
+from training.recipe import Recipe
+from training.run_folder import RunFolder, State
+from training.validation import RECALIBRATION_PICTURES
 
 MODELS = {"x22": x22}
-RECALIBRATION_BATCHES = 12
 
-
-class AugmentedBatches(keras.utils.PyDataset):  # type: ignore[misc]
-    """The training split in a new random order each epoch, augmented, with one-hot labels."""
-
-    def __init__(self, images: NDArray[np.uint8], labels: NDArray[np.int64], classes: int, args: argparse.Namespace):
-        super().__init__()
-        self.images, self.labels, self.classes = images, labels, classes
-        self.size: int = args.input_size
-        self.batch: int = args.batch
-        self.seed: int = args.seed
-        self.any_way_up: bool = args.any_way_up
-        self.epoch = 0
-
-    def __len__(self) -> int:
-        return max(len(self.images) // self.batch, 1)
-
-    def __getitem__(self, index: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.images))
-        chosen = order[index * self.batch : (index + 1) * self.batch]
-        rng = augmentation.batch_rng(self.seed, self.epoch, index)
-        x = np.stack([augmentation.augment(self.images[i], self.size, rng, any_way_up=self.any_way_up) for i in chosen])
-        return x, np.eye(self.classes, dtype=np.float32)[self.labels[chosen]]
+MARGIN = 1.25
+"""Training pictures are kept this much larger than the network's input: a window of them keeps its detail."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    args = _parser().parse_args(argv)
-    try:
-        train(args)
-    except KeyboardInterrupt:
-        print("interrupted; --resume goes on after the last finished epoch", file=sys.stderr)
-        return 130
-    except GlslInferError as error:
-        if args.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    return command.run(train, _parser().parse_args(argv), interrupted="--resume goes on after the last validated epoch")
 
 
 def train(args: argparse.Namespace) -> None:
-    """Run the epochs that are left to do and keep ``args.out`` up to date after each."""
-    keras.utils.set_random_seed(args.seed)
+    """Run the epochs that are left to do and keep ``args.out`` up to date."""
+    recipe = _recipe(args)
+    if args.data_parallel:
+        keras.distribution.set_distribution(keras.distribution.DataParallel(auto_shard_dataset=False))
+    keras.utils.set_random_seed(recipe.seed)
     dataset = data.find(args.data)
     classes = len(dataset.labels)
+
+    def build(size: int, **options: Any) -> keras.Model:
+        return MODELS[args.model](
+            size, classes, width=args.width, stages=args.stages, activation=args.activation, **options
+        )
+
     try:
-        plain = _build(args, classes, keras.layers.Conv2D)
+        network = build(args.input_size)
     except ValueError as error:
         raise InputError(str(error)) from None
+    start = _start(args.init, network) if args.init else None
+    teacher = _teacher(args.teacher, classes) if args.teacher else None
     folder = RunFolder(args.out)
-    config = {key: str(value) for key, value in vars(args).items() if key not in ("resume", "out", "debug")}
+    kept = ("model", "input_size", "width", "stages", "activation", "init", "teacher")
+    config = {"data": " ".join(str(path) for path in args.data)}
+    config |= {key: str(vars(args)[key]) for key in kept if vars(args)[key] is not None}
     config["backend"] = keras.backend.backend()
+    state: State | None = None
     history: list[dict[str, float]] = []
     if args.resume:
-        history = folder.resume(config)
+        state, history = folder.resume(config, recipe.as_yaml())
     else:
-        folder.start(config, dataset.labels)
+        folder.start(config, recipe.as_yaml(), dataset.labels)
 
-    print(f"reading {len(dataset.splits['train'].paths)} + {len(dataset.splits['val'].paths)} pictures", flush=True)
-    batches = AugmentedBatches(
-        data.pixels(dataset.splits["train"], augmentation.margin_size(args.input_size)),
-        dataset.splits["train"].labels,
-        classes,
-        args,
+    pictures = _read(dataset, args, recipe)
+    if args.preview:
+        preview.contact_sheet(args.preview, pictures.train, recipe, args.input_size)
+    log = Log(args.out / "logs", recipe.epochs, len(history))
+    loop = Loop(
+        recipe=recipe,
+        build=build,
+        size=args.input_size,
+        pictures=pictures,
+        folder=folder,
+        report=log.epoch,
+        callbacks=lambda: [StepBar(len(pictures.train) // recipe.batch)],
+        teacher=teacher,
+        start=start,
+        history=history,
     )
-    val_x = data.pixels(dataset.splits["val"], args.input_size).astype(np.float32) / 255.0
-    val_y = dataset.splits["val"].labels
-    model = folder.checkpoint() if args.resume else None
-    if model is None:
-        model = _compiled(_build(args, classes, BlockDiagonalConv2D), args, steps=len(batches))
-
-    for epoch in range(len(history), args.epochs):
-        batches.epoch = epoch
-        started = time.perf_counter()
-        fitted = model.fit(batches, epochs=epoch + 1, initial_epoch=epoch, shuffle=False, verbose=_verbosity())
-        recalibrate(model, (batches[i][0] for i in range(min(RECALIBRATION_BATCHES, len(batches)))))
-        logits = model.predict(val_x, batch_size=args.batch, verbose=0)
-        entry = {
-            "epoch": epoch + 1,
-            "loss": float(fitted.history["loss"][0]),
-            "accuracy": float(fitted.history["accuracy"][0]),
-            "val_loss": _cross_entropy(logits, val_y),
-            "val_accuracy": float(np.mean(logits.argmax(axis=1) == val_y)),
-            "seconds": round(time.perf_counter() - started, 1),
-        }
-        best = all(_rank(entry) > _rank(earlier) for earlier in history)
-        history.append(entry)
-        folder.save(model, plain, history, best=best)
-        print(_line(entry, args.epochs, best), flush=True)
-    top = max(history, key=_rank)
-    print(f"best: epoch {top['epoch']}, val accuracy {100 * top['val_accuracy']:.2f} % -> {args.out / 'model.keras'}")
-
-
-def _build(args: argparse.Namespace, classes: int, conv: Any) -> keras.Model:
-    return MODELS[args.model](args.input_size, classes, width=args.width, stages=args.stages, conv=conv)
-
-
-def _compiled(model: keras.Model, args: argparse.Namespace, steps: int) -> keras.Model:
-    total = steps * args.epochs
-    schedule = keras.optimizers.schedules.CosineDecay(
-        args.rate / 10, total, warmup_target=args.rate, warmup_steps=min(3 * steps, total // 4)
+    try:
+        loop.run(state)
+    finally:
+        log.close()
+    what, entry, key = max(
+        ((what, entry, key) for entry in loop.history for what, key in KINDS.items() if key in entry),
+        key=lambda found: (found[1][found[2]], -found[1][found[2].replace("accuracy", "loss")]),
     )
-    loss = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=args.label_smoothing)
-    model.compile(keras.optimizers.AdamW(schedule, weight_decay=args.weight_decay), loss, metrics=["accuracy"])
-    return model
+    print(f"best: {what}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} % -> {args.out / 'model.keras'}")
 
 
-def _cross_entropy(logits: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    log_probabilities = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return float(-log_probabilities[np.arange(len(labels)), labels].mean())
+KINDS = {
+    "weights as they were": "val_accuracy",
+    "their moving average": "val_accuracy_average",
+    "average of the best": "val_accuracy_best",
+}
 
 
-def _rank(entry: dict[str, float]) -> tuple[float, float]:
-    return entry["val_accuracy"], -entry["val_loss"]
-
-
-def _line(entry: dict[str, float], epochs: int, best: bool) -> str:
-    return (
-        f"epoch {entry['epoch']:3d}/{epochs}  loss {entry['loss']:.4f}  accuracy {100 * entry['accuracy']:.2f} %  "
-        f"val loss {entry['val_loss']:.4f}  val accuracy {100 * entry['val_accuracy']:.2f} %  "
-        f"{entry['seconds']:.0f} s{'  best' if best else ''}"
+def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pictures:
+    train, val = dataset.splits["train"], dataset.splits["val"]
+    print(f"reading {len(train.paths)} + {len(val.paths)} pictures", flush=True)
+    seen = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
+    judged = data.read(val, args.input_size, strict=args.strict)
+    chosen = np.random.default_rng(recipe.seed).permutation(len(seen.paths))[:RECALIBRATION_PICTURES]
+    some = data.Split(tuple(seen.paths[index] for index in chosen), seen.labels[chosen])
+    return Pictures(
+        train=seen.pixels,
+        train_labels=seen.labels,
+        typical=data.read(some, args.input_size).pixels,
+        val=judged.pixels,
+        val_labels=judged.labels,
+        classes=len(dataset.labels),
     )
 
 
-def _verbosity() -> int:
-    """Keras' progress bar on a terminal, nothing in a log file."""
-    return 1 if sys.stdout.isatty() else 0
+def _start(path: Path, network: keras.Model) -> Weights:
+    """Return trainable weights for ``network``: those of the saved model of the same shape by name, else new ones.
+
+    Raises:
+        InputError: no layer of the saved model fits.
+    """
+    saved = {variable.path: np.asarray(variable) for variable in _load(path).trainable_variables}
+    values: list[NDArray[np.float32]] = []
+    taken = 0
+    for variable in network.trainable_variables:
+        value = saved.get(variable.path)
+        fits = value is not None and value.shape == tuple(variable.shape)
+        taken += fits
+        values.append(value if fits else np.asarray(variable))  # type: ignore[arg-type]
+    if not taken:
+        raise InputError(f"{path}: no layer has the name and shape of one of this network's")
+    print(f"{path}: {taken} of {len(values)} weights taken over", flush=True)
+    return values
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
-    return int(text)
+def _teacher(path: Path, classes: int) -> keras.Model:
+    teacher = _load(path)
+    if teacher.output_shape[-1] != classes:
+        raise InputError(f"{path}: a teacher of {teacher.output_shape[-1]} classes; the data has {classes}")
+    return teacher
+
+
+def _load(path: Path) -> keras.Model:
+    try:
+        return keras.saving.load_model(path, compile=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{path}: cannot be read as a Keras model ({str(error).splitlines()[0]})") from None
+
+
+def _recipe(args: argparse.Namespace) -> Recipe:
+    recipe = Recipe.read(args.recipe) if args.recipe else Recipe()
+    return recipe.changed(epochs=args.epochs, batch=args.batch, seed=args.seed)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="train.py", description="Train a network on a folder of pictures.", allow_abbrev=False
+    parser = command.Parser(prog="train.py", description="Train a network on a folder of pictures.")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        action="append",
+        help="SPLIT/CLASS/*.jpg with train and val, or CLASS/*.jpg; several times: joined, for pre-training",
     )
-    parser.add_argument("--data", type=Path, required=True, help="SPLIT/CLASS/*.jpg with train and val, or CLASS/*.jpg")
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--recipe", type=Path, help="how to train: recipes/*.yaml (default: 30 epochs, mild)")
     parser.add_argument("--model", choices=sorted(MODELS), default="x22", help="architecture (default: x22)")
     parser.add_argument("--input-size", type=int, default=385, help="side of the input in pixels (default: 385)")
     parser.add_argument("--stages", type=int, default=5, help="stages of x22, 1 to 5 (default: 5)")
     parser.add_argument("--width", type=float, default=1.0, help="multiplies the channels (default: 1)")
-    parser.add_argument("--epochs", type=_positive, default=30, help="passes over the training pictures (default: 30)")
-    parser.add_argument("--batch", type=_positive, default=32, help="pictures a step (default: 32)")
-    parser.add_argument("--rate", type=float, default=3e-3, help="highest learning rate (default: 0.003)")
-    parser.add_argument("--weight-decay", type=float, default=1e-3, help="of AdamW (default: 0.001)")
-    parser.add_argument("--label-smoothing", type=float, default=0.05, help="(default: 0.05)")
-    parser.add_argument("--seed", type=int, default=1, help="of weights, order and augmentation (default: 1)")
-    parser.add_argument("--any-way-up", action="store_true", help="the things have no up: turn them every way")
+    parser.add_argument(
+        "--activation",
+        choices=list(ACTIVATIONS),
+        default="piecewise_linear_sigmoid",
+        help="of every layer but the last (default: piecewise_linear_sigmoid)",
+    )
+    parser.add_argument("--epochs", type=command.positive, help="instead of the recipe's; its phases keep their shares")
+    parser.add_argument("--batch", type=command.positive, help="pictures a step, instead of the recipe's")
+    parser.add_argument("--seed", type=int, help="of weights, order and variations, instead of the recipe's")
+    parser.add_argument("--init", type=Path, help="begin with the weights of this model where names and shapes agree")
+    parser.add_argument("--teacher", type=Path, help="model whose softened answers are learnt too (distillation)")
+    parser.add_argument("--preview", type=Path, help="also write a contact sheet of what the network sees")
+    parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
+    parser.add_argument("--data-parallel", action="store_true", help="share each batch among all accelerators")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return parser
 
 

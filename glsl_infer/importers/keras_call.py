@@ -132,6 +132,16 @@ def relu_name(call: Call, layer: Any) -> str:
     return name
 
 
+def piecewise_linear_name(call: Call, layer: Any) -> str:
+    """Return the activation that a layer with a ``function`` of straight pieces is."""
+    try:
+        name: str = layer.function().name
+        activations.activation(name)
+    except ValueError as error:
+        raise call.refused(str(error), "its weights have left what training leads to; take an earlier state") from None
+    return name
+
+
 def activation_node(name: str, inputs: tuple[str, ...], function: str) -> Node:
     """Return the node of an activation function, of which softmax is none in the graph."""
     if function == "softmax":
@@ -145,6 +155,8 @@ def function_name(call: Call) -> str:
     function = str(getattr(given, "__name__", type(given).__name__))
     if function == "ReLU":
         return relu_name(call, given)
+    if function in ("LearnableSigmoid", "ClippedLinear"):
+        return piecewise_linear_name(call, given)
     function = {"PiecewiseLinearSigmoid": "piecewise_linear_sigmoid", "relu6": "relu(6)"}.get(function, function)
     if function != "softmax":
         try:

@@ -20,6 +20,7 @@ from glsl_infer.importers.keras_call import (
     own_activation,
     pair,
     per_channel,
+    piecewise_linear_name,
     relu_name,
 )
 
@@ -89,6 +90,10 @@ def _relu(call: Call) -> list[Node]:
 
 def _piecewise(call: Call) -> list[Node]:
     return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
+
+
+def _piecewise_linear(call: Call) -> list[Node]:
+    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
 
 
 def _channel_shuffle(call: Call) -> list[Node]:
@@ -194,6 +199,8 @@ LAYERS: Mapping[str, Converter] = {
     "Activation": _activation,
     "ReLU": _relu,
     "PiecewiseLinearSigmoid": _piecewise,
+    "LearnableSigmoid": _piecewise_linear,
+    "ClippedLinear": _piecewise_linear,
     "ChannelShuffle": _channel_shuffle,
     "Add": add,
     "Concatenate": concatenate,

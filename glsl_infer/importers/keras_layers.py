@@ -6,12 +6,14 @@ someone who does not have the training package. Importing this module imports Ke
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import keras
 from keras import ops
 
 from glsl_infer.ops.channel_shuffle import shuffle_order
+from glsl_infer.piecewise_linear import PiecewiseLinear, of_slopes
 
 PACKAGE = "glsl_infer"
 
@@ -35,6 +37,117 @@ class PiecewiseLinearSigmoid(keras.layers.Layer):  # type: ignore[misc]
     def compute_output_shape(self, input_shape: Any) -> Any:
         """Return ``input_shape``: the layer works elementwise."""
         return input_shape
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
+    """A sigmoid of seven straight pieces whose slopes and bends are learnt, one set for all channels.
+
+    It begins as ``PiecewiseLinearSigmoid``. With u = x - x0, for the bends a < b < 0 < c < d,
+
+    ``y = clip(y0 + s0*u + s1*clip(u, b, c) + s2*clip(u, a, d), 0, 1)``
+
+    Any input shape; output of the same shape, in [0, 1]. Whatever the weights are, y never decreases and bends keep
+    their order: slopes and gaps between bends are softplus functions of them, s0 at least ``FLATTEST``. All weights
+    are 0 at first, so that weight decay pulls back to where training began. They are kept, and y is computed, in
+    float32 (in float64 under that policy), also where features are bfloat16: gradients are sums over whole batches.
+
+    Weights: ``slopes`` (3,), of s0, s1, s2; ``gaps`` (3,), of b - a, c - b, d - c; ``centre`` (2,), of x0 and y0.
+    """
+
+    FLATTEST = 2.0**-10
+    """The least slope between 0 and 1: no gradient dies for being left or right of all bends."""
+
+    SLOPES = (0.05 - FLATTEST, 0.1, 0.05)
+    GAPS = (2.0, 1.0, 2.0)
+    CENTRE = (0.0, 0.5)
+
+    def build(self, input_shape: Any) -> None:
+        """Create the weights."""
+        for name in ("slopes", "gaps", "centre"):
+            start = getattr(self, name.upper())
+            # autocast would round them to bfloat16 in mixed precision
+            setattr(self, name, self.add_weight((len(start),), "zeros", name=name, autocast=False))
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """Apply the activation elementwise."""
+        wide = "float64" if self.compute_dtype == "float64" else "float32"
+        slopes, bends, centre = self._numbers(wide)
+        u = ops.cast(inputs, wide) - centre[0]
+        y = centre[1] + slopes[0] * u
+        y = y + slopes[1] * ops.clip(u, bends[1], bends[2]) + slopes[2] * ops.clip(u, bends[0], bends[3])
+        return ops.cast(ops.clip(y, 0.0, 1.0), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: the layer works elementwise."""
+        return input_shape
+
+    def function(self) -> PiecewiseLinear:
+        """Return what the layer computes at present, as the engine writes it.
+
+        Raises:
+            ValueError: weights that are no numbers any more, or bends far outside of what the network can reach.
+        """
+        (outer, *slopes), (a, b, c, d), (x, y) = (
+            [float(one) for one in ops.convert_to_numpy(part)] for part in self._numbers("float32")
+        )
+        return of_slopes(outer, slopes, [(b, c), (a, d)], (x, y))
+
+    def _numbers(self, dtype: str) -> tuple[Any, Any, Any]:
+        """Return the slopes (3,), the bends (4,) and the centre (2,)."""
+        slopes = _positive(self.slopes, self.SLOPES, dtype) + ops.convert_to_tensor([self.FLATTEST, 0.0, 0.0], dtype)
+        left, middle, right = ops.unstack(_positive(self.gaps, self.GAPS, dtype))
+        half = 0.5 * middle
+        bends = ops.stack([-half - left, -half, half, half + right])
+        return slopes, bends, ops.cast(self.centre, dtype) + ops.convert_to_tensor(self.CENTRE, dtype)
+
+
+def _positive(weight: Any, start: tuple[float, ...], dtype: str) -> Any:
+    """Return positive numbers that are ``start`` where the weight is 0."""
+    raw = [math.log(math.expm1(value)) for value in start]
+    return ops.softplus(ops.cast(weight, dtype) + ops.convert_to_tensor(raw, dtype))
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class ClippedLinear(keras.layers.Layer):  # type: ignore[misc]
+    """A straight line that is cut off at 0 and 1: ``y = clip(scale * x + offset, 0, 1)``.
+
+    Any input shape; output of the same shape, in [0, 1]. It costs a shader nothing: the line goes into the weights of
+    the layer before, the store cuts off. ``ClippedLinear(1 / 6)`` is a sixth of ReLU6, ``ClippedLinear(1 / 6, 0.5)``
+    Keras' hard sigmoid.
+
+    Args:
+        scale: slope of the line, positive.
+        offset: its value at 0.
+
+    Raises:
+        ValueError: the scale is not positive, or a number is not finite.
+    """
+
+    def __init__(self, scale: float, offset: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scale, self.offset = float(scale), float(offset)
+        try:
+            self.function()
+        except ValueError:
+            raise ValueError(f"ClippedLinear: scale={scale}, offset={offset}; give a positive scale") from None
+
+    def call(self, inputs: Any) -> Any:
+        """Apply the activation elementwise."""
+        return ops.clip(self.scale * inputs + self.offset, 0.0, 1.0)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: the layer works elementwise."""
+        return input_shape
+
+    def function(self) -> PiecewiseLinear:
+        """Return what the layer computes, as the engine writes it."""
+        return PiecewiseLinear(self.scale, self.offset)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what a saved model needs to build the layer again."""
+        return {**super().get_config(), "scale": self.scale, "offset": self.offset}
 
 
 @keras.saving.register_keras_serializable(package=PACKAGE)

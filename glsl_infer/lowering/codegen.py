@@ -12,7 +12,7 @@ from typing import Union
 
 import numpy as np
 
-from glsl_infer import activations
+from glsl_infer import activations, piecewise_linear
 from glsl_infer.resources import template
 
 MAX_VARYINGS = 7
@@ -58,6 +58,7 @@ def fragment(
     name: str,
     *,
     activation: str | None = None,
+    saturates: bool = False,
     includes: Sequence[str] = (),
     lines: Mapping[str, Sequence[str]] | None = None,
     defines: Mapping[str, Union[int, float, str]] | None = None,
@@ -67,6 +68,7 @@ def fragment(
     Args:
         name: file name in shaders/.
         activation: name of the activation whose ``activation(vec4)`` function goes in front.
+        saturates: whether the store behind it cuts off what lies beyond [0, 1], as one to 8 bits does.
         includes: templates whose text goes in front.
         lines: text for the template's ``//@ key`` lines.
         defines: macros; floats are written as GLSL literals.
@@ -77,11 +79,30 @@ def fragment(
     ]
     parts += [template(include).rstrip("\n") for include in includes]
     if activation is not None:
-        one = activations.activation(activation)
-        if one.template == "activation_limited_relu.glsl":
-            parts.append(f"#define MAXIMUM {number(one.high)}")
-        parts.append(template(one.template).rstrip("\n"))
+        parts += _function(activation, saturates)
     return "\n".join([*parts, fill(template(name), lines or {})])
+
+
+def _function(name: str, saturates: bool) -> list[str]:
+    """Return the text of an activation."""
+    one = activations.activation(name)
+    text = template(one.template).rstrip("\n")
+    if one.template == "activation_limited_relu.glsl":
+        return [f"#define MAXIMUM {number(one.high)}", text]
+    pieces = piecewise_linear.parse(name)
+    return [text if pieces is None else fill(text, _pieces(pieces, saturates))]
+
+
+def _pieces(function: piecewise_linear.PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
+    """Return the lines of activation_piecewise_linear.glsl."""
+    line = (function.factor, function.offset)
+    return {
+        "line": [] if line == (1.0, 0.0) else [f"x = {number(line[0])} * x + {number(line[1])};"],
+        "clamps": [
+            f"y += clamp({number(factor)} * x, {number(low)}, {number(high)});" for factor, low, high in function.clamps
+        ],
+        "limits": [] if saturates else ["y = clamp(y, 0.0, 1.0);"],
+    }
 
 
 def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:

@@ -44,14 +44,16 @@ def output(name: str, attrs: Mapping[str, Any], channels: int) -> Output:
     """Return how a node with activation ``name`` and attributes ``scales`` and ``zeros`` stores its sums.
 
     A function that only clips is done by the store, which saturates at the ends of the range: these lie within the
-    function's. Any other is applied to real values, and stores its own range of [0, 1].
+    function's. Any other is applied to real values, and stores its own range of [0, 1]; of a piecewise linear one the
+    line goes into the sum.
     """
     scales, zeros = per_channel(attrs["scales"], channels), per_channel(attrs["zeros"], channels)
     function = activation(name)
     if not function.clips:
         if np.any(scales != 1.0) or np.any(zeros):
             raise ValueError(f"activation '{name}' is stored over [0, 1] only")
-        return Output(name, np.ones(channels), np.zeros(channels), function.zero)
+        factor, offset = np.full(channels, function.factor), np.full(channels, function.offset)
+        return Output(function.rest or name, factor, offset, function.zero)
     lowest, highest = 0.0 - scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
     slack = 1e-6 * scales
     if np.any(lowest < function.low - slack) or np.any(highest > function.high + slack):

@@ -43,6 +43,7 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
             "pointwise.frag",
             includes=["store.glsl"],
             activation=out.activation,
+            saturates=True,
             lines={
                 "declarations": [*binding.declarations(), *declared],
                 "terms": terms,

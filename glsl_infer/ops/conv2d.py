@@ -120,6 +120,7 @@ class Conv2D(Operator):
                 "convolution.frag",
                 includes=["store.glsl"],
                 activation=kernel.output.activation,
+                saturates=True,
                 lines={
                     "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
                     "taps": columns.taps(range(columns.slots), weight, read),

@@ -86,6 +86,7 @@ class ConvolutionSum(Operator):
                 "convolution_sum.frag",
                 includes=["fixed_point.glsl", "store.glsl"],
                 activation=out.activation,
+                saturates=True,
                 lines={
                     "declarations": binding.declarations("source"),
                     "terms": [

@@ -14,6 +14,7 @@ from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.optimize.absorb import absorb, fused
 from glsl_infer.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.optimize.vectors import vectors_stay_vectors
+from glsl_infer.piecewise_linear import HARD_SIGMOID
 
 
 def optimize(graph: Graph) -> Graph:
@@ -91,6 +92,16 @@ def fuse_activation(graph: Graph) -> Graph:
     return absorb(graph, activated, keep_first_name=True)
 
 
+def hard_sigmoid_as_line(graph: Graph) -> Graph:
+    """Write the hard sigmoid as what it is, a line that is cut off: weights and the store then do all of it."""
+
+    def rewritten(node: Node) -> Node:
+        key = "function" if node.op == "activation" else "activation"
+        return node.with_attrs(**{key: HARD_SIGMOID.name}) if node.attrs.get(key) == "hard_sigmoid" else node
+
+    return graph.rebuilt([rewritten(node) for node in graph.nodes])
+
+
 def copy_unaligned_concats(graph: Graph) -> Graph:
     """Turn concatenations into copies where an input but the last has a slice that is not full: views cannot do it."""
 
@@ -109,6 +120,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,
     fuse_residual,
     fuse_activation,
+    hard_sigmoid_as_line,
     copy_unaligned_concats,
 )
 

@@ -33,6 +33,8 @@ def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
             weight.assign(rng.uniform(0.5, 1.5, weight.shape))
         elif kind in ("beta", "moving_mean", "bias"):
             weight.assign(rng.normal(0.0, 0.3, weight.shape))
+        elif kind in ("slopes", "gaps", "centre"):  # of a LearnableSigmoid
+            weight.assign(rng.normal(0.0, 0.5, weight.shape))
         elif kind == "kernel":  # values neither vanish nor saturate behind it
             weight.assign(rng.normal(0.0, 1.5 / np.sqrt(_fan_in(weight)), weight.shape))
     return model

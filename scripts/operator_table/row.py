@@ -33,7 +33,7 @@ class _Names:
 
 
 L = _Names("keras.layers", "glsl_infer.importers.keras_layers")
-"""Keras' layers and our own three."""
+"""Keras' layers and our own."""
 
 K = _Names("keras.ops")
 """Keras' operations."""

@@ -25,7 +25,13 @@ Made = tuple[list[Node], int]
 """The nodes of a kind, the last of which is under test, and its channels."""
 
 OPEN = ["linear", "relu", "relu(6)", "relu(0.5)"]
-CLOSED = ["piecewise_linear_sigmoid", "hard_sigmoid", "sigmoid"]
+CLOSED = [
+    "piecewise_linear_sigmoid",
+    "hard_sigmoid",
+    "sigmoid",
+    "piecewise_linear(0.166666667,0.5)",
+    "piecewise_linear(0.04,0.1,0,0.1,0.2,2.75,0.15,0.375)",
+]
 WEIGHTS = ("baked", "uniform", "auto")
 SAME = (1, 1, 1, 1)
 

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from training import data
-from training.batch_norm import recalibrate
+from training.batch_norm import Recalibrator
 from training.models import x22
 
 SIZE = 17
@@ -20,8 +20,9 @@ def save_colours(folder: Path, path: Path) -> Path:
     keras.utils.set_random_seed(5)
     model = x22(SIZE, len(LABELS), width=0.25, stages=1)
     split = data.find(folder).splits["train"]
-    pictures = data.pixels(split, SIZE).astype(np.float32) / 255.0
-    recalibrate(model, [pictures])
+    pixels = data.pixels(split, SIZE)
+    Recalibrator(model).recalibrate(pixels, len(pixels))
+    pictures = pixels.astype(np.float32) / 255.0
     features = keras.Model(model.input, model.get_layer("pool").output)
     values = np.asarray(features(pictures), np.float64)
     values = np.concatenate([values, np.ones((len(values), 1))], axis=1)

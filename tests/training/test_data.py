@@ -1,14 +1,16 @@
-"""Image folders: which pictures belong to which split and label."""
+"""Data sets: which pictures belong to which split and label, one data set or several joined, and their pixels."""
 
 import shutil
+import tracemalloc
 
 import numpy as np
 import pytest
-from PIL import Image
+from conftest import picture
 
-from glsl_infer.errors import ImageError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
 from training import data
+from training.class_folders import draw
 
 
 def empty_pictures(root, label, count):
@@ -69,6 +71,11 @@ def test_added_pictures_move_no_other(tmp_path):
     assert all(before[split] and before[split] < after[split] for split in data.SPLITS)
 
 
+def test_a_name_decides_the_split_for_ever():
+    names = ["a/1.jpg", "a/2.jpg", "ä/1.jpg", "b/x y.png", "b/\udcff.jpg"]
+    assert [draw(name, 0.3, 0.3) for name in names] == ["test", "test", "test", "val", "train"]
+
+
 def test_labels_txt_gives_the_order(image_folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(image_folder, copy)
@@ -83,46 +90,105 @@ def test_labels_txt_gives_the_order(image_folder, tmp_path):
     }
 
 
-@pytest.mark.parametrize("listed, named", [("blue\ngreen\n", "red"), ("blue\ngreen\nred\nyellow\n", "yellow")])
-def test_labels_txt_that_does_not_match(image_folder, tmp_path, listed, named):
-    copy = tmp_path / "copy"
-    shutil.copytree(image_folder, copy)
-    (copy / "labels.txt").write_text(listed)
-    with pytest.raises(InputError, match=named):
-        data.find(copy)
-
-
-def test_a_class_may_be_missing_from_one_split(image_folder, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(image_folder, copy)
-    shutil.rmtree(copy / "val" / "blue")
-    assert set(data.find(copy).splits["val"].labels) == {1, 2}
-
-
-def test_folders_without_pictures(tmp_path):
-    with pytest.raises(InputError, match="no such folder"):
-        data.find(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="no class folders"):
-        data.find(tmp_path)
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "notes.txt").touch()
-    with pytest.raises(InputError, match="no pictures in the train split"):
-        data.find(tmp_path)
-
-
 def test_pixels_are_what_the_engine_reads(image_folder):
     split = data.find(image_folder).splits["val"]
-    pixels = data.pixels(split, 17)
+    pixels, labels, paths = data.read(split, 17)
     assert pixels.shape == (9, 17, 17, 3) and pixels.dtype == np.uint8
-    for path, picture in zip(split.paths, pixels):
-        assert np.array_equal(picture, load(path, 17))
+    assert labels.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2] and paths == split.paths
+    for path, read in zip(split.paths, pixels):
+        assert np.array_equal(read, load(path, 17))
     assert pixels[0].mean(axis=(0, 1)).argmax() == 2 and pixels[-1].mean(axis=(0, 1)).argmax() == 0
 
 
-def test_a_damaged_picture_is_named(tmp_path):
+def test_the_pixels_are_in_memory_once(tmp_path):
     for split in ("train", "val"):
-        (tmp_path / split / "a").mkdir(parents=True)
-        Image.new("RGB", (8, 8)).save(tmp_path / split / "a" / "good.png")
-    (tmp_path / "val" / "a" / "torn.png").write_bytes(b"\x89PNG")
-    with pytest.raises(ImageError, match=r"torn\.png"):
-        data.pixels(data.find(tmp_path).splits["val"], 8)
+        for number in range(80):
+            picture(tmp_path / split / "a" / f"{number:02d}.png", (90, 90, 90), number + 100 * len(split), 96)
+    (tmp_path / "train" / "a" / "00.png").write_bytes(b"")
+    split = data.find(tmp_path).splits["train"]
+    data.read(split, 8)  # a bad picture makes Pillow import all its decoders
+    tracemalloc.start()
+    try:
+        pixels = data.read(split, 96).pixels
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(pixels) == 79 and pixels.nbytes > 2_000_000
+    assert peak < 1.5 * pixels.nbytes
+    assert np.array_equal(pixels[0], load(split.paths[1], 96)) and np.array_equal(pixels[-1], load(split.paths[-1], 96))
+
+
+def test_too_many_pixels_for_the_memory(image_folder):
+    with pytest.raises(InputError, match=r"9 pictures of 10000000 x 10000000 pixels need [0-9.]+ GiB"):
+        data.read(data.find(image_folder).splits["val"], 10**7)
+
+
+# --- several data sets
+
+
+@pytest.fixture
+def other_folder(tmp_path):
+    """A second data set: two classes, a test split, labels out of the alphabet, and coarse labels."""
+    root = tmp_path / "other"
+    for split in data.SPLITS:
+        for number, label in enumerate(("oval", "square")):
+            picture(root / split / label / "1.png", (90, 90, 90), 1000 + 10 * len(split) + number)
+    (root / "labels.txt").write_text("square\noval\n")
+    (root / "manifest.csv").write_text("file,label,coarse_label\na,square,angular\nb,oval,round\nc,oval,round\n")
+    return root
+
+
+def test_joined_labels_follow_each_other(image_folder, other_folder):
+    joined = data.find([image_folder, other_folder])
+    assert joined.labels == ("blue", "green", "red", "square", "oval")
+    assert {name: len(split.paths) for name, split in joined.splits.items()} == {"train": 20, "val": 11, "test": 8}
+    for split in joined.splits.values():
+        assert all(path.parent.name == joined.labels[label] for path, label in zip(split.paths, split.labels))
+    for one in (other_folder, str(other_folder), [other_folder]):
+        assert data.find(one).labels == ("square", "oval")
+
+
+def test_coarse_labels(image_folder, other_folder):
+    assert data.find(image_folder).coarse is None
+    assert data.find(other_folder).coarse == {"square": "angular", "oval": "round"}
+    own = {label: label for label in ("blue", "green", "red")}
+    assert data.find([image_folder, other_folder]).coarse == {**own, "square": "angular", "oval": "round"}
+
+
+def test_a_manifest_without_coarse_labels(other_folder):
+    (other_folder / "manifest.csv").write_text("file,label\na,square\n")
+    assert data.find(other_folder).coarse is None
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        ("a,square,angular\n", "manifest.csv: has no line for oval"),
+        ("a,square,angular\nb,oval,\n", "manifest.csv:3: has no coarse_label"),
+        ("a,oval,round\nb,square,angular\nc,oval,long\n", "manifest.csv:4: oval belongs to long here and to round"),
+        ("a,oval\xe9,round", "manifest.csv: is no text in UTF-8"),
+    ],
+)
+def test_manifests_that_cannot_be_right(other_folder, lines, message):
+    (other_folder / "manifest.csv").write_bytes(f"file,label,coarse_label\n{lines}".encode("latin-1"))
+    with pytest.raises(InputError, match=message):
+        data.find(other_folder)
+
+
+def test_a_split_that_one_of_them_lacks_is_left_out(image_folder, other_folder, capsys):
+    shutil.rmtree(other_folder / "test")
+    assert set(data.find([image_folder, other_folder]).splits) == {"train", "val"}
+    assert f"warning: test is left out: {other_folder} has none" in capsys.readouterr().err
+
+
+def test_the_same_label_in_two_data_sets(image_folder, other_folder):
+    for split in data.SPLITS:
+        (other_folder / split / "oval").rename(other_folder / split / "Red")
+    (other_folder / "labels.txt").unlink()
+    (other_folder / "manifest.csv").unlink()
+    with pytest.raises(InputError, match="'red' and 'Red' are the same or differ by case"):
+        data.find([image_folder, other_folder])
+    with pytest.raises(InputError, match="'blue' and 'blue'"):
+        data.find([image_folder, image_folder])
+    with pytest.raises(InputError, match="no data set given"):
+        data.find([])

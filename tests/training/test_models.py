@@ -4,13 +4,14 @@ import json
 import re
 import zipfile
 
+import activation_page
 import keras
 import numpy as np
 import pytest
 
 from training import ChannelShuffle, PiecewiseLinearSigmoid
 from training.layers import BlockDiagonalConv2D
-from training.models import x22
+from training.models import ACTIVATIONS, x22
 
 
 def parameters(weights):
@@ -33,6 +34,45 @@ def full():
 def test_parameters(full):
     assert full.count_params() == 225_112
     assert parameters(full.trainable_weights) == 216_152
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_every_activation_never_decreases_within_0_and_1(name):
+    x = np.linspace(-10, 10, 801, dtype=np.float32)
+    y = np.asarray(ACTIVATIONS[name](name="act")(x))
+    assert y.min() == 0 and y.max() == 1 and np.diff(y).min() >= 0
+    wanted = {"hard_sigmoid": x / 6 + 0.5, "clipped_relu": x, "relu6_scaled": x / 6}.get(name)
+    if wanted is None:
+        wanted = np.interp(x, [-6.5, -2.5, -0.5, 0.5, 2.5, 6.5], [0, 0.2, 0.4, 0.6, 0.8, 1])
+    assert np.abs(y - np.clip(wanted, 0, 1)).max() < 1e-6
+
+
+def test_activations_change_no_name_and_learn_8_numbers_a_layer():
+    options = {"input_size": 33, "classes": 6, "stages": 2}
+    plain, learnt = x22(**options), x22(**options, activation="learnable_sigmoid")
+    assert [layer.name for layer in plain.layers] == [layer.name for layer in learnt.layers]
+    layers = [layer for layer in learnt.layers if layer.name.endswith("-act")]
+    assert len(layers) == 1 + 2 * 5 + 2 + 1
+    assert parameters(learnt.trainable_weights) == parameters(plain.trainable_weights) + 8 * len(layers)
+    x = np.random.default_rng(0).random((2, 33, 33, 3), np.float32)
+    learnt.set_weights(carried(plain, learnt))
+    assert np.abs(np.asarray(plain(x)) - np.asarray(learnt(x))).max() < 1e-4
+
+
+def carried(plain, learnt):
+    values = {weight.path: weight for weight in plain.weights}
+    return [values.get(weight.path, weight) for weight in learnt.weights]
+
+
+def test_all_of_them_are_compared():
+    assert list(ACTIVATIONS) == list(activation_page.ACTIVATIONS)
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(
+        ValueError, match="activation='tanh'; there are piecewise_linear_sigmoid, learnable_sigmoid, hard_"
+    ):
+        x22(activation="tanh")
 
 
 def test_input_and_output(full):

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import keras
@@ -275,6 +276,18 @@ def test_bad_data_is_one_line(tmp_path, capsys, given, message):
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_pictures_that_cannot_be_read(photographs, tmp_path, capsys):
+    shutil.copytree(photographs, tmp_path / "set")
+    (tmp_path / "set" / "set" / "train" / "thing" / "torn.png").write_bytes(b"\x89PNG")
+    arguments = ["--data", str(tmp_path / "set"), "--out", str(tmp_path / "run"), *ARGUMENTS]
+    assert super_resolution.main([*arguments, "--strict"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: 1 of 5 pictures cannot be read:\n") and "torn.png" in error
+    assert not (tmp_path / "run").exists()
+    assert super_resolution.main(arguments) == 0
+    assert "torn.png" in capsys.readouterr().err
 
 
 def test_counts_are_positive(tmp_path, capsys):

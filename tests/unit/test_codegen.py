@@ -36,3 +36,16 @@ def test_two_sources_share_a_varying() -> None:
 
 def test_vertex_shader_declares_as_many_attributes() -> None:
     assert codegen.vertex(9).startswith("#version 100\n#define VARYINGS 5\n")
+
+
+FUNCTION = "piecewise_linear(0.5,-1,0.75,0.125,3)"
+
+
+def test_a_store_spares_the_outer_clamp_of_straight_pieces() -> None:
+    whole = codegen.fragment("dense_sum.frag", activation=FUNCTION)
+    assert (
+        "x = 0.5 * x + -1.0;\n    vec4 y = x;\n    y += clamp(0.75 * x, 0.125, 3.0);\n    y = clamp(y, 0.0, 1.0);"
+        in whole
+    )
+    stored = codegen.fragment("pointwise.frag", activation="piecewise_linear(1,0,0.75,0.125,3)", saturates=True)
+    assert "{\n    vec4 y = x;\n    y += clamp(0.75 * x, 0.125, 3.0);\n    return y;\n}" in stored

@@ -15,7 +15,7 @@ from glsl_infer.ops.conv2d import convolve
 
 CASES = st.tuples(
     st.sampled_from([(1, 3, 5), (2, 2, 3), (4, 1, 1), (3, 4, 2)]),  # groups, channels and filters of a group
-    st.sampled_from(["linear", "relu", "relu(6)", "sigmoid"]),
+    st.sampled_from(["linear", "relu", "relu(6)", "sigmoid", "piecewise_linear(0.25,0.5,2,-0.25,0.75)"]),
     st.booleans(),
     st.booleans(),
     st.integers(0, 10_000),
@@ -43,9 +43,9 @@ def made(
     source = feature_map(rng, groups * channels)
     total = groups * filters
     residual = feature_map(rng, total) if with_residual else None
-    out = (
-        FeatureMap(5, 5, total, 0, ()) if function == "sigmoid" else feature_map(rng, total, zeros=function == "linear")
-    )
+    out = FeatureMap(5, 5, total, 0, ())
+    if activation(function).clips:
+        out = feature_map(rng, total, zeros=function == "linear")
     attrs = {"groups": groups, "alpha": alpha, "activation": function, "scales": out.scales, "zeros": out.zeros}
     kernel = rng.normal(size=(2, 3, channels, total)).astype(np.float32)
     bias = rng.normal(size=total).astype(np.float32)
@@ -108,6 +108,7 @@ def test_alpha_makes_padding_zero() -> None:
     [
         ("sigmoid", (2.0,), (0.0,), "'sigmoid' is stored over"),
         ("hard_sigmoid", (1.0,), (1.0,), "'hard_sigmoid' is stored over"),
+        ("piecewise_linear(1,0)", (0.5,), (0.0,), r"'piecewise_linear\(1,0\)' is stored over"),
         ("relu", (1.0,), (1.0,), "wider than that of 'relu'"),
         ("relu(6)", (7.0,), (0.0,), r"a range of 0 to 7 is wider than that of 'relu\(6\)'"),
     ],
@@ -119,3 +120,15 @@ def test_ranges_wider_than_the_function_are_refused(function, scales, zeros, mes
 
 def test_slices_are_padded() -> None:
     assert fold.slices(np.arange(6.0), -1.0).tolist() == [[0, 1, 2, 3], [4, 5, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    "function, left",
+    [("piecewise_linear(0.25,0.5)", "linear"), ("piecewise_linear(2,0,1,0,1)", "piecewise_linear(1,0,1,0,1)")],
+)
+def test_a_line_goes_into_the_sum(function: str, left: str) -> None:
+    out = fold.output(function, {"scales": (1.0,), "zeros": (0.0,)}, 3)
+    assert out.activation == left
+    assert out.factor.tolist() == [activation(function).factor] * 3
+    assert out.offset.tolist() == [activation(function).offset] * 3
+    assert np.clip(activation(left).reference(np.array(out.pad)), 0.0, 1.0) == 0.0

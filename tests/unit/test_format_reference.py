@@ -66,7 +66,7 @@ def test_what_moves_values(tmp_path: Path) -> None:
         conv_node(rng, "a", ("image",), 3, 6, activation="linear"),
         conv_node(rng, "b", ("image",), 3, 10, activation="hard_sigmoid"),
         Node("joint", "concat_copy", ("a", "b", "a")),
-        conv_node(rng, "mixed", ("joint",), 22, 8, activation="sigmoid"),
+        conv_node(rng, "mixed", ("joint",), 22, 8, activation="piecewise_linear(0.1,0.25,1.5,-0.125,0.5,0,-1,0.1)"),
         Node("large", "upsample_bilinear", ("mixed",), {"size": (2, 3)}),
         Node("larger", "upsample_nearest", ("mixed",), {"size": (2, 3)}),
         Node("sum", "add", ("large", "larger"), {"activation": "relu"}),
@@ -81,14 +81,15 @@ def test_what_moves_values(tmp_path: Path) -> None:
     check(tmp_path / "moves.glslnn")
 
 
-def test_wide_convolution_with_residual_in_groups(tmp_path: Path) -> None:
+@pytest.mark.parametrize("activation", ["relu", "piecewise_linear(0.166666667,0.5)"])
+def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: str) -> None:
     rng = np.random.default_rng(4)
     nodes = (
         input_node(6),
         conv_node(rng, "many", ("image",), 3, 72, activation="relu"),
         conv_node(rng, "side", ("image",), 3, 6, activation="linear"),
         conv_node(
-            rng, "last", ("many", "side"), 72, 6, kernel=(2, 1), groups=2, activation="relu", padding=(1, 0, 0, 0)
+            rng, "last", ("many", "side"), 72, 6, kernel=(2, 1), groups=2, activation=activation, padding=(1, 0, 0, 0)
         ),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]

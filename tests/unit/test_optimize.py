@@ -96,6 +96,7 @@ def test_all_steps_together() -> None:
     assert b.inputs == ("a", "a")
     assert b.attrs["activation"] == "sigmoid"
     assert small.by_name["alone"].attrs["groups"] == 8
+    assert small.by_name["alone"].attrs["activation"] == "piecewise_linear(0.166666667,0.5)"
     assert small.by_name["dense"].attrs["activation"] == "relu"
 
 

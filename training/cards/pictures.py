@@ -25,7 +25,8 @@ DRAWN = 1
 
 COLOURS = 256
 DPI = 100
-TRAIN, VAL = "#3b6ea5", "#c8553d"
+FRAME = "#c8553d"
+LINES = {"train, augmented": "#3b6ea5", "val": "#c8553d", "val, averaged weights": "#6a994e"}
 
 
 def shown(data: Any) -> str:
@@ -45,7 +46,7 @@ def shows(path: Path) -> str | None:
 
 def curves_data(runs: Sequence[dict[str, Any]]) -> list[Any]:
     """Return what ``curves`` draws: of each run its name and its history."""
-    keys = ("epoch", "loss", "val_loss", "accuracy", "val_accuracy")
+    keys = ("epoch", "loss", "val_loss", "val_loss_average", "accuracy", "val_accuracy", "val_accuracy_average")
     return [[run["name"], [[entry.get(key) for key in keys] for entry in run["history"]]] for run in runs]
 
 
@@ -59,12 +60,14 @@ def curves(runs: Sequence[dict[str, Any]]) -> bytes:
     left, right = figure.subplots(1, 2)
     start, marks = 0, []
     data = curves_data(runs)
-    for index, (_, entries) in enumerate(data):
+    for _, entries in data:
         rows = np.array([[np.nan if one is None else float(one) for one in entry] for entry in entries])
-        for axes, columns, factor in ((left, (1, 2), 1.0), (right, (3, 4), 100.0)):
-            for column, colour, name in zip(columns, (TRAIN, VAL), ("train, augmented", "val")):
+        for axes, first, factor in ((left, 1, 1.0), (right, 4, 100.0)):
+            for column, (name, colour) in enumerate(LINES.items(), start=first):
                 there = np.isfinite(rows[:, column])
-                label = name if not index else None
+                if not there.any():
+                    continue
+                label = None if name in axes.get_legend_handles_labels()[1] else name
                 axes.plot(start + rows[there, 0], factor * rows[there, column], color=colour, lw=1.1, label=label)
         start += int(rows[:, 0].max())
         marks.append(start)
@@ -136,7 +139,7 @@ def _frame_coarse(axes: Any, groups: Sequence[str]) -> None:
     starts = [i for i in range(len(groups)) if not i or groups[i] != groups[i - 1]]
     for first, end in zip(starts, [*starts[1:], len(groups)]):
         place, side = (first - 0.5, first - 0.5), end - first
-        axes.add_patch(Rectangle(place, side, side, fill=False, edgecolor=VAL, lw=0.8))
+        axes.add_patch(Rectangle(place, side, side, fill=False, edgecolor=FRAME, lw=0.8))
 
 
 def _figure(width: float, height: float) -> Any:

@@ -11,6 +11,13 @@ from training.logits import NAMES
 
 WORST, CONFUSIONS = 5, 10
 
+KINDS = {
+    "val_accuracy": "the weights as they were",
+    "val_accuracy_average": "their moving average",
+    "val_accuracy_best": "the average of the best checkpoints",
+}
+"""Accuracies in a history, and whose they are."""
+
 
 def card(place: Place, words: Words, collected: dict[str, Any]) -> str:
     """Return the card of the model in ``place``; the sha256 are those of the files as they are."""
@@ -122,16 +129,13 @@ def _mistakes(found: Evaluation) -> Iterator[str]:
 def _run(run: dict[str, Any], index: int, of: int) -> str:
     """Return recipe, arguments and the end of one run."""
     history = run["history"]
-    seconds = sum(entry.get("seconds", 0) for entry in history)
-    validated = [entry for entry in history if entry.get("val_accuracy") is not None]
+    seconds = sum(entry.get("seconds", 0) + entry.get("seconds_val", 0) for entry in history)
     lines = [f"**Run {index + 1} of {of}, `{run['name']}`.** " if of > 1 else f"**Run `{run['name']}`.** "]
     lines[0] += f"{history[-1]['epoch']} epochs in {_duration(seconds)}."
-    if validated:
-        best = max(validated, key=lambda entry: (entry["val_accuracy"], -(entry.get("val_loss") or 0.0)))
-        lines[0] += (
-            f" Best while training: {_percent(best['val_accuracy'])} on val in epoch {best['epoch']}; "
-            f"in the end {_percent(validated[-1]['val_accuracy'])}."
-        )
+    found = [(entry[key], entry["epoch"], whose) for entry in history for key, whose in KINDS.items() if entry.get(key)]
+    if found:
+        best, epoch, whose = max(found, key=lambda one: one[0])
+        lines[0] += f" Best while training: {_percent(best)} on val, epoch {epoch}, {whose}."
     if run["arguments"]:
         arguments = ", ".join(f"{key} {_plain(value)}" for key, value in run["arguments"].items())
         lines.append(f"Arguments: {arguments}.")

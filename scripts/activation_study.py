@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Compare activations of X22, accuracy against instructions, and write docs/activations.md.
+
+    VC4_RUN=/path/to/vc4/run python scripts/activation_study.py     # about 2 minutes on two CPU cores
+    python scripts/activation_study.py --table                      # the page alone, from the numbers of the last time
+
+``VC4_RUN`` (or ``--vc4-run``) is a script that runs a command on Mesa's vc4 driver without the board, through its no-op
+DRM shim. What the driver's own compiler says of every shader of X22 with random weights is written to
+docs/activations/instructions.json. Accuracies come from training runs, which take a GPU:
+
+    docs/activations/training.json: {ACTIVATION: [{"seed": 1, "val": 0.734, ...}, ...], ...}
+
+with ``val`` the top-1 accuracy on the validation split, 0 to 1; what is not there is not measured. Needs
+glsl-infer[train]: Keras runs in processes beside this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import graph_file
+from accuracy_sections.common import keras_side
+from activation_page import ACTIVATIONS, accuracies, page
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.cli.progress import bar
+from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.export import Options, build
+from glsl_infer.files import replacing
+
+ROOT = Path(__file__).resolve().parent.parent
+MODES = ("uniform", "baked")
+CLASSES = 120
+
+Numbers = dict[str, Any]
+
+
+def runner_of(given: Path | None) -> Path:
+    """Return the script that runs a command on the vc4 driver.
+
+    Raises:
+        InputError: there is none.
+    """
+    named = given or (Path(os.environ["VC4_RUN"]) if os.environ.get("VC4_RUN") else None)
+    if named is None:
+        raise InputError(
+            "no VideoCore IV compiler: give --vc4-run FILE or set VC4_RUN, a script that runs a command on Mesa's vc4 "
+            "driver; --table writes the page from the numbers of the last time"
+        )
+    if not os.access(named, os.X_OK) or not named.is_file():
+        raise InputError(f"{named}: not a script that can be run; --vc4-run and VC4_RUN name that of Mesa's vc4 driver")
+    return named.resolve()
+
+
+def measure(runner: Path, size: int) -> Numbers:
+    """Return the instructions of every layer, for every activation and weights mode.
+
+    Raises:
+        InputError, RunError: a process beside this one failed; it said why.
+    """
+    found: dict[str, dict[str, Numbers]] = {name: {} for name in ACTIVATIONS}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, mode in bar([(name, mode) for name in ACTIVATIONS for mode in MODES], "activations"):
+            if mode == MODES[0]:
+                keras_side("x22", Path(folder), size=size, activation=name)
+            graph = graph_file.read(Path(folder) / "x22.graph")
+            labels = [f"class {index}" for index in range(CLASSES)]
+            made, _, _ = build(graph, labels, options=Options(weights=mode))
+            bundles.write(made, Path(folder) / "x22.glslnn")
+            found[name][mode] = summed(made, compiled(runner, Path(folder) / "x22.glslnn"))
+    return {"size": size, "classes": CLASSES, "activations": found}
+
+
+def compiled(runner: Path, bundle: Path) -> dict[str, tuple[int, int]]:
+    """Return (instructions, threads) of every program of a bundle, as the vc4 driver compiles it.
+
+    Raises:
+        InputError, RunError: the process that sees that driver failed; it said why.
+    """
+    command = [str(runner), sys.executable, str(ROOT / "scripts/activation_vc4.py"), str(bundle)]
+    environment = {**os.environ, "VC4_DEBUG": "shaderdb"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+    if done.returncode:
+        raise (InputError if done.returncode == InputError.exit_code else RunError)(
+            "the vc4 side failed; its message is above"
+        )
+    found: dict[str, tuple[int, int]] = {key: (one[0], one[1]) for key, one in json.loads(done.stdout).items()}
+    return found
+
+
+def summed(made: Bundle, programs: dict[str, tuple[int, int]]) -> Numbers:
+    """Return the instructions of a bundle: of a frame, and layer by layer.
+
+    A frame's are those of each pass times the pixels that it draws.
+    """
+    layers: dict[str, Numbers] = {}
+    for one in made.manifest.passes:
+        instructions, threads = programs[one.program]
+        pixels = sum(quad.width * quad.height for quad in one.quads)
+        row = layers.setdefault(
+            one.layer,
+            {"layer": one.layer, "least": instructions, "most": 0, "threads": threads, "pixels": 0, "total": 0},
+        )
+        row["least"], row["most"] = min(row["least"], instructions), max(row["most"], instructions)
+        row["threads"] = min(row["threads"], threads)
+        row["pixels"] += pixels
+        row["total"] += instructions * pixels
+    return {
+        "programs": len(programs),
+        "total": sum(row["total"] for row in layers.values()),
+        "layers": list(layers.values()),
+    }
+
+
+def read(path: Path) -> Numbers:
+    """Return the numbers in a file.
+
+    Raises:
+        InputError: there are none, or it is damaged.
+    """
+    try:
+        found: Numbers = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; measure first, without --table") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error})") from None
+    return found
+
+
+def composed(stored: Path, scores: Mapping[str, Sequence[float]]) -> tuple[Numbers, str]:
+    """Return what was measured, and the page of it.
+
+    Raises:
+        InputError: it is not there, or damaged.
+    """
+    found = read(stored)
+    try:
+        return found, page(found, scores)
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        raise InputError(f"{stored}: damaged ({error!r}); measure again, without --table") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file; until it is complete, one that was there stays.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def as_text(found: Numbers) -> str:
+    """Return numbers as JSON with a line for each layer."""
+    return re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(found, indent=1)) + "\n"
+
+
+def main() -> int:
+    """Measure, write; return the exit code."""
+    parser = argparse.ArgumentParser(description="Compare activations of X22.", allow_abbrev=False)
+    parser.add_argument(
+        "--vc4-run", type=Path, metavar="FILE", help="runs a command on Mesa's vc4 driver; else VC4_RUN"
+    )
+    parser.add_argument("--size", type=int, choices=(257, 385), default=257, help="side of the picture, in pixels")
+    parser.add_argument("--table", action="store_true", help="measure nothing, write the page from what is stored")
+    parser.add_argument("--results", type=Path, default=ROOT / "docs/activations", help="folder of the numbers")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs/activations.md", help="the page to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file as well")
+    args = parser.parse_args()
+    stored = args.results / "instructions.json"
+    try:
+        training = args.results / "training.json"
+        scores = accuracies(read(training), training.name) if training.exists() else {}
+        if not args.table:
+            write(stored, as_text(measure(runner_of(args.vc4_run), args.size)))
+        found, text = composed(stored, scores)
+        write(args.out, text)
+        if args.json:
+            write(args.json, as_text({"instructions": found, "training": scores}))
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

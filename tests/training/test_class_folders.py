@@ -1,0 +1,197 @@
+"""What a data set has to look like: what is missing, ambiguous or no picture is named."""
+
+import shutil
+import unicodedata
+
+import pytest
+from PIL import Image
+
+from glsl_infer.errors import InputError
+from training import data
+
+
+def save(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (2, 2)).save(path)
+    return path
+
+
+@pytest.fixture
+def folder(image_folder, tmp_path):
+    """A data set to spoil."""
+    return shutil.copytree(image_folder, tmp_path / "set")
+
+
+def refused(folder):
+    with pytest.raises(InputError) as error:
+        data.find(folder)
+    message = str(error.value)
+    assert "\n" not in message and str(folder) in message
+    return message
+
+
+def counts(found):
+    return {name: len(split.paths) for name, split in found.splits.items()}
+
+
+def test_a_class_that_a_split_lacks(folder):
+    shutil.rmtree(folder / "val" / "blue")
+    shutil.rmtree(folder / "test" / "red")
+    assert "val has no pictures of blue; test has no pictures of red; every class needs a folder" in refused(folder)
+
+
+def test_a_class_that_train_lacks(folder):
+    save(folder / "val" / "yellow" / "1.png")
+    assert "train has no pictures of yellow; test has no pictures of yellow" in refused(folder)
+
+
+def test_an_empty_class_folder_is_a_missing_one(folder):
+    for path in (folder / "train" / "green").iterdir():
+        path.unlink()
+    assert "train has no pictures of green" in refused(folder)
+
+
+def test_listed_classes_may_be_missing_from_val_and_test(folder, capsys):
+    (folder / "labels.txt").write_text("blue\ngreen\nred\n")
+    shutil.rmtree(folder / "val" / "blue")
+    found = data.find(folder)
+    assert found.labels == ("blue", "green", "red") and set(found.splits["val"].labels) == {1, 2}
+    assert "val has no pictures of 1 of 3 classes: blue" in capsys.readouterr().err
+    shutil.rmtree(folder / "train" / "red")
+    assert "train has no pictures of red" in refused(folder)
+
+
+@pytest.mark.parametrize(
+    "listed, named",
+    [
+        ("blue\ngreen\n", "not listed: red"),
+        ("blue\ngreen\nred\nyellow\n", "without a folder: yellow"),
+        ("blue\ngreen\nblue\nred\n", "there twice: blue"),
+        ("blue\n\ngreen\nred\n", "line 2 is empty"),
+        ("", "there are no labels in it"),
+    ],
+)
+def test_labels_txt_that_does_not_match(folder, listed, named):
+    (folder / "labels.txt").write_text(listed)
+    assert named in refused(folder)
+
+
+def test_folders_without_pictures(tmp_path):
+    assert "no such folder" in refused(tmp_path / "nowhere")
+    assert "is a file" in refused(save(tmp_path / "1.png"))
+    assert "no class folders" in refused(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "notes.txt").touch()
+    assert "there are no pictures of a; every class needs a folder with pictures" in refused(tmp_path)
+
+
+def test_too_few_pictures_to_split(tmp_path, capsys):
+    for label, count in (("many", 60), ("one", 1)):
+        for number in range(count):
+            save(tmp_path / label / f"{number}.png")
+    assert counts(data.find(tmp_path, val_ratio=0.2, test_ratio=0.0)).keys() == {"train", "val"}
+    assert "few pictures of some classes: none falls by its name into val of one" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"too few pictures of .*one: none falls by its name into train"):
+        data.find(tmp_path, val_ratio=0.99, test_ratio=0.0)
+    with pytest.raises(InputError, match="none falls by its name into val"):
+        data.find(tmp_path, val_ratio=0.0, test_ratio=0.0)
+
+
+@pytest.mark.parametrize("names", [("Train", "Val"), ("training", "validation"), ("train", "validation")])
+def test_misnamed_splits(folder, names):
+    shutil.rmtree(folder / "test")
+    (folder / "train").rename(folder / names[0])
+    (folder / "val").rename(folder / names[1])
+    assert f"has {names[0]}, {names[1]}, but training needs both train and val" in refused(folder)
+
+
+def test_a_class_may_be_called_like_a_split(tmp_path):
+    for label in ("Train", "bus"):
+        for number in range(40):
+            save(tmp_path / label / f"{number}.png")
+    assert data.find(tmp_path).labels == ("Train", "bus")
+
+
+def test_classes_that_differ_by_case_alone(folder):
+    (folder / "val" / "red").rename(folder / "val" / "Red")
+    assert "'Red' and 'red' are the same or differ by case or encoding alone" in refused(folder)
+
+
+def test_classes_that_differ_by_the_encoding_of_accents_alone(folder):
+    for split, form in (("train", "NFC"), ("val", "NFD"), ("test", "NFC")):
+        (folder / split / "red").rename(folder / split / unicodedata.normalize(form, "rosé"))
+    assert r"'rose\u0301' and 'ros\xe9' are the same or differ" in refused(folder)
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "end ", "bad\udce9"])
+def test_folders_whose_names_are_no_labels(folder, name):
+    save(folder / "train" / "red" / "x.png").parent.rename(folder / "train" / name)
+    assert ascii(name) in refused(folder) and "cannot be a label" in refused(folder)
+
+
+def test_hidden_files_and_folders_are_passed_over(folder, capsys):
+    before = data.find(folder)
+    save(folder / "train" / "red" / ".red.png")
+    save(folder / "train" / ".cache" / "1.png")
+    save(folder / "train" / "red" / ".thumbnails" / "1.png")
+    (folder / "val" / "red" / ".DS_Store").touch()
+    assert counts(data.find(folder)) == counts(before)
+    assert capsys.readouterr().err == ""
+
+
+def test_files_that_are_no_pictures_are_named(folder, capsys):
+    (folder / "train" / "red" / "notes.txt").touch()
+    (folder / "val" / "red" / "photo.heic").touch()
+    assert counts(data.find(folder)) == {"train": 18, "val": 9, "test": 6}
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith(f"warning: {folder}: left out, no pictures by their names (.bmp, .gif, .jpeg, .jpg")
+    assert lines[1:] == [f"  {folder}/train/red/notes.txt", f"  {folder}/val/red/photo.heic"]
+
+
+def test_pictures_in_folders_inside_class_folders(folder):
+    (folder / "train" / "red" / "empty" / "deeper").mkdir(parents=True)
+    data.find(folder)
+    save(folder / "train" / "red" / "empty" / "deeper" / "1.png")
+    message = refused(folder)
+    assert f"{folder}/train/red/empty: pictures in a folder inside a class folder, 1.png for one" in message
+
+
+def test_links_are_followed(folder, tmp_path):
+    before = data.find(folder)
+    (folder / "train" / "red").rename(tmp_path / "elsewhere")
+    (folder / "train" / "red").symlink_to(tmp_path / "elsewhere")
+    (folder / "val" / "red" / "linked.png").symlink_to(save(tmp_path / "new" / "1.png"))
+    linked = data.find(folder)
+    assert linked.splits["train"].paths == before.splits["train"].paths
+    assert folder / "val" / "red" / "linked.png" in linked.splits["val"].paths
+
+
+# --- the same picture twice
+
+
+def test_the_same_bytes_in_two_splits_are_named(folder, capsys):
+    pairs = [(folder / "train/red/red0.png", folder / "val/red/copy.png"), (folder / "val/blue/blue1.png",) * 2]
+    shutil.copy(*pairs[0])
+    (folder / "test/blue/link.png").symlink_to(pairs[1][0])
+    shutil.copy(folder / "train/red/red1.png", folder / "train/red/again.png")  # the same split and label: no harm
+    data.find(folder)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("warning: 2 pictures are there more than once, in two splits or under two labels")
+    assert sorted(lines[1:]) == sorted(
+        [f"  {pairs[0][0]} = {pairs[0][1]}", f"  {pairs[1][0]} = {folder}/test/blue/link.png"]
+    )
+
+
+def test_the_same_bytes_under_two_labels_are_named(folder, capsys):
+    shutil.copy(folder / "train/red/red0.png", folder / "train/green/red0.png")
+    data.find(folder)
+    assert f"{folder}/train/green/red0.png = {folder}/train/red/red0.png" in capsys.readouterr().err
+
+
+def test_pictures_of_the_same_size_that_differ(folder, capsys):
+    size = (folder / "train/red/red0.png").stat().st_size
+    for split, byte in (("train", b"a"), ("val", b"b")):
+        (folder / split / "red" / "same_size.png").write_bytes(byte * size)
+        (folder / split / "red" / "empty.png").touch()
+    data.find(folder)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,93 @@
+"""What the training commands have in common: one line for what goes wrong, and the exit code."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from glsl_infer.errors import InputError, RunError
+from training import command
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def ended(error, capsys, *, debug=False):
+    def work(args):
+        if error:
+            raise error
+
+    code = command.run(work, argparse.Namespace(debug=debug), interrupted="--resume goes on")
+    output = capsys.readouterr()
+    assert output.out == ""
+    return code, output.err
+
+
+def test_how_a_command_ends(capsys):
+    assert ended(None, capsys) == (0, "")
+    assert ended(InputError("no such folder"), capsys) == (2, "error: no such folder\n")
+    assert ended(RunError("it failed"), capsys) == (1, "error: it failed\n")
+    assert ended(OSError(28, "No space left on device"), capsys) == (1, "error: [Errno 28] No space left on device\n")
+    assert ended(KeyboardInterrupt(), capsys) == (130, "interrupted; --resume goes on\n")
+
+
+@pytest.mark.parametrize("error", [InputError("x"), OSError("x")])
+def test_debug_keeps_the_traceback(error, capsys):
+    with pytest.raises(type(error)):
+        ended(error, capsys, debug=True)
+
+
+def test_other_errors_are_bugs_and_keep_theirs(capsys):
+    with pytest.raises(ZeroDivisionError):
+        ended(ZeroDivisionError(), capsys)
+
+
+def test_wrong_arguments_are_one_line(capsys):
+    parser = command.Parser(prog="train.py")
+    parser.add_argument("--epochs", type=command.positive)
+    parser.add_argument("--rate", type=command.rate)
+    assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"debug": False, "epochs": 3, "rate": 0.01}
+    for given, said in {
+        "--epochs=0": "0 is no whole number of at least 1",
+        "--epochs=2.5": "2.5 is no whole number",
+        "--rate=0": "0 is no number above 0 to 1",
+        "--rate=nan": "nan is no number",
+        "--rate=fast": "fast is no number",
+        "--epoch=3": "unrecognized arguments",
+    }.items():
+        with pytest.raises(SystemExit) as stopped:
+            parser.parse_args([given])
+        message = capsys.readouterr().err
+        assert stopped.value.code == 2 and said in message and message.count("\n") == 1
+
+
+def test_a_warning_has_its_names_below(capsys):
+    command.warn("two are gone:", ["a", "b"])
+    assert capsys.readouterr().err == "warning: two are gone:\n  a\n  b\n"
+
+
+@pytest.mark.parametrize(
+    "program, backend, said",
+    [
+        ("import sys; sys.modules['keras'] = None; import training.backend", "tensorflow", "'glsl-infer[train]'"),
+        ("import training.backend", "nonsense", "KERAS_BACKEND=nonsense: "),
+    ],
+)
+def test_without_a_backend_it_says_what_to_do(program, backend, said):
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "KERAS_BACKEND": backend},
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ") and said in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_folders_and_recipes_need_no_keras():
+    script = "import sys, training.data, training.command, training.crops; assert 'keras' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)

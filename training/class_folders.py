@@ -1,0 +1,207 @@
+"""One data set on disk: which of its folders are splits, which are classes, and which files are their pictures.
+
+``SPLIT/CLASS/*.jpg``, where train and val are needed and test is optional, or ``CLASS/*.jpg``, which is split here.
+Names that begin with a dot are passed over, links are followed.
+
+Every split has pictures of every class: one that val lacks would be missing from every score without a word. Where
+``labels.txt`` lists the classes, val and test may lack some all the same, with a warning; train never.
+
+What is ambiguous is refused by name rather than guessed: classes that differ by case alone, pictures in a folder
+inside a class folder, folders that look like misnamed splits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from glsl_infer.errors import InputError
+from glsl_infer.export import read_labels
+from training.command import warn
+
+SPLITS = ("train", "val", "test")
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
+
+_SPLIT_WORDS = {*SPLITS, "valid", "validation", "training", "testing", "eval", "evaluation"}
+
+_SHOWN = 8
+"""Names that a message lists before it only counts the rest."""
+
+
+class Listing(NamedTuple):
+    """What a folder holds: the labels, and the pictures of each split with the index of their label."""
+
+    labels: tuple[str, ...]
+    splits: dict[str, list[tuple[Path, int]]]
+
+
+def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing:
+    """List the pictures of one data set; labels are in the order of ``labels.txt``, else of the alphabet.
+
+    Files that are no pictures by their suffix are named in a warning. Without split folders every picture's split
+    follows from a hash of its name, and where that gives val or test nothing of a class, a warning says so.
+
+    Raises:
+        InputError: the folder is none, has no classes or no pictures, or they do not agree between splits or with
+            ``labels.txt``.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: {'is a file; give a folder' if folder.exists() else 'no such folder'}")
+    split_names = _split_names(folder)
+    others: list[Path] = []
+    found = {
+        name: {entry.name: _pictures(entry, others) for entry in _folders(folder / name if name else folder)}
+        for name in split_names or ("",)
+    }
+    classes = sorted({name for entries in found.values() for name in entries})
+    if not classes:
+        raise InputError(f"{folder}: no class folders; expected {folder}/train/CLASS/*.jpg or {folder}/CLASS/*.jpg")
+    check_distinct(classes, str(folder))
+    labels = _labels(folder, classes)
+    _check_complete(folder, labels, found)
+    if others:
+        warn(f"{folder}: left out, no pictures by their names ({', '.join(sorted(SUFFIXES))}):", map(str, others))
+    pictures = {
+        name: [(path, index) for index, label in enumerate(labels) for path in entries.get(label, ())]
+        for name, entries in found.items()
+    }
+    return Listing(labels, pictures if split_names else _drawn(folder, labels, pictures[""], val_ratio, test_ratio))
+
+
+def draw(name: str, val_ratio: float, test_ratio: float) -> str:
+    """Return the split that a picture's name falls into; it depends on no other picture."""
+    fraction = int.from_bytes(hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()[:4], "big") / 2**32
+    if fraction < test_ratio:
+        return "test"
+    return "val" if fraction < test_ratio + val_ratio else "train"
+
+
+def check_distinct(labels: Iterable[str], source: str) -> None:
+    """Refuse labels that differ by case, or by how accents are encoded, alone: some file systems take them for one.
+
+    Raises:
+        InputError: there are two such labels.
+    """
+    known: dict[str, str] = {}
+    for label in labels:
+        key = unicodedata.normalize("NFC", label).casefold()
+        if key in known:
+            raise InputError(
+                f"{source}: the classes {known[key]!a} and {label!a} are the same or differ by case or encoding alone; "
+                "rename or merge them"
+            )
+        known[key] = label
+
+
+def some(names: Sequence[str]) -> str:
+    """Return a few names with commas, and how many more there are."""
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def _split_names(folder: Path) -> tuple[str, ...]:
+    """Return the splits that are folders, none where the folder has classes at its top."""
+    inside = [entry.name for entry in _folders(folder)]
+    names = tuple(name for name in SPLITS if name in inside)
+    words = [name for name in inside if name.casefold() in _SPLIT_WORDS]
+    incomplete = names and not {"train", "val"} <= set(names)
+    misnamed = not names and inside and len(words) == len(inside)
+    if incomplete or misnamed:
+        raise InputError(
+            f"{folder}: has {some(sorted(words))}, but training needs both train and val; call the folders so "
+            "(test is optional), or give one that has the class folders themselves"
+        )
+    return names
+
+
+def _folders(folder: Path) -> list[Path]:
+    return [entry for entry in _entries(folder) if entry.is_dir()]
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what is in a folder, sorted, but for what is hidden."""
+    try:
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
+
+
+def _pictures(folder: Path, others: list[Path]) -> list[Path]:
+    """Return the pictures of a class folder; what else lies there is added to ``others``."""
+    pictures = []
+    for entry in _entries(folder):
+        if entry.is_dir():
+            _check_inner(entry)
+        elif entry.suffix.lower() in SUFFIXES:
+            pictures.append(entry)
+        else:
+            others.append(entry)
+    return pictures
+
+
+def _check_inner(folder: Path) -> None:
+    for _, _, files in os.walk(folder):
+        inside = [name for name in files if Path(name).suffix.lower() in SUFFIXES and not name.startswith(".")]
+        if inside:
+            raise InputError(
+                f"{folder}: pictures in a folder inside a class folder, {inside[0]} for one; move them up, make it "
+                "a class of its own, or begin its name with a dot"
+            )
+
+
+def _labels(folder: Path, classes: list[str]) -> tuple[str, ...]:
+    for name in classes:
+        if not name.isprintable() or name != name.strip():
+            raise InputError(f"{folder}: the class folder {name!a} cannot be a label, a line of text; rename it")
+    listed = folder / "labels.txt"
+    if not listed.exists():
+        return tuple(classes)
+    labels = read_labels(listed)
+    twice = sorted({label for label in labels if labels.count(label) > 1})
+    unknown, missing = sorted(set(classes) - set(labels)), sorted(set(labels) - set(classes))
+    problems = {"there twice": twice, "not listed": unknown, "without a folder": missing}
+    if any(problems.values()):
+        words = "; ".join(f"{what}: {some(names)}" for what, names in problems.items() if names)
+        raise InputError(f"{listed}: does not match the class folders ({words}); correct it, or remove it")
+    return labels
+
+
+def _check_complete(folder: Path, labels: tuple[str, ...], found: dict[str, dict[str, list[Path]]]) -> None:
+    """Refuse splits without pictures of some class; ``found`` has the pictures of each split's class folders."""
+    listed = (folder / "labels.txt").exists()
+    problems = []
+    for name, entries in found.items():
+        lacking = [label for label in labels if not entries.get(label)]
+        if not lacking:
+            continue
+        if listed and name in ("val", "test") and len(lacking) < len(labels):
+            warn(f"{folder}: {name} has no pictures of {len(lacking)} of {len(labels)} classes: {some(lacking)}")
+        else:
+            problems.append(f"{f'{name} has' if name else 'there are'} no pictures of {some(lacking)}")
+    if problems:
+        advice = "every class needs a folder with pictures" + (" in every split" if "train" in found else "")
+        raise InputError(f"{folder}: {'; '.join(problems)}; {advice}")
+
+
+def _drawn(
+    folder: Path, labels: tuple[str, ...], pictures: list[tuple[Path, int]], val_ratio: float, test_ratio: float
+) -> dict[str, list[tuple[Path, int]]]:
+    """Split pictures by their names."""
+    drawn: dict[str, list[tuple[Path, int]]] = {name: [] for name in SPLITS}
+    for path, label in pictures:
+        drawn[draw(f"{labels[label]}/{path.name}", val_ratio, test_ratio)].append((path, label))
+    for name, chosen in drawn.items():
+        there = {label for _, label in chosen}
+        lacking = [label for index, label in enumerate(labels) if index not in there]
+        if (lacking and name == "train") or (not chosen and name == "val"):
+            raise InputError(
+                f"{folder}: too few pictures of {some(lacking)}: none falls by its name into {name}; "
+                f"add some, or make folders {folder}/train/CLASS and {folder}/val/CLASS"
+            )
+        if lacking and chosen:
+            warn(f"{folder}: few pictures of some classes: none falls by its name into {name} of {some(lacking)}")
+    return {name: chosen for name, chosen in drawn.items() if chosen}

@@ -1,0 +1,104 @@
+"""What a training run shows while it goes on: lines, a bar, and TensorBoard's files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import keras
+from tqdm import tqdm
+
+LOGGED = {
+    "loss": "train/loss",
+    "accuracy": "train/accuracy",
+    "rate": "train/rate",
+    "val_loss": "val/loss",
+    "val_accuracy": "val/accuracy",
+    "val_loss_average": "val/loss of the average",
+    "val_accuracy_average": "val/accuracy of the average",
+}
+
+
+class Log:
+    """Tells of each epoch: a line where it was validated, the bar's next step, TensorBoard.
+
+    Args:
+        folder: for TensorBoard's files.
+        epochs: of the whole run.
+        done: those that are behind it.
+    """
+
+    def __init__(self, folder: Path, epochs: int, done: int) -> None:
+        self.epochs = epochs
+        self._bar = tqdm(
+            total=epochs,
+            initial=done,
+            unit="epoch",
+            disable=not sys.stderr.isatty(),
+            file=sys.stderr,
+            dynamic_ncols=True,
+        )
+        self._writer = _writer(folder)
+
+    def epoch(self, entry: dict[str, float]) -> None:
+        """Tell of one entry of the history."""
+        epoch = int(entry["epoch"])
+        for key, name in LOGGED.items():
+            if self._writer is not None and key in entry:
+                self._writer.add_scalar(name, entry[key], step=epoch)
+        self._bar.set_postfix_str(f"loss {entry['loss']:.3f}", refresh=False)
+        self._bar.update()
+        if "val_loss" in entry:
+            tqdm.write(self._line(entry), file=sys.stdout)
+            sys.stdout.flush()
+
+    def close(self) -> None:
+        """End the bar and TensorBoard's file."""
+        self._bar.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _line(self, entry: dict[str, float]) -> str:
+        line = (
+            f"epoch {int(entry['epoch']):3d}/{self.epochs}  loss {entry['loss']:.4f}  "
+            f"accuracy {100 * entry['accuracy']:.2f} %  val loss {entry['val_loss']:.4f}  "
+            f"val accuracy {100 * entry['val_accuracy']:.2f} %"
+        )
+        if "val_accuracy_average" in entry:
+            line += f"  averaged {100 * entry['val_accuracy_average']:.2f} %"
+        return f"{line}  {entry['seconds']:.1f} s"
+
+
+class StepBar(keras.callbacks.Callback):  # type: ignore[misc]
+    """A second bar, of the steps within an epoch, for machines on which an epoch takes long."""
+
+    async_safe = True
+    """Keras would else wait for each step to end before it prepares the next."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        """Begin a bar."""
+        self.bar = tqdm(
+            total=self.steps, unit="step", leave=False, disable=not sys.stderr.isatty(), file=sys.stderr, position=1
+        )
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        """Move the bar."""
+        self.bar.update()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Remove the bar."""
+        self.bar.close()
+
+
+def _writer(folder: Path) -> Any:
+    """Return TensorBoard's writer, or None where it is not installed: it writes without TensorFlow too."""
+    try:
+        from tensorboard.summary import Writer
+    except ImportError:
+        return None
+    return Writer(str(folder))

@@ -1,0 +1,46 @@
+"""A contact sheet: what the network sees of the training pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+from PIL import Image
+
+from training import augmentation
+from training.recipe import Recipe
+from training.variation import PicturesOnDevice
+
+COLUMNS, ROWS, SIDE = 8, 6, 160
+"""Of the sheet; the first column has the pictures as they are, one a row."""
+
+
+def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: int) -> None:
+    """Write a picture: each row one training picture, as it is, then in ``COLUMNS - 1`` variations.
+
+    Args:
+        path: of the picture; its suffix says the format.
+        pixels: uint8 (n, side, side, 3), the training split.
+        recipe: its augmentation is shown at full strength.
+        size: side at which the network sees them.
+    """
+    rows = np.random.default_rng(recipe.seed).permutation(len(pixels))[:ROWS]
+    shown = PicturesOnDevice(pixels[rows], size)
+    columns = [shown(_tensors(augmentation.plain(len(rows))))]
+    for epoch in range(COLUMNS - 1):
+        columns.append(shown(_tensors(augmentation.draw(recipe.augmentation, len(rows), recipe.seed, epoch))))
+    sheet = np.stack([np.asarray(ops.convert_to_numpy(column)) for column in columns], axis=1)
+    side = min(SIDE, size)
+    canvas = Image.new("RGB", (len(columns) * side, len(rows) * side))
+    for row, pictures in enumerate(np.round(sheet * 255.0).astype(np.uint8)):
+        for column, picture in enumerate(pictures):
+            cell = Image.fromarray(picture).resize((side, side), Image.Resampling.BOX)
+            canvas.paste(cell, (column * side, row * side))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.save(path)
+
+
+def _tensors(draws: augmentation.Draws) -> dict[str, object]:
+    return {name: ops.convert_to_tensor(values) for name, values in draws.items()}

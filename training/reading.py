@@ -1,0 +1,45 @@
+"""Reading many pictures: in threads, with a progress bar, and past those that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from glsl_infer.cli import progress
+from glsl_infer.errors import ImageError, InputError
+from training.command import warn
+
+
+def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = False) -> list[int]:
+    """Do ``work(index)`` for every path, and return the indices of those for which it raised no ``ImageError``.
+
+    The others are named in one warning, each with the reason. A progress bar shows on a terminal.
+
+    Args:
+        paths: files, for the messages; ``work`` opens them.
+        work: what to do with one; several run at once.
+        strict: those that cannot be read are an error.
+
+    Raises:
+        InputError: none can be read, or with ``strict`` any cannot; the message has the same list.
+    """
+    good, bad = [], []
+    with ThreadPoolExecutor() as pool:
+        futures = [pool.submit(work, index) for index in range(len(paths))]
+        try:
+            for index in progress.bar(range(len(futures)), "reading pictures"):
+                try:
+                    futures[index].result()
+                    good.append(index)
+                except ImageError as error:
+                    bad.append(str(error))
+        except BaseException:  # an interruption waits for no more than the pictures that are being read
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    if bad:
+        what = f"{len(bad)} of {len(paths)} pictures cannot be read"
+        if strict or not good:
+            raise InputError("\n  ".join([f"{what}:", *bad]))
+        warn(f"{what} and are left out (--strict stops here):", bad)
+    return good

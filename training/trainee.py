@@ -1,0 +1,112 @@
+"""The model that is trained: pictures on the device, their variations, the network, and what is added to its loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+from training import augmentation
+from training.layers import Stored, noisy
+from training.variation import PicturesOnDevice
+
+
+class Trainee(keras.Model):  # type: ignore[misc]
+    """From the draws of ``training.augmentation`` to logits.
+
+    Args:
+        pictures: the training split, and the size at which the network sees it.
+        network: what learns.
+        consistency, noise: weight of the mean squared difference between the network's centred logits and those it
+            gives when every stored tensor is off by up to ``noise`` steps. Rounding to 8 bits then changes less.
+        teacher: network from the same pictures to logits of the same classes; None for none.
+        distillation, temperature: weight of the teacher's softened probabilities in the loss (Hinton et al., 2015).
+    """
+
+    def __init__(
+        self,
+        pictures: PicturesOnDevice,
+        network: keras.Model,
+        *,
+        consistency: float = 0.0,
+        noise: float = 0.0,
+        teacher: keras.Model | None = None,
+        distillation: float = 0.0,
+        temperature: float = 1.0,
+    ) -> None:
+        # Places and angles are no bfloat16, whatever the network computes in.
+        super().__init__(dtype="float32")
+        self.pictures, self.network = pictures, network
+        self.consistency, self.noise = consistency, noise
+        self.distillation, self.temperature = distillation, temperature
+        self.teacher = teacher
+        if teacher is not None:
+            teacher.trainable = False
+
+    def call(self, draws: Any, training: bool = False) -> Any:
+        """Return float32 logits (batch, classes)."""
+        pictures = self.pictures(draws)
+        logits = ops.cast(self.network(pictures, training=training), "float32")
+        if training and self.consistency:
+            with noisy(self.network, self.noise):
+                other = ops.cast(self.network(pictures, training=training), "float32")
+            self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
+        if training and self.teacher is not None:
+            taught = ops.cast(self.teacher(pictures, training=False), "float32") / self.temperature
+            learnt = ops.log_softmax(logits / self.temperature, axis=-1)
+            cross_entropy = -ops.sum(ops.softmax(ops.stop_gradient(taught), axis=-1) * learnt, axis=-1)
+            self.add_loss(self.distillation * self.temperature**2 * ops.mean(cross_entropy))
+        return logits
+
+    def reseed(self, seed: int, epoch: int) -> None:
+        """Start the noise of an epoch at a place of its own, so that a resumed run sees the same."""
+        for index, layer in enumerate(layer for layer in self.network.layers if isinstance(layer, Stored)):
+            layer.seed.state.assign(np.array([seed * 1000003 + epoch, index], np.uint32))
+
+
+class Batches(keras.utils.PyDataset):  # type: ignore[misc]
+    """The draws and soft labels of one epoch after another, whole batches in a new random order each.
+
+    Args:
+        chosen: the ranges of the variations.
+        labels: int64 (n,), one for each picture on the device.
+    """
+
+    def __init__(
+        self,
+        chosen: Any,
+        labels: NDArray[np.int64],
+        classes: int,
+        batch: int,
+        seed: int,
+        *,
+        strength: float = 1.0,
+        mixing: bool = True,
+    ) -> None:
+        super().__init__()
+        self.chosen, self.batch, self.seed, self.strength, self.mixing = chosen, batch, seed, strength, mixing
+        self.labels = np.eye(classes, dtype=np.float32)[labels]
+        self.begin(0)
+
+    def begin(self, epoch: int) -> None:
+        """Draw everything for ``epoch``."""
+        count = len(self.labels)
+        self._draws = augmentation.draw(self.chosen, count, self.seed, epoch, strength=self.strength)
+        if not self.mixing:
+            self._draws |= {name: augmentation.plain(count)[name] for name in ("keep", "cutmix")}
+        self._order = augmentation.order(count, self.seed, epoch)
+
+    def __len__(self) -> int:
+        return max(len(self.labels) // self.batch, 1)
+
+    def __getitem__(self, index: int) -> tuple[augmentation.Draws, NDArray[np.float32]]:
+        rows = self._order[index * self.batch : (index + 1) * self.batch]
+        draws = {name: values[rows] for name, values in self._draws.items()}
+        return draws, augmentation.mixed_labels(draws, self.labels[rows])
+
+
+def _centred(logits: Any) -> Any:
+    return logits - ops.mean(logits, axis=-1, keepdims=True)

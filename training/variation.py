@@ -1,0 +1,96 @@
+"""Pictures on the device that trains, and the variations drawn for them, in array operations of any Keras backend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+from numpy.typing import NDArray
+
+FILL = 0.5
+"""Grey of what is cut out of a picture."""
+
+
+class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
+    """All training pictures as 8-bit pixels, and the layer that takes varied batches from them.
+
+    Pixels are packed, four bytes in an int32, so that a place is read by one access: a picture is gathered
+    from four neighbours of each of its new places. They are no weight: a saved model knows nothing of them.
+
+    Args:
+        pixels: uint8 (pictures, side, side, 3).
+        size: side of the result.
+    """
+
+    def __init__(self, pixels: NDArray[np.uint8], size: int) -> None:
+        super().__init__(trainable=False, dtype="float32", name="pictures")
+        count, self.side = pixels.shape[:2]
+        if count * self.side**2 >= 2**31:
+            raise ValueError(f"{count} pictures of {self.side} x {self.side} pixels: too many to number in 32 bits")
+        self.size = size
+        self.packed = self.add_weight(
+            shape=(count * self.side**2,), dtype="int32", initializer="zeros", trainable=False, name="packed"
+        )
+        self.packed.assign(pack(pixels))
+
+    def call(self, draws: Any) -> Any:
+        """Return float32 (batch, size, size, 3) in [0, 1] for draws as ``training.augmentation.draw`` makes them."""
+        ends = np.linspace(-1.0 + 1.0 / self.size, 1.0 - 1.0 / self.size, self.size, dtype=np.float32)
+        x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
+        pictures = self._windows(draws["index"], draws["window"], x, y)
+        # The darkest gradient of a power is infinite, and 0 ** 0.8 is nothing that a byte could hold.
+        pictures = ops.power(ops.maximum(pictures, 1.0 / 512.0), draws["gamma"][:, None, None, None])
+        colour = draws["colour"][:, None, None]
+        pictures = ops.clip(ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0)
+        partner = ops.roll(pictures, 1, axis=0)
+        keep = draws["keep"][:, None, None, None]
+        pictures = keep * pictures + (1.0 - keep) * partner
+        pictures = ops.where(_inside(draws["cutmix"], x, y), partner, pictures)
+        return ops.where(_inside(draws["cutout"], x, y), FILL, pictures)
+
+    def _windows(self, index: Any, window: Any, x: Any, y: Any) -> Any:
+        """Resample every picture once, bilinearly, mirrored beyond its edges."""
+        entry = [[window[:, row, column, None, None] for column in range(3)] for row in range(3)]
+        below = ops.maximum(entry[2][0] * x + entry[2][1] * y + entry[2][2], 0.1)
+        place = [((row[0] * x + row[1] * y + row[2]) / below + 1.0) * (self.side / 2.0) - 0.5 for row in entry[:2]]
+        floor = [ops.floor(one) for one in place]
+        right, down = (ops.expand_dims(one - whole, -1) for one, whole in zip(place, floor))
+        first = ops.cast(index, "int32")[:, None, None] * self.side**2
+        columns, rows = ([_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor)
+        taken = [
+            [_unpack(ops.take(self.packed, first + row * self.side + column)) for column in columns] for row in rows
+        ]
+        top, bottom = (left * (1.0 - right) + beyond * right for left, beyond in taken)
+        return top * (1.0 - down) + bottom * down
+
+    def compute_output_shape(self, draws: Any) -> Any:
+        """Return (batch, size, size, 3)."""
+        return (draws["index"][0], self.size, self.size, 3)
+
+
+def pack(pixels: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return int32 (pictures * side * side,): red in the lowest byte, then green, then blue."""
+    packed = np.zeros((*pixels.shape[:-1], 4), np.uint8)
+    packed[..., :3] = pixels
+    return packed.reshape(-1).view("<i4")
+
+
+def _unpack(packed: Any) -> Any:
+    """Return float32 (..., 3) in [0, 1]."""
+    bytes_ = [ops.bitwise_and(ops.right_shift(packed, shift), 255) for shift in (0, 8, 16)]
+    return ops.cast(ops.stack(bytes_, axis=-1), "float32") * (1.0 / 255.0)
+
+
+def _mirrored(place: Any, side: int) -> Any:
+    """Fold whole places into [0, side): ... 1 0 | 0 1 ... side-1 | side-1 ..."""
+    folded = ops.mod(place, 2 * side)
+    return ops.minimum(folded, 2 * side - 1 - folded)
+
+
+def _inside(box: Any, x: Any, y: Any) -> Any:
+    """Return bool (batch, height, width, 1): whether a place lies in its picture's box."""
+    left, top, right, bottom = (box[:, side, None, None] for side in range(4))
+    inside = ops.logical_and(ops.logical_and(x >= left, x < right), ops.logical_and(y >= top, y < bottom))
+    return ops.expand_dims(inside, -1)
