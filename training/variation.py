@@ -47,13 +47,14 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         """Return the pictures of a batch, varied: float32 (batch, size, size, 3) in [0, 1].
 
         Args:
-            draws: ``index`` (batch,) and ``numbers`` (batch, 31) of ``training.augmentation.packed``.
+            draws: ``index`` (batch,) and ``numbers`` (batch, 32) of ``training.augmentation.packed``.
             size: side of the result; the variation of a picture is the same at every size.
         """
         chosen = _fields(draws["numbers"])
         ends = np.linspace(-1.0 + 1.0 / size, 1.0 - 1.0 / size, size, dtype=np.float32)
         x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
         pictures = self._windows(draws["index"], chosen["window"], x, y)
+        pictures = _blurred(pictures, chosen["blur"][:, None, None, None])
         # Black stays black whatever the power, and its logarithm is no number.
         pictures = ops.power(ops.maximum(pictures, 1.0 / 512.0), chosen["gamma"][:, None, None, None])
         colour = chosen["colour"][:, None, None]
@@ -80,8 +81,17 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         return top * (1.0 - down) + bottom * down
 
 
+def _blurred(pictures: Any, weight: Any) -> Any:
+    """Mix each picture with itself after two box filters, whose sides are about 1/60 of its own."""
+    side = 2 * (pictures.shape[1] // 120) + 1
+    soft = pictures
+    for _ in range(2):
+        soft = ops.average_pool(soft, side, strides=1, padding="same", data_format="channels_last")
+    return pictures + weight * (soft - pictures)
+
+
 def _fields(numbers: Any) -> dict[str, Any]:
-    """Take (batch, 31) apart again."""
+    """Take (batch, 32) apart again."""
     found, place = {}, 0
     for name, shape in FIELDS.items():
         length = math.prod(shape)
