@@ -47,11 +47,11 @@ def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: f
 
     Returns:
         ``index`` int32 (count,), the picture; all others are float32: ``window`` (count, 3, 3), from places in the
-        result to places in the picture, both in [-1, 1] with x to the right and y down; ``blur`` (count,), the weight of
-        the blurred picture beside the sharp one, 0 to 1; ``gamma`` (count,); ``colour``
-        (count, 3, 4), matrix and offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right and
-        bottom in [-1, 1], empty where right = left; ``keep`` (count,), the weight of the picture itself where it is
-        blended with another, else 1.
+        result to places in the picture, both in [-1, 1] with x to the right and y down; ``blur`` (count,), the weight
+        of the blurred picture beside the sharp one, 0 to 1; ``gamma`` (count,); ``colour`` (count, 3, 4), matrix and
+        offset for RGB in [0, 1]; ``cutout`` and ``cutmix`` (count, 4), left, top, right and bottom in [-1, 1], empty
+        where right = left; ``keep`` (count,), the weight of the picture itself where it is blended with another, else
+        1.
     """
     rng = np.random.default_rng([seed, epoch, 0])
     return {
