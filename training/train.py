@@ -22,6 +22,7 @@ from training.backend import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import images
 from glsl_infer.errors import InputError
 from training import command, data, preview
 from training.averaging import Weights
@@ -46,6 +47,8 @@ def main(argv: list[str] | None = None) -> int:
 def train(args: argparse.Namespace) -> None:
     """Run the epochs that are left to do and keep ``args.out`` up to date."""
     recipe = _recipe(args)
+    if args.preview:
+        images.format_of(args.preview)
     if args.data_parallel:
         _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
@@ -73,9 +76,11 @@ def train(args: argparse.Namespace) -> None:
     if args.resume:
         state, history = folder.resume(config, recipe.as_yaml())
     else:
-        folder.start(config, recipe.as_yaml(), dataset.labels)
+        folder.check_new()
 
     pictures = _read(dataset, args, recipe)
+    if not args.resume:
+        folder.start(config, recipe.as_yaml(), dataset.labels)
     if args.preview:
         preview.contact_sheet(args.preview, pictures.train, recipe, args.input_size)
     log = Log(args.out / "logs", recipe.epochs, len(history))
@@ -86,7 +91,7 @@ def train(args: argparse.Namespace) -> None:
         pictures=pictures,
         folder=folder,
         report=log.epoch,
-        callbacks=lambda: [StepBar(len(pictures.train) // recipe.batch)],
+        callbacks=lambda: [StepBar(max(len(pictures.train) // recipe.batch, 1))],
         teacher=teacher,
         start=start,
         history=history,

@@ -77,7 +77,7 @@ class Trainee(keras.Model):  # type: ignore[misc]
     def reseed(self, seed: int, epoch: int) -> None:
         """Start the noise of an epoch at a place of its own, so that a resumed run sees the same."""
         for index, layer in enumerate(layer for layer in self.network.layers if isinstance(layer, Stored)):
-            layer.seed.state.assign(np.array([seed * 1000003 + epoch, index], np.uint32))
+            layer.seed.state.assign(np.array([(seed * 1000003 + epoch) % 2**32, index], np.uint32))
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
