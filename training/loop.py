@@ -168,8 +168,8 @@ class Loop:
         """Take in what epoch number ``epoch`` (from 0) has left; called when it ends."""
         if not np.isfinite(logs["loss"]):
             raise RunError(
-                f"epoch {epoch + 1}: the loss is {logs['loss']}, no finite number any more; what was best is kept. Begin "
-                "again in another --out with a lower optimizer.rate, a clip_norm or precision: float32"
+                f"epoch {epoch + 1}: the loss is {logs['loss']}, no finite number any more; what was best is kept. "
+                "Begin again in another --out with a lower optimizer.rate, a clip_norm or precision: float32"
             )
         weights = _values(trainee.network.trainable_variables)
         self._average.update(weights, steps)

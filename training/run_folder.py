@@ -138,7 +138,7 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 arrays = {name: file[name] for name in file.files if name != "about"}
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:

@@ -153,6 +153,9 @@ def _start(path: Path, network: keras.Model) -> Weights:
 
 def _teacher(path: Path, classes: int) -> keras.Model:
     teacher = _load(path)
+    shape = teacher.input_shape
+    if not isinstance(shape, tuple) or len(shape) != 4 or shape[1] != shape[2] or shape[3] != 3:
+        raise InputError(f"{path}: a teacher reads {shape}; it must read square pictures, (None, size, size, 3)")
     if teacher.output_shape[-1] != classes:
         raise InputError(f"{path}: a teacher of {teacher.output_shape[-1]} classes; the data has {classes}")
     return teacher
@@ -175,7 +178,8 @@ def _share(batch: int) -> None:
     if batch % len(devices):
         raise InputError(f"--data-parallel: a batch of {batch} does not split evenly among {len(devices)} devices")
     if len(devices) > 1:
-        keras.distribution.set_distribution(keras.distribution.DataParallel(devices, auto_shard_dataset=False))
+        parallel = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
+        keras.distribution.set_distribution(parallel)
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:

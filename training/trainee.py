@@ -55,8 +55,9 @@ class Trainee(keras.Model):  # type: ignore[misc]
                 other = ops.cast(self.network(pictures, training=training), "float32")
             self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
         if training and self.teacher is not None:
-            if self.teacher.input_shape[1] != self.network.input_shape[1]:
-                pictures = self.pictures(draws, size=self.teacher.input_shape[1])
+            size = self.teacher.input_shape[1] or self.network.input_shape[1]  # None: of any size
+            if size != self.network.input_shape[1]:
+                pictures = self.pictures(draws, size=size)
             taught = ops.cast(self.teacher(pictures, training=False), "float32") / self.temperature
             learnt = ops.log_softmax(logits / self.temperature, axis=-1)
             cross_entropy = -ops.sum(ops.softmax(ops.stop_gradient(taught), axis=-1) * learnt, axis=-1)

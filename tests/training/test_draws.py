@@ -207,7 +207,7 @@ def test_cutout():
     assert boxes.min() >= -1 and boxes.max() <= 1
     whole = there & (np.abs(boxes) < 1).all(axis=1)
     assert np.allclose(sides[whole, 0], sides[whole, 1], atol=1e-6)
-    assert 0.3 <= sides[whole].min() and sides[there].max() <= 0.5 + 1e-6
+    assert sides[whole].min() >= 0.3 and sides[there].max() <= 0.5 + 1e-6
     centres = boxes[whole][:, :2] + sides[whole]
     assert np.abs(centres.mean(axis=0)).max() < 0.05 and centres.std() > 0.3
 

@@ -1,4 +1,4 @@
-"""Quantisation while training against the engine: the same tensors are rounded, by the same steps, to the same values."""
+"""Quantisation while training against the engine: the same tensors are rounded, to the same values."""
 
 import keras
 import numpy as np

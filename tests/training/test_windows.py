@@ -61,7 +61,7 @@ def test_a_plain_draw_at_another_size_is_the_bilinear_resize(size):
     "window, expected",
     [
         ([[-1, 0, 0], [0, 1, 0], [0, 0, 1]], lambda p: p[:, ::-1]),
-        ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], lambda p: np.rot90(p)),
+        ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], np.rot90),
         ([[0.5, 0, -0.5], [0, 0.5, -0.5], [0, 0, 1]], None),
         ([[1, 0, 2], [0, 1, 0], [0, 0, 1]], lambda p: p[:, ::-1]),
     ],
@@ -99,5 +99,5 @@ def test_packing():
 
 def test_too_many_pixels_to_number():
     many = np.broadcast_to(np.zeros(1, np.uint8), (40_000, 256, 256, 3))
-    with pytest.raises(InputError, match="40000 pictures of 256 x 256 pixels .* smaller --input-size or fewer"):
+    with pytest.raises(InputError, match=r"40000 pictures of 256 x 256 pixels .* smaller --input-size or fewer"):
         PicturesOnDevice(many)
