@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,17 +112,3 @@ def _advice() -> str:
 
 def _joined(first: str, rest: str | None) -> str:
     return f"{first}:{rest}" if rest else first
-
-
-def main() -> int:
-    """``python -m glsl_infer.vc4.driver``: print the driver's folder; return 0, or 1 where there is none."""
-    try:
-        print(find().prefix)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

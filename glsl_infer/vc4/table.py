@@ -17,10 +17,11 @@ NOTHING = "-"
 
 MOST_ADVICE = 12
 
-_HEADS = (
+HEADS = (
     *("layer", "passes", "inst", "million", "share", "thr", "unif", "fetch", "i/fetch", "floor", "cycles"),
     *("jobs", "loads", "tiles", "kB", "cmd kB", "est ms"),
 )
+"""Of the table of one bundle; docs/videocore.md explains each."""
 
 
 def as_text(report: Report, draw_share: float) -> str:
@@ -28,7 +29,7 @@ def as_text(report: Report, draw_share: float) -> str:
     lines = [
         f"{report.file}: {report.driver}",
         "",
-        *_aligned([_HEADS, *(_cells(row, report.total, draw_share) for row in report.rows), _sums(report, draw_share)]),
+        *_aligned([HEADS, *(_cells(row, report.total, draw_share) for row in report.rows), _sums(report, draw_share)]),
         "",
         *estimates(report, draw_share),
     ]

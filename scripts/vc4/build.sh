@@ -25,6 +25,10 @@ if [ "$(cat "$dir/prefix/made-by" 2>/dev/null)" = "$stamp" ]; then
     exit 0
 fi
 
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "error: not a Debian system, so its mesa source package cannot be had here; build on one and copy DIR/prefix" >&2
+    exit 1
+fi
 packages="gcc g++ libc6-dev pkg-config ninja-build meson python3-mako bison flex dpkg-dev libdrm-dev zlib1g-dev libexpat1-dev patch
     debian-archive-keyring"
 missing=""
