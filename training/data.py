@@ -138,11 +138,6 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
     return Pictures(pixels[: len(good)], labels, paths)
 
 
-def pixels(split: Split, size: int) -> NDArray[np.uint8]:
-    """Return ``read(split, size, strict=True).pixels``."""
-    return read(split, size, strict=True).pixels
-
-
 def _joined(folders: list[Path], listings: list[Listing]) -> Listing:
     """Return several listings as one, each one's labels after those before."""
     if len(listings) == 1:

@@ -137,7 +137,7 @@ class Loop:
         )
         taught = recipe.distillation.weight if self.teacher is not None else 0.0
         trainee = Trainee(
-            PicturesOnDevice(pictures.train, size),
+            PicturesOnDevice(pictures.train),
             network,
             consistency=recipe.consistency.weight,
             noise=noise,

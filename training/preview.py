@@ -27,10 +27,11 @@ def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: i
         size: side at which the network sees them.
     """
     rows = np.random.default_rng(recipe.seed).permutation(len(pixels))[:ROWS]
-    shown = PicturesOnDevice(pixels[rows], size)
-    columns = [shown(_tensors(augmentation.plain(len(rows))))]
+    shown = PicturesOnDevice(pixels[rows])
+    columns = [shown(_tensors(augmentation.plain(len(rows))), size=size)]
     for epoch in range(COLUMNS - 1):
-        columns.append(shown(_tensors(augmentation.draw(recipe.augmentation, len(rows), recipe.seed, epoch))))
+        draws = augmentation.draw(recipe.augmentation, len(rows), recipe.seed, epoch)
+        columns.append(shown(_tensors(draws), size=size))
     sheet = np.stack([np.asarray(ops.convert_to_numpy(column)) for column in columns], axis=1)
     side = min(SIDE, size)
     canvas = Image.new("RGB", (len(columns) * side, len(rows) * side))
@@ -43,4 +44,4 @@ def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: i
 
 
 def _tensors(draws: augmentation.Draws) -> dict[str, object]:
-    return {name: ops.convert_to_tensor(values) for name, values in draws.items()}
+    return {name: ops.convert_to_tensor(values) for name, values in augmentation.packed(draws).items()}

@@ -47,7 +47,7 @@ def train(args: argparse.Namespace) -> None:
     """Run the epochs that are left to do and keep ``args.out`` up to date."""
     recipe = _recipe(args)
     if args.data_parallel:
-        keras.distribution.set_distribution(keras.distribution.DataParallel(auto_shard_dataset=False))
+        _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
     dataset = data.find(args.data)
     classes = len(dataset.labels)
@@ -158,6 +158,19 @@ def _load(path: Path) -> keras.Model:
         return keras.saving.load_model(path, compile=False)
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path}: cannot be read as a Keras model ({str(error).splitlines()[0]})") from None
+
+
+def _share(batch: int) -> None:
+    """Let every accelerator take its part of each batch.
+
+    Raises:
+        InputError: the parts would not be equal.
+    """
+    devices = keras.distribution.list_devices()
+    if batch % len(devices):
+        raise InputError(f"--data-parallel: a batch of {batch} does not split evenly among {len(devices)} devices")
+    if len(devices) > 1:
+        keras.distribution.set_distribution(keras.distribution.DataParallel(devices, auto_shard_dataset=False))
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:
