@@ -14,7 +14,7 @@ mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 version=22.3.6 # what the patch is made for
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin # the system's python3 has mako, a venv's has not
+export PATH=/usr/bin:/bin:/usr/sbin:/sbin # the system python3 has mako; one of a venv or of /usr/local has not
 
 exec 9>"$dir/lock"
 flock 9 # a second one waits, and finds the work done
