@@ -98,6 +98,7 @@ class Report:
         shaders: statistics of every program.
         frame: the jobs of a whole frame.
         problems: layers that fail or fall to one thread.
+        texture_bytes: of all textures that passes render into; layers may share some.
     """
 
     file: str
@@ -106,6 +107,7 @@ class Report:
     shaders: Mapping[str, Shader]
     frame: tuple[Job, ...]
     problems: tuple[Problem, ...]
+    texture_bytes: int
 
     @property
     def total(self) -> int:
@@ -115,9 +117,10 @@ class Report:
     @property
     def totals(self) -> dict[str, int]:
         """Sums over a frame: passes, jobs, loads and so on; jobs as a runner makes them, with no flushes between."""
-        summed = ("passes", "pixels", "total", "fetched", "texture_bytes")
+        summed = ("passes", "pixels", "total", "fetched")
         return {
             **{name: sum(getattr(row, name) for row in self.rows) for name in summed},
+            "texture_bytes": self.texture_bytes,
             "programs": len(self.shaders),
             "jobs": len(self.frame),
             "tiles": sum(job.tiles for job in self.frame),
@@ -149,7 +152,8 @@ def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
             targets = sum(textures[name] for name in {one.target for one in passes})
             rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
     problems = _failures(made.manifest.passes, measured) + _single_threaded(rows)
-    return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems))
+    rendered = sum(textures[name] for name in {one.target for one in made.manifest.passes})
+    return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
 
 
 def _row(

@@ -57,22 +57,22 @@ def estimates(report: Report, draw_share: float) -> list[str]:
 
 
 def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
-    """Return the table of several bundles: of each the instructions of a pass, and those of a frame in millions."""
+    """Return the table of several bundles: of each a pass's instructions and cycles, and a frame's million."""
     layers = list(dict.fromkeys(row.layer for report in reports for row in report.rows))
     names = distinct([report.file for report in reports])
     rows: list[Sequence[str]] = [
-        ["layer", *(cell for name in names for cell in (name, "")), *(["change"] * (len(reports) - 1))],
-        ["", *(["inst", "million"] * len(reports)), *names[1:]],
+        ["layer", *(cell for name in names for cell in (name, "", "")), *(["change"] * (len(reports) - 1))],
+        ["", *(["inst", "cycles", "million"] * len(reports)), *names[1:]],
     ]
     for layer in layers:
         found = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
         cells = [layer]
         for row in found:
-            cells += [NOTHING] * 2 if row is None else [_span(row), f"{row.total / 1e6:.2f}"]
+            cells += [NOTHING] * 3 if row is None else _cells_beside(row)
         rows.append(cells + [_change(found[0], row) for row in found[1:]])
     totals = [report.total for report in reports]
     rows.append(
-        ["total", *(cell for total in totals for cell in ("", f"{total / 1e6:.1f}"))]
+        ["total", *(cell for total in totals for cell in ("", "", f"{total / 1e6:.1f}"))]
         + [_percent(totals[0], total) for total in totals[1:]]
     )
     lines = _aligned(rows)
@@ -137,6 +137,13 @@ def _cells(row: Row, total: int, draw_share: float) -> list[str]:
         f"{row.command_bytes / 1e3:.1f}",
         f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if known else NOTHING,
     ]
+
+
+def _cells_beside(row: Row) -> list[str]:
+    """Return what stands of a layer where there are several bundles."""
+    if not row.instructions:
+        return [NOTHING] * 3
+    return [_span(row), str(row.cycles), f"{row.total / 1e6:.2f}"]
 
 
 def _sums(report: Report, draw_share: float) -> list[str]:
