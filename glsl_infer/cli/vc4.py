@@ -71,14 +71,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
+    from glsl_infer import bundle as bundles
     from glsl_infer.vc4.measure import measure
     from glsl_infer.vc4.report import report
 
+    for path in models:  # a bad file is refused before any is measured
+        bundles.read(path)
     reports = []
-    with progress.status("vc4") as tell:
-        for index, path in enumerate(models):
-            tell(f"{path.name}, {index + 1} of {len(models)}")
-            reports.append(report(*measure(path, driver), str(path)))
+    for path in models:
+        reports.append(report(*measure(path, driver, watch=progress.bar), str(path)))
     return reports
 
 

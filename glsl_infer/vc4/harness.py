@@ -9,10 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from ctypes import CFUNCTYPE, c_char_p, c_int, c_uint, c_void_p
-from typing import Any, BinaryIO
+from typing import Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer import probe
@@ -104,11 +103,11 @@ def draw(made: Bundle) -> None:
 
 
 @contextlib.contextmanager
-def heard(transcript: BinaryIO) -> Iterator[None]:
-    """Let all that is written to file descriptor 2, by whatever library, go to a file."""
+def heard() -> Iterator[None]:
+    """Let all that is written to file descriptor 2, by whatever library, go to standard output."""
     sys.stderr.flush()
     kept = os.dup(2)
-    os.dup2(transcript.fileno(), 2)
+    os.dup2(1, 2)
     try:
         yield
     finally:
@@ -128,15 +127,11 @@ def _function(name: str, *arguments: Any) -> Any:
 
 
 def main() -> int:
-    """Draw the bundle that the first argument names and print the transcript; return the exit code."""
+    """Draw the bundle that the first argument names and print the transcript as it comes; return the exit code."""
     try:
         made = bundles.read(sys.argv[1])
-        with tempfile.TemporaryFile() as transcript:
-            with heard(transcript):
-                draw(made)
-            transcript.seek(0)
-            for block in iter(lambda: transcript.read(1 << 16), b""):
-                sys.stdout.buffer.write(block)
+        with heard():
+            draw(made)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -34,6 +34,9 @@ _KERNEL = "KERNEL: "
 _USE_CLEAR_COLOR = 1
 """VC4_SUBMIT_CL_USE_CLEAR_COLOR: without it the driver has the target's old pixels loaded into the tile buffer."""
 
+FRAGMENT_COMPILED = "@says MESA_SHADER_FRAGMENT"
+"""What the line of a fragment shader that was compiled begins with."""
+
 SKIPPED = "the driver compiled nothing for it and silently skips its draws"
 
 
