@@ -70,7 +70,7 @@ with open("/dev/dri/renderD128", "r+b", buffering=0) as device:
 
 
 def test_what_the_kernel_rejects(driver: Driver) -> None:
-    """No shader that it rejects is known (the compiler made none of 1,000 at random), so it is given code alone."""
+    """No shader that it rejects is known (the compiler made none of 860 at random), so it is given code alone."""
     made = tiny.tiny_bundle(weights="uniform")
     said = lines_of(driver, REJECTED.format(code=bytes(64)))
     index = next(index for index, one in enumerate(made.manifest.passes) if one.layer == replaced.LAYER)
