@@ -74,7 +74,7 @@ def compiled(driver: Driver, bundle: Path) -> Report:
         problem for problem in found.problems if any(row.failed for row in found.rows if row.layer == problem.layer)
     ]
     if failed:
-        raise RunError(f"{found.file}: layer '{failed[0].layer}' {failed[0].text}")
+        raise RunError(f"{found.file}: layer '{failed[0].layer}': {failed[0].text}")
     return found
 
 

@@ -122,7 +122,7 @@ def _complain(reports: Sequence[Report]) -> int:
         for problem in report.problems:
             code = 1 if problem.fatal else code
             kind = "error" if problem.fatal else "warning"
-            print(f"{kind}: {report.file}: layer '{problem.layer}' {problem.text}", file=sys.stderr)
+            print(f"{kind}: {report.file}: layer '{problem.layer}': {problem.text}", file=sys.stderr)
     return code
 
 

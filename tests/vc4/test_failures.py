@@ -86,6 +86,6 @@ def test_the_command_ends_with_1_and_names_the_layer(driver: Driver, tmp_path: P
     path = replaced.write(tmp_path, replaced.alive(18))
     assert main(["vc4", str(path)]) == 1
     printed = capsys.readouterr()
-    assert f"error: {path}: layer 'expand' program 'expand': the compiler has too few registers" in printed.err
+    assert f"error: {path}: layer 'expand': program 'expand': the compiler has too few registers" in printed.err
     row = next(line.split() for line in printed.out.splitlines() if line.startswith("expand "))
     assert row[1:9] == ["16", *"-------"]
