@@ -30,7 +30,9 @@ def number(value: float) -> str:
 
 
 def vec(values: Sequence[float]) -> str:
-    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor."""
+    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor, or the literal of a single number."""
+    if len(values) == 1:
+        return number(values[0])
     return f"vec{len(values)}({', '.join(number(value) for value in values)})"
 
 
