@@ -32,7 +32,7 @@ from glsl_infer import probe
 from glsl_infer.errors import GlslInferError
 from glsl_infer.importers.keras import load, to_graph
 from training import data
-from training.batch_norm import recalibrate
+from training.batch_norm import Recalibrator
 from training.layers import LearnableSigmoid
 from training.models import ACTIVATIONS, x22
 
@@ -52,7 +52,7 @@ def randomise_norms(model: keras.Model, pictures: NDArray[np.float32], seed: int
             channels = layer.gamma.shape
             layer.gamma.assign(rng.uniform(0.5, 2.5, channels))
             layer.beta.assign(rng.normal(0.0, 0.7, channels))
-    recalibrate(model, [pictures])
+    Recalibrator(model, scale=1.0).recalibrate(pictures, len(pictures))
 
 
 def random_x22(size: int = 385, activation: str = "piecewise_linear_sigmoid") -> keras.Model:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
@@ -17,12 +16,13 @@ class Recalibrator(keras.Model):  # type: ignore[misc]
     batches of pictures as they are, with the weights as they are, fits what the network will be given.
 
     Args:
-        network: from (batch, height, width, 3) in [0, 1]; its weights stay as they are.
+        network: its weights stay as they are.
+        scale: what pixels are multiplied by before the network reads them: bytes are shares of 255.
     """
 
-    def __init__(self, network: keras.Model) -> None:
+    def __init__(self, network: keras.Model, *, scale: float = 1.0 / 255.0) -> None:
         super().__init__(dtype="float32")
-        self.network = network
+        self.network, self.scale = network, scale
         self._norms = [layer for layer in network.layers if isinstance(layer, keras.layers.BatchNormalization)]
 
     def call(self, pixels: Any) -> Any:
@@ -31,15 +31,15 @@ class Recalibrator(keras.Model):  # type: ignore[misc]
         for layer in self._norms:
             layer.momentum = 0.0
         try:
-            self.network(ops.cast(pixels, "float32") * (1.0 / 255.0), training=True)
+            self.network(ops.cast(pixels, "float32") * self.scale, training=True)
         finally:
             for layer, momentum in zip(self._norms, momenta):
                 layer.momentum = momentum
         values = [ops.convert_to_tensor(value) for layer in self._norms for value in _statistics(layer)]
         return ops.concatenate(values)[None]
 
-    def recalibrate(self, pixels: NDArray[np.uint8], batch: int) -> None:
-        """Set the statistics to their average over all whole batches of ``pixels``, uint8 (n, height, width, 3)."""
+    def recalibrate(self, pixels: NDArray[Any], batch: int) -> None:
+        """Set the statistics to their average over all whole batches of ``pixels``, (n, height, width, 3)."""
         whole = max(len(pixels) // batch, 1) * batch
         found = self.predict(pixels[:whole], batch_size=batch, verbose=0).mean(axis=0)
         place = 0

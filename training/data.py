@@ -126,7 +126,8 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
     def one(index: int) -> None:
         pixels[index] = load(split.paths[index], size)
 
-    good = reading.each(split.paths, one, strict=strict)
+    bad = reading.each(split.paths, one, strict=strict)
+    good = [index for index in range(len(split.paths)) if index not in bad]
     for place, index in enumerate(good):  # a copy of the good ones would take the memory twice
         if place != index:
             pixels[place] = pixels[index]
@@ -136,11 +137,6 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
         folders = sorted({str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost})
         raise InputError(f"no picture of a class can be read: {some(folders)}")
     return Pictures(pixels[: len(good)], labels, paths)
-
-
-def pixels(split: Split, size: int) -> NDArray[np.uint8]:
-    """Return ``read(split, size, strict=True).pixels``."""
-    return read(split, size, strict=True).pixels
 
 
 def _joined(folders: list[Path], listings: list[Listing]) -> Listing:

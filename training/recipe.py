@@ -154,6 +154,9 @@ class Augmentation(Settings):
         saturation: factor of the colours' strength, at most this far from 1; 0 to 1.
         brightness: added or taken away at most, as a share of white; 0 to 1.
         contrast: factor about middle grey, at most this far from 1; 0 to 1.
+        tint: of the factor of each colour channel, how far its natural logarithm is from 0 at most: lamps and white
+            balances differ; 0 to 1.
+        blur: share of the pictures that are blurred, from not at all to a good 1 % of their side.
         mixup: blending of two pictures.
         cutmix: pasting a part of one picture into another; a picture gets one of the two at most.
         cutout: a grey square.
@@ -170,6 +173,8 @@ class Augmentation(Settings):
     saturation: Share = 0.1
     brightness: Share = 0.1
     contrast: Share = 0.2
+    tint: Share = 0.0
+    blur: Share = 0.0
     mixup: Mixing = Mixing(alpha=0.4)
     cutmix: Mixing = Mixing(alpha=1.0)
     cutout: Cutout = Cutout()

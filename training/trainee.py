@@ -18,11 +18,11 @@ class Trainee(keras.Model):  # type: ignore[misc]
     """From the draws of ``training.augmentation`` to logits.
 
     Args:
-        pictures: the training split, and the size at which the network sees it.
-        network: what learns.
+        pictures: the training split.
+        network: what learns, from (batch, size, size, 3).
         consistency, noise: weight of the mean squared difference between the network's centred logits and those it
             gives when every stored tensor is off by up to ``noise`` steps. Rounding to 8 bits then changes less.
-        teacher: network from the same pictures to logits of the same classes; None for none.
+        teacher: network from the same pictures, at a size of its own, to logits of the same classes; None for none.
         distillation, temperature: weight of the teacher's softened probabilities in the loss (Hinton et al., 2015).
     """
 
@@ -48,23 +48,37 @@ class Trainee(keras.Model):  # type: ignore[misc]
 
     def call(self, draws: Any, training: bool = False) -> Any:
         """Return float32 logits (batch, classes)."""
-        pictures = self.pictures(draws)
+        pictures = self.pictures(draws, size=self.network.input_shape[1])
         logits = ops.cast(self.network(pictures, training=training), "float32")
         if training and self.consistency:
             with noisy(self.network, self.noise):
                 other = ops.cast(self.network(pictures, training=training), "float32")
             self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
         if training and self.teacher is not None:
+            size = self.teacher.input_shape[1] or self.network.input_shape[1]  # None: of any size
+            if size != self.network.input_shape[1]:
+                pictures = self.pictures(draws, size=size)
             taught = ops.cast(self.teacher(pictures, training=False), "float32") / self.temperature
             learnt = ops.log_softmax(logits / self.temperature, axis=-1)
             cross_entropy = -ops.sum(ops.softmax(ops.stop_gradient(taught), axis=-1) * learnt, axis=-1)
             self.add_loss(self.distillation * self.temperature**2 * ops.mean(cross_entropy))
         return logits
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute.
+
+        With JAX, Keras keeps the state of training in an attribute while it goes on, and looks through its hundreds of
+        arrays for layers and variables at every step. There are none.
+        """
+        if name == "_jax_state":
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
     def reseed(self, seed: int, epoch: int) -> None:
         """Start the noise of an epoch at a place of its own, so that a resumed run sees the same."""
         for index, layer in enumerate(layer for layer in self.network.layers if isinstance(layer, Stored)):
-            layer.seed.state.assign(np.array([seed * 1000003 + epoch, index], np.uint32))
+            layer.seed.state.assign(np.array([(seed * 1000003 + epoch) % 2**32, index], np.uint32))
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
@@ -102,10 +116,10 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
     def __len__(self) -> int:
         return max(len(self.labels) // self.batch, 1)
 
-    def __getitem__(self, index: int) -> tuple[augmentation.Draws, NDArray[np.float32]]:
+    def __getitem__(self, index: int) -> tuple[dict[str, NDArray[np.generic]], NDArray[np.float32]]:
         rows = self._order[index * self.batch : (index + 1) * self.batch]
         draws = {name: values[rows] for name, values in self._draws.items()}
-        return draws, augmentation.mixed_labels(draws, self.labels[rows])
+        return augmentation.packed(draws), augmentation.mixed_labels(draws, self.labels[rows])
 
 
 def _centred(logits: Any) -> Any:

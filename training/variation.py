@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops
 from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError
+from training.augmentation import FIELDS
 
 FILL = 0.5
 """Grey of what is cut out of a picture."""
@@ -21,34 +25,44 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
 
     Args:
         pixels: uint8 (pictures, side, side, 3).
-        size: side of the result.
+
+    Raises:
+        InputError: more pixels than 32 bits can number.
     """
 
-    def __init__(self, pixels: NDArray[np.uint8], size: int) -> None:
+    def __init__(self, pixels: NDArray[np.uint8]) -> None:
         super().__init__(trainable=False, dtype="float32", name="pictures")
         count, self.side = pixels.shape[:2]
         if count * self.side**2 >= 2**31:
-            raise ValueError(f"{count} pictures of {self.side} x {self.side} pixels: too many to number in 32 bits")
-        self.size = size
+            raise InputError(
+                f"{count} pictures of {self.side} x {self.side} pixels are more than a device can number in 32 bits; "
+                "take a smaller --input-size or fewer pictures"
+            )
         self.packed = self.add_weight(
             shape=(count * self.side**2,), dtype="int32", initializer="zeros", trainable=False, name="packed"
         )
         self.packed.assign(pack(pixels))
 
-    def call(self, draws: Any) -> Any:
-        """Return float32 (batch, size, size, 3) in [0, 1] for draws as ``training.augmentation.draw`` makes them."""
-        ends = np.linspace(-1.0 + 1.0 / self.size, 1.0 - 1.0 / self.size, self.size, dtype=np.float32)
+    def call(self, draws: Any, size: int) -> Any:
+        """Return the pictures of a batch, varied: float32 (batch, size, size, 3) in [0, 1].
+
+        Args:
+            draws: ``index`` (batch,) and ``numbers`` (batch, 32) of ``training.augmentation.packed``.
+            size: side of the result; the variation of a picture is the same at every size.
+        """
+        chosen = _fields(draws["numbers"])
+        ends = np.linspace(-1.0 + 1.0 / size, 1.0 - 1.0 / size, size, dtype=np.float32)
         x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
-        pictures = self._windows(draws["index"], draws["window"], x, y)
-        # The darkest gradient of a power is infinite, and 0 ** 0.8 is nothing that a byte could hold.
-        pictures = ops.power(ops.maximum(pictures, 1.0 / 512.0), draws["gamma"][:, None, None, None])
-        colour = draws["colour"][:, None, None]
+        pictures = self._windows(draws["index"], chosen["window"], x, y)
+        pictures = _blurred(pictures, chosen["blur"][:, None, None, None])
+        pictures = ops.power(pictures, chosen["gamma"][:, None, None, None])
+        colour = chosen["colour"][:, None, None]
         pictures = ops.clip(ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0)
         partner = ops.roll(pictures, 1, axis=0)
-        keep = draws["keep"][:, None, None, None]
+        keep = chosen["keep"][:, None, None, None]
         pictures = keep * pictures + (1.0 - keep) * partner
-        pictures = ops.where(_inside(draws["cutmix"], x, y), partner, pictures)
-        return ops.where(_inside(draws["cutout"], x, y), FILL, pictures)
+        pictures = ops.where(_inside(chosen["cutmix"], x, y), partner, pictures)
+        return ops.where(_inside(chosen["cutout"], x, y), FILL, pictures)
 
     def _windows(self, index: Any, window: Any, x: Any, y: Any) -> Any:
         """Resample every picture once, bilinearly, mirrored beyond its edges."""
@@ -65,9 +79,24 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         top, bottom = (left * (1.0 - right) + beyond * right for left, beyond in taken)
         return top * (1.0 - down) + bottom * down
 
-    def compute_output_shape(self, draws: Any) -> Any:
-        """Return (batch, size, size, 3)."""
-        return (draws["index"][0], self.size, self.size, 3)
+
+def _blurred(pictures: Any, weight: Any) -> Any:
+    """Mix each picture with itself after two box filters, whose sides are about 1/60 of its own."""
+    side = 2 * (pictures.shape[1] // 120) + 1
+    soft = pictures
+    for _ in range(2):
+        soft = ops.average_pool(soft, side, strides=1, padding="same", data_format="channels_last")
+    return pictures + weight * (soft - pictures)
+
+
+def _fields(numbers: Any) -> dict[str, Any]:
+    """Take (batch, 32) apart again."""
+    found, place = {}, 0
+    for name, shape in FIELDS.items():
+        length = math.prod(shape)
+        found[name] = ops.reshape(numbers[:, place : place + length], (-1, *shape))
+        place += length
+    return found
 
 
 def pack(pixels: NDArray[np.uint8]) -> NDArray[np.int32]:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from glsl_infer.cli import classify, export, info, run
+from glsl_infer.cli import classify, export, info, run, vc4
 from glsl_infer.errors import GlslInferError
 
-COMMANDS = (classify, export, info, run)
+COMMANDS = (classify, export, info, run, vc4)
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,26 +44,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         summary = (module.__doc__ or "").splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary, allow_abbrev=False)
         module.add_arguments(sub)
-        _add_debug(sub)
+        add_debug(sub)
         sub.set_defaults(run=module.run)
-    return _run(parser, argv)
+    return execute(parser, argv)
 
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
     parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0], allow_abbrev=False)
     classify.add_arguments(parser)
-    _add_debug(parser)
+    add_debug(parser)
     parser.set_defaults(run=classify.run)
-    return _run(parser, argv)
+    return execute(parser, argv)
 
 
-def _add_debug(parser: argparse.ArgumentParser) -> None:
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--debug``, which ``execute`` needs."""
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
-def _run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
-    """Parse the arguments and run the command; whatever goes wrong becomes one line and an exit code."""
+def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
+    """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # file names and labels may have what the terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     debug = False

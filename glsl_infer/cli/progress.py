@@ -23,6 +23,19 @@ def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
 
 
 @contextlib.contextmanager
+def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
+    """Yield a function that is told how many more of ``total`` are done."""
+    with contextlib.ExitStack() as stack:
+        tell: Callable[[int], object] = lambda count: None  # noqa: E731
+        if sys.stderr.isatty():
+            with contextlib.suppress(ImportError):
+                from tqdm import tqdm
+
+                tell = stack.enter_context(tqdm(total=total, desc=what, leave=False, file=sys.stderr)).update
+        yield tell
+
+
+@contextlib.contextmanager
 def status(name: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows a few words after ``name``, in place of those before; in the end they are gone."""
     terminal = sys.stderr.isatty()

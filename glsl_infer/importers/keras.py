@@ -22,7 +22,7 @@ from glsl_infer.importers.keras_operations import OPERATIONS
 from glsl_infer.importers.quiet import stderr_silenced
 from glsl_infer.ops.input import with_picture_range
 
-__all__ = ["load", "same_padding", "to_graph"]
+__all__ = ["load", "load_model", "same_padding", "to_graph"]
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for)."""
@@ -46,17 +46,26 @@ def load(path: str | Path, input_range: Range | None = None) -> Graph:
         InputError: an ``input_range`` that is none.
         MissingExtraError: Keras is not installed.
     """
+    return to_graph(load_model(path), input_range)
+
+
+def load_model(path: str | Path) -> Any:
+    """Read a saved ``.keras`` model as a Keras model, uncompiled, with this package's layers known.
+
+    Raises:
+        ModelError: the file is missing or no Keras model.
+        MissingExtraError: Keras is not installed.
+    """
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"{path}: no such file")
     keras = _keras()
     try:
         with stderr_silenced():
-            model = keras.saving.load_model(path, compile=False)
+            return keras.saving.load_model(path, compile=False)
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error
-    return to_graph(model, input_range)
 
 
 def to_graph(model: Any, input_range: Range | None = None) -> Graph:

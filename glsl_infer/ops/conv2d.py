@@ -162,6 +162,10 @@ class Conv2D(Operator):
         return {"kernel": unfolded, "bias": offset}
 
 
+_PATCHES = 512
+"""Output pixels whose patches are laid out at a time: those of X22 then stay in a processor's second cache."""
+
+
 def output_size(node: Node, shape: Shape) -> tuple[int, int]:
     """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel, strides and padding.
 
@@ -213,16 +217,20 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Ar
     kernel_height, kernel_width, group_channels, filters = kernel.shape
     height = (x.shape[0] - kernel_height) // strides[0] + 1
     width = (x.shape[1] - kernel_width) // strides[1] + 1
-    patches = np.empty((groups, height * width, kernel_height * kernel_width * group_channels), x.dtype)
-    tap = 0
-    for ky in range(kernel_height):
-        for kx in range(kernel_width):
-            window = x[ky : ky + strides[0] * height : strides[0], kx : kx + strides[1] * width : strides[1]]
-            grouped = window[:height, :width].reshape(height * width, groups, group_channels)
-            patches[:, :, tap : tap + group_channels] = grouped.transpose(1, 0, 2)
-            tap += group_channels
-    grouped_kernel = kernel.reshape(tap, groups, filters // groups).transpose(1, 0, 2)
-    out: Array = (patches @ grouped_kernel).transpose(1, 0, 2).reshape(height, width, filters)
+    channels = groups * group_channels
+    taps = [(ky, kx) for ky in range(kernel_height) for kx in range(kernel_width)]
+    grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
+    rows = max(1, _PATCHES // width)
+    patches = np.empty((rows, width, groups, len(taps), group_channels), x.dtype)
+    out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
+    for top in range(0, height, rows):
+        count = min(rows, height - top)
+        for tap, (ky, kx) in enumerate(taps):
+            first = strides[0] * top + ky
+            window = x[first : first + strides[0] * count : strides[0], kx : kx + strides[1] * width : strides[1]]
+            patches[:count, :, :, tap] = window[:, :width, :channels].reshape(count, width, groups, group_channels)
+        columns = patches[:count].reshape(count * width, groups, -1).transpose(1, 0, 2)
+        out[top : top + count] = (columns @ grouped_kernel).transpose(1, 0, 2).reshape(count, width, filters)
     return out
 
 

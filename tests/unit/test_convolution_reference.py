@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,20 @@ def test_convolve(shape: tuple[int, ...], strides: tuple[int, int]) -> None:
     x = rng.normal(size=(7, 6, groups * group_channels))
     kernel = rng.normal(size=(kernel_height, kernel_width, group_channels, groups * group_filters))
     np.testing.assert_allclose(convolve(x, kernel, strides, groups), by_definition(x, kernel, strides, groups))
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2), (2, 1)])
+def test_a_map_of_many_bands(strides: tuple[int, int]) -> None:
+    """Large maps are convolved band by band, the last of which is lower: 29 rows of 41 pixels are two and a rest."""
+    rng = np.random.default_rng(3)
+    x, kernel = rng.normal(size=(31, 43, 4)), rng.normal(size=(3, 3, 2, 6))
+    np.testing.assert_allclose(convolve(x, kernel, strides, 2), by_definition(x, kernel, strides, 2))
+
+
+def test_a_row_longer_than_a_band() -> None:
+    rng = np.random.default_rng(4)
+    x, kernel = rng.normal(size=(3, 601, 2)), rng.normal(size=(2, 2, 2, 2))
+    np.testing.assert_allclose(convolve(x, kernel, (1, 1), 1), by_definition(x, kernel, (1, 1), 1))
 
 
 @given(shapes)

@@ -1,0 +1,13 @@
+"""Every card in models/ that training/model_card.py wrote is what it would write today."""
+
+from pathlib import Path
+
+import pytest
+
+from training.cards.sources import Place
+from training.model_card import MODELS, problems
+
+
+@pytest.mark.parametrize("words", sorted((MODELS / "cards").glob("*.yaml")), ids=lambda path: path.stem)
+def test_up_to_date(words: Path):
+    assert list(problems(Place(MODELS, words.stem))) == []

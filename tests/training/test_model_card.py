@@ -1,0 +1,219 @@
+"""A card from real evaluations of a tiny network: written, checked, out of date."""
+
+import json
+import shutil
+
+import pytest
+from judged_model import LABELS, save_colours
+
+from glsl_infer import bundle as bundles
+from glsl_infer import export
+from glsl_infer.importers.keras import load
+from training import evaluate, model_card
+
+NAME = "colours-x22-17"
+WORDS = {
+    "title": "three colours",
+    "description": "Tells *colours* apart.",
+    "network": "X22 with one stage",
+    "data": "Generated noise.",
+    "licence": "None needed.",
+    "intended_use": "Tests.",
+    "limits": ["No other colours."],
+    "machine": "this one",
+    "train": ["python make.py", "python train.py --seed 5"],
+}
+HISTORY = [
+    {"epoch": 1, "loss": 2.0, "accuracy": 0.25, "seconds": 90.0},
+    {
+        "epoch": 2,
+        "loss": 1.0,
+        "accuracy": 0.5,
+        "val_loss": 0.8,
+        "val_accuracy": 0.75,
+        "val_accuracy_average": 0.8125,
+        "seconds": 90.0,
+    },
+    {
+        "epoch": 3,
+        "loss": 0.5,
+        "accuracy": 0.75,
+        "val_loss": 0.9,
+        "val_accuracy": 0.75,
+        "seconds": 90.0,
+        "seconds_val": 9.0,
+    },
+]
+
+
+def write_json(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), "utf-8")  # JSON is YAML as well
+
+
+@pytest.fixture(scope="module")
+def made(image_folder, tmp_path_factory):
+    """A folder with models/, run/, test.json (float, reference and GPU) and val.json (float alone)."""
+    root = tmp_path_factory.mktemp("card")
+    data = root / "data"
+    for split in ("val", "test"):
+        shutil.copytree(image_folder / split, data / split)
+    shutil.copy(image_folder / "train/green/green0.png", data / "test/blue/mistaken.png")
+    (data / "labels.txt").write_text("".join(f"{label}\n" for label in LABELS), "utf-8")
+    keras = save_colours(image_folder, root / f"models/{NAME}.keras")
+    bundle = keras.with_suffix(".glslnn")
+    bundles.write(export.build(load(keras), LABELS)[0], bundle)
+    for split, more in (("test", ["--gpu", "--reference", "--bundle", bundle]), ("val", [])):
+        argv = [keras, "--data", data / split, "--json", root / f"{split}.json", *more]
+        assert evaluate.main([str(one) for one in argv]) == 0
+    write_json(root / "run/history.json", HISTORY)
+    write_json(root / "run/config.json", {"seed": "5"})
+    (root / "run/recipe.yaml").write_text("epochs: 3\n# a remark\n")
+    write_json(root / f"models/cards/{NAME}.yaml", WORDS)
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    """A copy to change."""
+    return shutil.copytree(made, tmp_path / "root")
+
+
+def run(root, *argv):
+    return model_card.main([NAME, "--models", str(root / "models"), *map(str, argv)])
+
+
+def write(root):
+    assert run(root, "--run", root / "run", "--evaluation", root / "test.json", "--evaluation", root / "val.json") == 0
+    return (root / f"models/{NAME}.md").read_text("utf-8")
+
+
+def said(capsys, root, *argv, code=2):
+    assert run(root, *argv) == code
+    output = capsys.readouterr()
+    assert output.out == ""
+    return output.err
+
+
+def test_what_stands_in_it(root):
+    text = write(root)
+    for words in ("# colours-x22-17: three colours", "Tells *colours* apart.", "- No other colours.", "# a remark"):
+        assert words in text
+    assert "| test | 7 | float Keras | 85.71 % | - | - | 6 |" in text
+    assert "| test | 7 | GPU | 85.71 % | - | - | 6 |" in text
+    assert "| val | 9 | float Keras | 100.00 % | - | - | 9 |" in text
+    assert "| test | GPU with float Keras | 100.00 % | 0 | 0 | 0.00 points, 0 pictures |" in text
+    assert "| blue | 66.67 % | 2 of 3 |" in text
+    assert "| blue | green | 1 |" in text
+    assert "3 epochs in 5 min. Best while training: 81.25 % on val, epoch 2, their moving average." in text
+    assert "    python train.py --seed 5\n" in text
+    assert f"evaluate.py models/{NAME}.keras --bundle models/{NAME}.glslnn --data " in text
+    for suffix in ("keras", "glslnn"):
+        digest = evaluate.hashlib.sha256((root / f"models/{NAME}.{suffix}").read_bytes()).hexdigest()
+        assert f"| {NAME}.{suffix} | `{digest}` |" in text
+
+
+def test_written_again_without_run_and_evaluations(root):
+    files = [root / f"models/{NAME}.md", *(root / f"models/{NAME}/{which}.png" for which in ("curves", "confusion"))]
+    write(root)
+    before = [path.read_bytes() for path in files]
+    shutil.rmtree(root / "run")
+    (root / "test.json").unlink()
+    for path in files:
+        path.unlink()
+    assert run(root) == 0
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_check_of_an_up_to_date_card_changes_nothing(root, capsys):
+    write(root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert said(capsys, root, "--check", code=0) == ""
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_check_names_the_line(root, capsys):
+    card = root / f"models/{NAME}.md"
+    card.write_text(write(root).replace("85.71 %", "95.71 %"), "utf-8")
+    capsys.readouterr()
+    error = said(capsys, root, "--check", code=1)
+    assert error.count("\n") == 1
+    assert f"{NAME}.md: line " in error and "95.71 %" in error and "write it again" in error
+
+
+def test_check_sees_missing_and_stale_pictures(root, capsys):
+    write(root)
+    folder = root / f"models/{NAME}"
+    shutil.copy(folder / "curves.png", folder / "confusion.png")
+    (folder / "curves.png").unlink()
+    capsys.readouterr()
+    error = said(capsys, root, "--check", code=1)
+    assert [line.rpartition(".png")[0].rpartition("/")[2] for line in error.splitlines()] == ["curves", "confusion"]
+
+
+def test_check_sees_another_model(root, capsys):
+    write(root)
+    with (root / f"models/{NAME}.keras").open("ab") as file:
+        file.write(b"x")
+    capsys.readouterr()
+    assert "measured on another file than" in said(capsys, root, "--check")
+
+
+def test_an_evaluation_of_another_model_is_refused_and_nothing_is_written(root, capsys):
+    found = json.loads((root / "test.json").read_text())
+    found["sha256"]["bundle"] = "0" * 64
+    write_json(root / "test.json", found)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    error = said(capsys, root, "--run", root / "run", "--evaluation", root / "test.json")
+    assert f"{NAME}.glslnn is now; evaluate that one" in error
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_what_is_missing_is_said(root, capsys):
+    assert "nothing collected yet; give --run DIR and --evaluation" in said(capsys, root)
+    assert "give --run DIR and --evaluation" in said(capsys, root, "--run", root / "run")
+    assert "no history.json" in said(capsys, root, "--run", root, "--evaluation", root / "test.json")
+    both = ["--evaluation", root / "val.json", "--evaluation", root / "val.json"]
+    assert "a second evaluation of the split 'val'" in said(capsys, root, "--run", root / "run", *both)
+    assert "not written by evaluate.py" in said(
+        capsys, root, "--run", root / "run", "--evaluation", root / "run/config.json"
+    )
+    assert "--check takes no --run" in said(capsys, root, "--check", "--run", root / "run")
+    (root / f"models/{NAME}.glslnn").unlink()
+    assert f"{NAME}.glslnn: no such file" in said(capsys, root)
+
+
+def test_part_of_a_split_makes_no_card(root, capsys):
+    found = json.loads((root / "val.json").read_text())
+    write_json(root / "val.json", {**found, "limit": 4})
+    error = said(capsys, root, "--run", root / "run", "--evaluation", root / "val.json")
+    assert "was made with --limit 4; a card needs the whole split" in error
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"titel": "x"}, "unknown field 'titel'; the fields are title, description"),
+        ({"title": None}, "'title' must be a text, not None"),
+        ({"description": " "}, "'description' must be a text"),
+        ({"limits": "none"}, "'limits' must be a list of texts"),
+        ({"limits": []}, "'limits' must be a list of texts"),
+        ({"train": [1]}, "'train' must be a list of texts"),
+    ],
+)
+def test_words_that_do_not_fit(root, capsys, change, message):
+    write_json(root / f"models/cards/{NAME}.yaml", {**WORDS, **change})
+    assert message in said(capsys, root)
+
+
+def test_words_that_are_missing(root, capsys):
+    path = root / f"models/cards/{NAME}.yaml"
+    write_json(path, {key: value for key, value in WORDS.items() if key != "licence"})
+    assert "missing field 'licence'" in said(capsys, root)
+    path.write_text("title: [")
+    assert "cannot be read as YAML" in said(capsys, root)
+    path.write_text("just words")
+    assert "holds no fields" in said(capsys, root)
+    path.unlink()
+    assert "no such file; write one with title, description" in said(capsys, root)

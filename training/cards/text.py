@@ -1,0 +1,180 @@
+"""The text of a card, Markdown, from what a person wrote and what was collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from training.cards.sources import Evaluation, Place, Words, best_engine, main_evaluation
+from training.logits import NAMES
+
+WORST, CONFUSIONS = 5, 10
+
+KINDS = {
+    "val_accuracy": "the weights as they were",
+    "val_accuracy_average": "their moving average",
+    "val_accuracy_best": "the average of the best checkpoints",
+}
+"""Accuracies in a history, and whose they are."""
+
+
+def card(place: Place, words: Words, collected: dict[str, Any]) -> str:
+    """Return the card of the model in ``place``; the sha256 are those of the files as they are."""
+    evaluations, runs = collected["evaluations"], collected["runs"]
+    main = main_evaluation(evaluations)
+    parts = [
+        f"# {place.name}: {words.title}",
+        words.description,
+        _table([("network", words.network), ("classes", str(len(main["labels"]))), ("trained on", words.machine)]),
+        "## What it reaches",
+        "\n".join(_results(evaluations)),
+        "\n".join(_agreement(evaluations)),
+        "\n".join(_measured_on(evaluations)),
+        f"### Mistakes on the {main['split']} split",
+        "\n".join(_mistakes(main)),
+        f"![confusion matrix, {NAMES[best_engine(main)]}, {main['split']} split]({place.name}/confusion.png)",
+        "## Intended use",
+        words.intended_use,
+        "**Limits**",
+        "\n".join(f"- {one}" for one in words.limits),
+        "## Data and licence",
+        words.data,
+        words.licence,
+        "## Training",
+        "\n\n".join(_run(run, index, len(runs)) for index, run in enumerate(runs)),
+        f"![loss and accuracy over the epochs]({place.name}/curves.png)",
+        *([words.notes] if words.notes else []),
+        "## How to make and to check it again",
+        "\n".join(f"    {line}" for line in _commands(place, words, evaluations)),
+        "## Files",
+        _table([(Path(path).name, f"`{digest}`") for path, digest in _files(place)], ("file", "sha256")),
+        f"<!-- Written by training/model_card.py from cards/{place.words.name} and cards/{place.collected.name}. -->",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def most_confused(evaluation: Evaluation, engine: str) -> list[tuple[int, str, str]]:
+    """Return (pictures, label, first label) of all mistakes, the most frequent first, then by name."""
+    confusion = evaluation["results"][engine]["confusion"]
+    mistakes = [(n, label, first) for label, row in confusion.items() for first, n in row.items() if first != label]
+    return sorted(mistakes, key=lambda one: (-one[0], one[1], one[2]))
+
+
+def _results(evaluations: dict[str, Evaluation]) -> Iterator[str]:
+    yield "| split | pictures | computed by | top-1 | top-5 | coarse top-1 | right |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for split, found in evaluations.items():
+        for engine, result in found["results"].items():
+            shares = " | ".join(_percent(result[key]) for key in ("top1", "top5", "coarse_top1"))
+            yield f"| {split} | {found['pictures']:,} | {NAMES[engine]} | {shares} | {result['right']:,} |"
+
+
+def _agreement(evaluations: dict[str, Evaluation]) -> Iterator[str]:
+    rows = [(split, *pair) for split, found in evaluations.items() for pair in found["comparisons"].items()]
+    if not rows:
+        return
+    yield "| split | compared | same first label | lost | gained | net loss | logits' mean / largest difference |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for split, pair, one in rows:
+        names = " with ".join(NAMES[name] for name in pair.split(" to "))
+        yield (
+            f"| {split} | {names} | {_percent(one['agreement'])} | {one['lost']} | {one['gained']} "
+            f"| {one['net_loss_points']:.2f} points, {one['net_loss_pictures']} pictures "
+            f"| {one['mean_logit_error']:.3f} / {one['largest_logit_error']:.2f} |"
+        )
+
+
+def _measured_on(evaluations: dict[str, Evaluation]) -> Iterator[str]:
+    machines: dict[str, list[str]] = {}
+    for split, found in evaluations.items():
+        words = "; ".join(f"{NAMES[engine]}: {words}" for engine, words in found["machine"].items())
+        machines.setdefault(words, []).append(split)
+    for words, splits in machines.items():
+        yield f"Measured on {' and '.join(splits)} with {words}."
+    for split, found in evaluations.items():
+        if found["skipped"]:
+            yield f"{len(found['skipped'])} pictures of {split} could not be read and were left out."
+    coarse = main_evaluation(evaluations)["coarse_labels"]
+    if coarse:
+        yield f"*Coarse*: the first label lies in the right one of the data set's {len(set(coarse))} coarse classes."
+
+
+def _mistakes(found: Evaluation) -> Iterator[str]:
+    engine = best_engine(found)
+    rows = sorted(
+        found["results"][engine]["per_class"].items(),
+        key=lambda item: (item[1]["right"] / item[1]["pictures"], -item[1]["pictures"], item[0]),
+    )
+    yield f"The {min(WORST, len(rows))} classes that the {NAMES[engine]} recognises least:"
+    yield ""
+    yield "| class | top-1 | right |"
+    yield "| --- | --- | --- |"
+    for label, row in rows[:WORST]:
+        yield f"| {label} | {_percent(row['right'] / row['pictures'])} | {row['right']} of {row['pictures']} |"
+    absent = [label for label in found["labels"] if label not in found["results"][engine]["per_class"]]
+    if absent:
+        yield ""
+        yield f"Not in this split: {', '.join(absent)}."
+    mistakes = most_confused(found, engine)[:CONFUSIONS]
+    if mistakes:
+        yield ""
+        yield "Its most frequent mistakes:"
+        yield ""
+        yield "| class of the picture | first label | pictures |"
+        yield "| --- | --- | --- |"
+        yield from (f"| {label} | {first} | {count} |" for count, label, first in mistakes)
+
+
+def _run(run: dict[str, Any], index: int, of: int) -> str:
+    """Return recipe, arguments and the end of one run."""
+    history = run["history"]
+    seconds = sum(entry.get("seconds", 0) + entry.get("seconds_val", 0) for entry in history)
+    lines = [f"**Run {index + 1} of {of}, `{run['name']}`.** " if of > 1 else f"**Run `{run['name']}`.** "]
+    lines[0] += f"{history[-1]['epoch']} epochs in {_duration(seconds)}."
+    found = [(entry[key], entry["epoch"], whose) for entry in history for key, whose in KINDS.items() if entry.get(key)]
+    if found:
+        best, epoch, whose = max(found, key=lambda one: one[0])
+        lines[0] += f" Best while training: {_percent(best)} on val, epoch {epoch}, {whose}."
+    if run["arguments"]:
+        arguments = ", ".join(f"{key} {_plain(value)}" for key, value in run["arguments"].items())
+        lines.append(f"Arguments: {arguments}.")
+    if run["recipe"]:
+        lines.append(f"Recipe:\n\n```yaml\n{run['recipe'].strip()}\n```")
+    return "\n\n".join(lines)
+
+
+def _commands(place: Place, words: Words, evaluations: dict[str, Evaluation]) -> Iterator[str]:
+    models = place.models.name
+    keras, bundle = (f"{models}/{path.name}" for path in (place.keras, place.bundle))
+    data = next(iter(evaluations.values()))["data"]
+    yield from words.train
+    yield words.export or f"glsl-infer export {keras} -o {bundle} --labels {Path(data).parent / 'labels.txt'}"
+    for found in evaluations.values():
+        options = {"exact": " --reference", "gpu": " --gpu"}
+        asked = "".join(options.get(engine, "") for engine in found["results"])
+        yield f"python training/evaluate.py {keras} --bundle {bundle} --data {found['data']}{asked}"
+    yield f"python training/model_card.py {place.name} --check"
+
+
+def _files(place: Place) -> list[tuple[Path, str]]:
+    digests = place.sha256()
+    return [(place.bundle, digests["bundle"]), (place.keras, digests["model"])]
+
+
+def _table(rows: Sequence[tuple[str, str]], head: tuple[str, str] = ("", "")) -> str:
+    return "\n".join(f"| {one} | {other} |" for one, other in (head, ("---", "---"), *rows))
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f} %"
+
+
+def _plain(value: Any) -> str:
+    return "`" + str(value) + "`"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"

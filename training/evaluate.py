@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Measure a trained model on one split of a data set: as float Keras, as the exact reference, on the GPU.
+
+    python training/evaluate.py runs/g385/model.keras --data data/grocery/test --gpu --reference
+    python training/evaluate.py model.keras --bundle model.glslnn --data data/grocery/test --gpu --json test.json
+
+Float Keras is always measured. --gpu and --reference need the exported model: --bundle, or it is exported for the
+occasion. The same command gives the same numbers each time. docs/training.md explains the report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import bundle as bundles
+from glsl_infer.cli import Parser, add_debug, execute, progress
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.files import replacing
+from glsl_infer.preprocess import load
+from training import command, labelled_pictures, logits, manifest, reading, scores
+from training.labelled_pictures import LabelledPictures
+
+PAIRS = (("gpu", "float"), ("exact", "float"), ("gpu", "exact"))
+FORMAT = 1
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the arguments, evaluate, print the report, and return the exit code."""
+    parser = Parser(
+        prog="evaluate.py", description="Measure a trained model on one split of a data set.", allow_abbrev=False
+    )
+    add_arguments(parser)
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, argv)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="one split: a folder of CLASS/*.jpg")
+    parser.add_argument("--gpu", action="store_true", help="also run the exported model on the GPU")
+    parser.add_argument(
+        "--reference", action="store_true", help="also compute the exported model exactly, as its textures store it"
+    )
+    parser.add_argument("--bundle", type=Path, metavar="FILE.glslnn", help="the exported model (default: export it)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file as well")
+    parser.add_argument("--limit", type=command.positive, metavar="N", help="only N pictures, evenly spread")
+    parser.add_argument("--strict", action="store_true", help="stop at a picture that cannot be read")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate and print the report."""
+    print(report(evaluate(args)))
+    return 0
+
+
+def evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    """Return all numbers as plain data, and write them to ``args.json`` if that is given.
+
+    Raises:
+        InputError: model, bundle, labels or pictures that cannot be used or do not fit together.
+        RunError: a process failed.
+    """
+    if not args.model.is_file():
+        raise InputError(f"{args.model}: no such file; give a saved Keras model (*.keras)")
+    if args.json and not args.json.absolute().parent.is_dir():
+        raise InputError(f"{args.json.parent}: no such folder; make it, or give --json another place")
+    labels = labelled_pictures.labels_of(args.model, args.bundle, args.data)
+    pictures = labelled_pictures.find(args.data, labels)
+    if args.limit:
+        pictures = pictures.spread(args.limit)
+    known = manifest.coarse_labels(args.data.absolute().parent, labels, whole=False)
+    coarse = None if known is None else tuple(known[label] for label in labels)
+    pictures, skipped = _readable(pictures, strict=args.strict)
+    engines = ["float", *(["exact"] if args.reference else []), *(["gpu"] if args.gpu else [])]
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        bundle = args.bundle
+        if bundle is None and len(engines) > 1:
+            bundle = _exported(args.model, labels, Path(folder))
+        computed = {one: _computed(one, args.model if one == "float" else bundle, pictures) for one in engines}
+        files = {"model": args.model, **({} if bundle is None else {"bundle": bundle})}
+        found = {
+            "format": FORMAT,
+            **{key: str(path) for key, path in files.items() if path == getattr(args, key)},
+            "sha256": {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()},
+            "data": str(args.data),
+            "split": args.data.absolute().name,
+            "pictures": len(pictures.paths),
+            "skipped": skipped,
+            "limit": args.limit,
+            "labels": list(labels),
+            "coarse_labels": None if coarse is None else list(coarse),
+            "machine": {one: computed[one].machine for one in engines},
+            "results": {
+                one: scores.score(computed[one].logits, pictures.truth, coarse).as_json(labels) for one in engines
+            },
+            "comparisons": {
+                f"{one} to {other}": scores.compare(
+                    computed[one].logits, computed[other].logits, pictures.truth
+                ).as_json()
+                for one, other in PAIRS
+                if one in engines and other in engines
+            },
+        }
+    if args.json:
+        with replacing(args.json) as temporary:
+            temporary.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return found
+
+
+def report(found: dict[str, Any]) -> str:
+    """Return the numbers of ``evaluate`` as text for a terminal."""
+    results, labels = found["results"], found["labels"]
+    per_class = results["float"]["per_class"]
+    classes = f"{len(labels)}" if len(per_class) == len(labels) else f"{len(per_class)} of {len(labels)}"
+    lines = [
+        f"{found['data']}: {found['pictures']} pictures of {classes} classes",
+        "",
+        f"{'':16} {'top-1':>9} {'top-5':>9} {'coarse':>9}  right",
+    ]
+    for one, result in results.items():
+        shares = " ".join(_percent(result[key]) for key in ("top1", "top5", "coarse_top1"))
+        lines.append(f"{logits.NAMES[one]:16} {shares}  {result['right']}")
+    if found["comparisons"]:
+        lines += ["", f"{'':32} {'agreement':>9}  net loss"]
+    for pair, one in found["comparisons"].items():
+        what = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
+        lines.append(
+            f"{what:32} {_percent(one['agreement'])}  {one['net_loss_points']:.2f} points, "
+            f"{one['net_loss_pictures']} pictures ({one['lost']} lost, {one['gained']} gained)"
+        )
+    last = list(results)[-1]
+    rows = sorted(results[last]["per_class"].items(), key=lambda item: item[1]["right"] / item[1]["pictures"])
+    width = max(len(label) for label in per_class)
+    lines += ["", f"{'class, ' + logits.NAMES[last]:{width}} {'top-1':>9}  right", ""]
+    lines += [
+        f"{label:{width}} {_percent(row['right'] / row['pictures'])}  {row['right']} of {row['pictures']}"
+        for label, row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Computed:
+    """Return an engine's logits, saying on standard error how long they took."""
+    started, count = time.perf_counter(), len(pictures.paths)
+    with progress.counter(count, logits.NAMES[engine]) as done:
+        computed = logits.compute(engine, model, pictures.paths, done)
+    if computed.logits.shape[1] != len(pictures.labels):
+        raise InputError(
+            f"{model}: has {computed.logits.shape[1]} classes, but there are {len(pictures.labels)} labels"
+        )
+    seconds = time.perf_counter() - started
+    print(
+        f"{logits.NAMES[engine]}: {count} pictures in {seconds:.0f} s, {1000 * seconds / count:.0f} ms each",
+        file=sys.stderr,
+    )
+    return computed
+
+
+def _readable(pictures: LabelledPictures, *, strict: bool) -> tuple[LabelledPictures, dict[str, str]]:
+    """Leave out pictures that cannot be read, and return what is wrong with each; ``strict``: they are an error."""
+
+    def read(index: int) -> None:
+        load(pictures.paths[index], 1)
+
+    bad = reading.each(pictures.paths, read, strict=strict)
+    kept = [index for index in range(len(pictures.paths)) if index not in bad]
+    skipped = {str(pictures.paths[index]): message for index, message in bad.items()}
+    return (pictures.picked(kept) if bad else pictures), skipped
+
+
+def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
+    """Export the model in a process of its own, for Keras must not stay in this one."""
+    names, out = folder / "labels.txt", folder / f"exported{bundles.SUFFIX}"
+    names.write_text("".join(f"{label}\n" for label in labels), "utf-8")
+    command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(out), "--labels", str(names)]
+    path = os.pathsep.join(filter(None, (str(logits.ROOT), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [*command, "--json"], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+    )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        kind = InputError if done.returncode == InputError.exit_code else RunError
+        raise kind(f"exporting {model}: {said.replace('error: ', '', 1)}; or export it yourself and give --bundle")
+    return out
+
+
+def _percent(share: float | None) -> str:
+    return f"{'-':>9}" if share is None else f"{100 * share:7.2f} %"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,228 @@
+"""The logits of many pictures: of float Keras, of the exact reference of a bundle, or of the GPU.
+
+Each is computed in processes of their own, for TensorFlow and Mesa's LLVM cannot share one
+(``glsl_infer/llvm_clash.py``), and because the exact reference, which is NumPy, is faster in one process a core. All
+read their pictures with ``glsl_infer.preprocess.load``, and the same pictures give the same numbers every time.
+
+``python -m training.logits JOB.json`` is such a process: it prints a line for each picture that is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.preprocess import load
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BATCH = 8
+"""Pictures that Keras computes at a time: always as many, so that no picture's logits depend on how many follow."""
+
+_ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
+"""How the engines are called in reports."""
+
+Done = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Logits float32 (pictures, classes), and in words what computed them."""
+
+    logits: NDArray[np.float32]
+    machine: str
+
+
+def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Computed:
+    """Return the logits of pictures.
+
+    Args:
+        engine: ``float``, ``exact`` or ``gpu``.
+        model: a ``.keras`` file for ``float``, a bundle for the others.
+        paths: the pictures, at least one.
+        done: called with the number of pictures that are done since the last call.
+
+    Raises:
+        InputError: what was given cannot be used; the message is the process's own.
+        RunError: a process failed or crashed.
+    """
+    count = min(_cores(), len(paths)) if engine == "exact" else 1
+    parts = [range(first, len(paths), count) for first in range(count)]
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name, ExitStack() as stack:
+        processes = []
+        for index, part in enumerate(parts):
+            stem = Path(name) / str(index)
+            job = {"engine": engine, "model": str(model), "paths": [str(paths[i]) for i in part], "out": f"{stem}.npz"}
+            stem.with_suffix(".json").write_text(json.dumps(job), "utf-8")
+            processes.append(
+                stack.enter_context(_Process(stem, os.environ if count == 1 else {**os.environ, **_ALONE}))
+            )
+        lock = threading.Lock()
+
+        def follow(process: _Process) -> None:
+            for _ in process.lines():
+                with lock:
+                    done(1)
+
+        threads = [threading.Thread(target=follow, args=(one,), daemon=True) for one in processes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        results = [process.result() for process in processes]
+    logits = np.empty((len(paths), results[0].logits.shape[1]), np.float32)
+    for part, result in zip(parts, results):
+        logits[part.start :: count] = result.logits
+    return Computed(logits, results[0].machine)
+
+
+class _Process:
+    """A process that computes one job; it does not outlive its ``with`` block."""
+
+    def __init__(self, stem: Path, environment: Any) -> None:
+        self._stem = stem
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        self._errors = stem.with_suffix(".err").open("w+", encoding="utf-8", errors="replace")
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "training.logits", str(stem.with_suffix(".json"))],
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**environment, "PYTHONPATH": path},
+        )
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._popen.kill()
+        self._popen.communicate()
+        self._errors.close()
+
+    def lines(self) -> Iterator[str]:
+        """Yield a line for each picture that is done, until the process ends."""
+        assert self._popen.stdout is not None
+        return (line for line in self._popen.stdout if line == _DONE)
+
+    def result(self) -> Computed:
+        """Return what it computed."""
+        code = self._popen.wait()
+        if code:
+            self._errors.seek(0)
+            said = self._errors.read().strip()
+            last = said.splitlines()[-1] if said else "it said nothing"
+            if code == InputError.exit_code and last.startswith("error: "):
+                raise InputError(last[len("error: ") :])
+            if last.startswith("error: "):
+                raise RunError(last[len("error: ") :])
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise RunError(f"the process that computes logits {how}: {last}")
+        with np.load(self._stem.with_suffix(".npz")) as saved:
+            return Computed(saved["logits"], str(saved["machine"]))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# In the process of a job -------------------------------------------------------------------------------
+
+_DONE = "done\n"
+
+
+def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
+    from glsl_infer.importers import keras as importer
+    from glsl_infer.ops.input import picture_values
+
+    network = importer.load_model(model)
+    picture = importer.to_graph(network).input  # what bytes stand for is the exporter's to say
+    size = picture.attrs["shape"][0]
+    import keras
+
+    # XLA is faster, and bit for bit the same in every run, which TensorFlow's convolutions on several threads are not.
+    network.jit_compile = keras.backend.backend() != "torch"
+    rows = []
+    for first in range(0, len(paths), BATCH):
+        some = paths[first : first + BATCH]
+        batch = np.zeros((BATCH, size, size, 3), np.float32)
+        for index, path in enumerate(some):
+            batch[index] = picture_values(picture, load(path, size))
+        rows.append(np.asarray(network.predict_on_batch(batch))[: len(some)])
+        done(len(some))
+    backend = keras.backend.backend()
+    device = keras.distribution.list_devices()[0].partition(":")[0].upper()
+    return Computed(np.concatenate(rows), f"Keras {keras.version()}, {backend} {_version(backend)}, {device}")
+
+
+def _exact(model: Path, paths: Sequence[Path], done: Done) -> Computed:
+    from glsl_infer import reference
+
+    bundle = bundles.read(model)
+    rows = []
+    for path in paths:
+        rows.append(reference.run(bundle, load(path, bundle.manifest.input.size), mode="stored"))
+        done(1)
+    return Computed(np.stack(rows), f"NumPy {np.__version__}")
+
+
+def _gpu(model: Path, paths: Sequence[Path], done: Done) -> Computed:
+    from glsl_infer.gl import constants as GL
+    from glsl_infer.session import Session
+
+    with Session(model, selfcheck=True) as session:
+        size = session.bundle.manifest.input.size
+        rows = []
+        for path in paths:
+            rows.append(session.run(load(path, size)))
+            done(1)
+        gl = session.context.gl
+        machine = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
+    return Computed(np.stack(rows), machine)
+
+
+def _version(package: str) -> str:
+    from importlib import metadata
+
+    return next((one.version for one in metadata.distributions(name=package)), "")
+
+
+ENGINES = {"float": _float, "exact": _exact, "gpu": _gpu}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Compute the job in the file ``argv[0]``; return the exit code."""
+    job = json.loads(Path(argv[0]).read_text("utf-8"))
+
+    def done(count: int) -> None:
+        sys.stdout.write(_DONE * count)
+        sys.stdout.flush()
+
+    try:
+        computed = ENGINES[job["engine"]](Path(job["model"]), [Path(one) for one in job["paths"]], done)
+        if computed.logits.ndim != 2:
+            raise InputError(f"{job['model']}: ends in a feature map and has no classes; a classifier ends in a vector")
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    np.savez(job["out"], logits=computed.logits, machine=np.array(computed.machine))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
