@@ -1,19 +1,18 @@
 #!/usr/bin/env python3
 """What each step of "The code the compiler wants" is worth, on Mesa's own VideoCore IV compiler.
 
-    VC4_RUN=/path/to/vc4/run python scripts/vc4/compare.py          # the table of docs/videocore-shaders.md, 20 seconds
-    VC4_RUN=/path/to/vc4/run python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
+    python scripts/vc4/compare.py          # the table of docs/videocore-shaders.md, a minute on two CPU cores
+    python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
 
-``VC4_RUN`` (or ``--vc4-run``) is a script that runs a command on Mesa's vc4 driver without the board. X22 gets random
-weights and is lowered as an export does it, first with everything left out that this table is about, then with one step
-more in each row; each program is compiled, and weighed with the pixels that it draws in a frame.
+The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as an export does it, first with
+everything left out that this table is about, then with one step more in each row; each program is compiled, and weighed
+with the pixels that it draws in a frame.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -28,7 +27,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from accuracy_sections.table import table
-from activation_study import runner_of
 from x22 import x22
 
 from glsl_infer import lowering, optimize
@@ -43,6 +41,7 @@ from glsl_infer.lowering import immediates, taps
 from glsl_infer.lowering.bindings import Binding
 from glsl_infer.prepare import prepare
 from glsl_infer.program import PRELUDE, Program
+from glsl_infer.vc4 import driver
 
 STEPS = (
     "as a shader is first written",
@@ -101,7 +100,7 @@ class Compiler:
     def __init__(self, context: Context) -> None:
         self._gl = context.gl
         if "VC4" not in self._gl.text(GL.GL_RENDERER):
-            raise ContextError(f"the OpenGL driver is '{self._gl.text(GL.GL_RENDERER)}'", "give --vc4-run")
+            raise ContextError(f"the OpenGL driver is '{self._gl.text(GL.GL_RENDERER)}'", "start this without --here")
         self._found: list[Report] = []
         self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
@@ -211,7 +210,7 @@ def page(found: dict[str, Any]) -> str:
 def main() -> int:
     """Measure in a process on the vc4 driver, print; return the exit code."""
     parser = argparse.ArgumentParser(description="What each step of the shaders is worth.", allow_abbrev=False)
-    parser.add_argument("--vc4-run", type=Path, metavar="FILE", help="runs a command on Mesa's vc4 driver; or VC4_RUN")
+    parser.add_argument("--driver", type=Path, metavar="DIR", help="made by scripts/vc4/build.sh; found by itself")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # this is the process on that driver
     args = parser.parse_args()
@@ -219,8 +218,10 @@ def main() -> int:
         if args.here:
             print(json.dumps(measure()))
             return 0
-        command = [str(runner_of(args.vc4_run)), sys.executable, __file__, "--here"]
-        environment = {**os.environ, "VC4_DEBUG": "shaderdb"}
+        command = [sys.executable, __file__, "--here"]
+        environment = driver.find(args.driver).environment()
+        for told in ("VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT"):
+            del environment[told]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
         if done.returncode:
             raise RunError("the process on the vc4 driver failed; its message is above")
