@@ -57,7 +57,7 @@ recipe = Recipe(batch=8, phases=(Phase(epochs=3),), schedule=Schedule(warmup=0.0
                 average=Average(ema=0.5), augmentation=Augmentation(mixup=Mixing(0.5)))
 if len(sys.argv) > 2:
     train._share(recipe.batch)
-    assert small_loop.keras.distribution.distribution().device_mesh.shape == [2]
+    assert small_loop.keras.distribution.distribution().device_mesh.devices.size == 2
 small_loop.run(recipe, Path(sys.argv[1]))
 """
 
