@@ -2,6 +2,8 @@
 # make test                       all set-up, then the whole test suite
 # make test-drivers               its part that draws, on each of Mesa's software drivers
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
+# make test-android               its part in Java: the runner, the APK, the app on a faked Android
+# make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
 # make lint types                 ruff and mypy
 # make clean                      remove .venv and caches
 
@@ -11,12 +13,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: classify test test-engine test-drivers test-vc4 test-keras lint types clean
+.PHONY: classify test test-engine test-drivers test-vc4 test-keras test-android apk lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-keras
+test: test-engine test-drivers test-vc4 test-android test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -36,8 +38,16 @@ test-vc4: $(VENV)/.all
 	$(BIN)/python -c "import glsl_infer.vc4; glsl_infer.vc4.find()" 2>/dev/null || scripts/vc4/build.sh
 	$(BIN)/python -m pytest tests/vc4
 
+test-android: $(VENV)/.all
+	$(BIN)/python -m pytest tests/android
+
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training
+
+MODEL ?= models/trashnet-x22-129.glslnn
+apk:
+	scripts/system-packages --java
+	$(PYTHON) android/build_apk.py --model $(MODEL)
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
