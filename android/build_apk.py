@@ -72,8 +72,13 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         tools.javac(sources, folder / "classes", android=True)
         dex = folder / "classes.dex"
         run(
-            ["java", "-Xmx512m", "-jar", tools.dx, "--dex", "--min-sdk-version=21", f"--output={dex}"]
-            + [folder / "classes"]
+            [
+                "java",
+                "-Xmx512m",
+                "-jar",
+                tools.dx,
+                *("--dex", "--min-sdk-version=21", f"--output={dex}", folder / "classes"),
+            ]
         )
         shutil.copytree(MAIN / "assets", folder / "assets")
         (folder / "assets" / "models").mkdir()
@@ -129,9 +134,11 @@ def make_key(keystore: Path) -> None:
     keystore.parent.mkdir(parents=True, exist_ok=True)
     temporary = keystore.with_name(f".{keystore.name}.{os.getpid()}")
     run(
-        ["keytool", "-genkeypair", "-keystore", temporary, "-storepass", "android", "-keypass", "android"]
-        + ["-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"]
-        + ["-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"]
+        [
+            *("keytool", "-genkeypair", "-keystore", temporary, "-storepass", "android", "-keypass", "android"),
+            *("-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"),
+            *("-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"),
+        ]
     )
     temporary.replace(keystore)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 from jvm import Jvm
+from tiny import write_tiny
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "android"))
 
+import build_apk  # noqa: E402
 from toolchain import Tools  # noqa: E402
 
 
@@ -26,3 +28,30 @@ def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
     folders = [ROOT / "android" / name / "src" / "main" / "java" for name in ("runner", "desktop")]
     tools.javac(folders, classes, classpath=[tools.jna], android=False)
     return Jvm(tools.java([classes], "glslinfer.desktop.Main"))
+
+
+@pytest.fixture(scope="session")
+def apk(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The app with the default model, signed with a key of its own."""
+    folder = tmp_path_factory.mktemp("apk")
+    build_apk.build(tools, [build_apk.MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
+    return folder / "demo.apk"
+
+
+@pytest.fixture(scope="session")
+def app(tools: Tools, apk: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command that starts the APK's own classes, turned back from its dex, on the faked phone."""
+    folder = tmp_path_factory.mktemp("phone")
+    tools.enjarify(apk, folder / "app.jar")
+    runner = ROOT / "android" / "runner" / "src" / "main" / "java"
+    desktop = ROOT / "android" / "desktop" / "src" / "main" / "java"
+    tools.javac([runner], folder / "runner", android=False)  # only to compile against: app.jar has no generics
+    fakes = ROOT / "tests" / "android" / "fakes"
+    tools.javac([desktop, fakes], folder / "fakes", classpath=[folder / "runner", tools.jna], android=False)
+    return tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
+
+
+@pytest.fixture(scope="session")
+def other_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of three classes that is not in the app."""
+    return write_tiny(tmp_path_factory.mktemp("other"))

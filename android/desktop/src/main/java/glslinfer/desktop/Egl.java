@@ -29,7 +29,8 @@ public final class Egl {
 
     private final Pointer display;
     private final Pointer context;
-    private final Pointer surface;
+    private final Pointer config;
+    private Pointer surface;
 
     private static native Pointer eglGetPlatformDisplay(int platform, Pointer display, Pointer attributes);
 
@@ -76,9 +77,9 @@ public final class Egl {
         if (eglChooseConfig(display, wanted, configs, 1, count) == 0 || count[0] < 1) {
             throw failed("no configuration");
         }
-        Pointer config = configs.getPointer(0);
+        config = configs.getPointer(0);
         context = eglCreateContext(display, config, null, new int[] {CONTEXT_CLIENT_VERSION, 2, NONE});
-        surface = screen ? eglCreatePbufferSurface(display, config, new int[] {WIDTH, width, HEIGHT, height, NONE}) : null;
+        surface = screen ? pbuffer(width, height) : null;
         if (context == null || eglMakeCurrent(display, surface, surface, context) == 0) {
             throw failed("no context");
         }
@@ -86,6 +87,22 @@ public final class Egl {
 
     private static IllegalStateException failed(String what) {
         return new IllegalStateException("EGL: " + what + ": 0x" + Integer.toHexString(eglGetError()));
+    }
+
+    private Pointer pbuffer(int width, int height) {
+        return eglCreatePbufferSurface(display, config, new int[] {WIDTH, width, HEIGHT, height, NONE});
+    }
+
+    /** Gives the context a screen of another size; what is in the context stays. */
+    public void resize(int width, int height) {
+        Pointer before = surface;
+        surface = pbuffer(width, height);
+        if (surface == null || eglMakeCurrent(display, surface, surface, context) == 0) {
+            throw failed("no surface");
+        }
+        if (before != null) {
+            eglDestroySurface(display, before);
+        }
     }
 
     /** Makes the external texture that is bound to GL_TEXTURE_EXTERNAL_OES show an ordinary one, as a camera's does. */

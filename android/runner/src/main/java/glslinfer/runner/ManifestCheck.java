@@ -41,6 +41,7 @@ final class ManifestCheck {
         check.passes();
         check.layers();
         check.ends();
+        check.sharing();
         check.probe();
         check.limits();
     }
@@ -288,6 +289,50 @@ final class ManifestCheck {
         }
         if (!manifest.layer(manifest.outputLayer).output.equals(manifest.output)) {
             throw new BundleError(where + " is not that of layer '" + manifest.outputLayer + "'");
+        }
+    }
+
+    /** Refuses a texture that holds something else when it is read: layers may share one, each in its time. */
+    private void sharing() {
+        Set<String> drawn = new HashSet<String>();
+        for (Program.Pass pass : manifest.passes) {
+            drawn.add(pass.layer);
+        }
+        // Whose passes draw a layer's output: its own, or where it has none those of its inputs.
+        Map<String, Set<String>> behind = new LinkedHashMap<String, Set<String>>();
+        Map<String, Set<String>> readable = new LinkedHashMap<String, Set<String>>();
+        for (Manifest.Layer layer : manifest.layers) {
+            Set<String> sources = new HashSet<String>();
+            for (String input : layer.inputs) {
+                sources.addAll(behind.get(input));
+            }
+            readable.put(layer.name, sources);
+            behind.put(layer.name, drawn.contains(layer.name) ? Collections.singleton(layer.name) : sources);
+        }
+        Map<String, String> holds = new LinkedHashMap<String, String>();
+        for (int i = 0; i < manifest.passes.size(); i++) {
+            Program.Pass pass = manifest.passes.get(i);
+            for (String name : pass.textures) {
+                String held = holds.get(name);
+                if (held != null && !held.equals(pass.layer) && !readable.get(pass.layer).contains(held)) {
+                    throw new BundleError(
+                            "pass "
+                                    + i
+                                    + " (layer '"
+                                    + pass.layer
+                                    + "'): reads texture '"
+                                    + name
+                                    + "', which by then holds layer '"
+                                    + held
+                                    + "', none of its inputs");
+                }
+            }
+            holds.put(pass.target, pass.layer);
+        }
+        for (String name : manifest.output.textures()) {
+            if (!behind.get(manifest.outputLayer).contains(holds.get(name))) {
+                throw new BundleError("output: texture '" + name + "' holds layer '" + holds.get(name) + "' at the end");
+            }
         }
     }
 
