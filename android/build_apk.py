@@ -84,8 +84,14 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         (folder / "assets" / "models").mkdir()
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
+        identity = settings()
+        manifest = (MAIN / "AndroidManifest.xml").read_text("utf-8")
+        package = f'<manifest package="{identity["namespace"]}" '  # which Gradle wants to hear of in its own file alone
+        (folder / "AndroidManifest.xml").write_text(manifest.replace("<manifest ", package, 1), "utf-8")
         tools.command(
-            *("aapt", "package", "-f", "-M", MAIN / "AndroidManifest.xml", "-S", MAIN / "res"),
+            *("aapt", "package", "-f", "-M", folder / "AndroidManifest.xml", "-S", MAIN / "res"),
+            *("--min-sdk-version", identity["minSdk"], "--target-sdk-version", identity["targetSdk"]),
+            *("--version-code", identity["versionCode"], "--version-name", identity["versionName"]),
             *("-A", folder / "assets", "-I", tools.framework, "-F", folder / "resources.apk"),
         )
         pack(folder / "resources.apk", dex, folder / "packed.apk")
@@ -98,19 +104,25 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
             + [word for version in versions for word in (version, "true")]
             + ["--v4-signing-enabled", "false", "--out", folder / "signed.apk", folder / "aligned.apk"]
         )
-        verified = run([*sign, "verify", "--verbose", "--min-sdk-version", "21", folder / "signed.apk"])
+        verified = run([*sign, "verify", "--verbose", "--min-sdk-version", identity["minSdk"], folder / "signed.apk"])
         badging = tools.command("aapt", "dump", "badging", folder / "signed.apk")
         (folder / "signed.apk").replace(apk)
-    package = re.search(r"package: name='([^']*)'.* versionName='([^']*)'", badging)
-    assert package is not None
     return {
         "apk": os.path.relpath(apk),
         "bytes": apk.stat().st_size,
-        "package": " ".join(package.groups()),
+        "package": f"{identity['namespace']} {identity['versionName']}",
         "models": [model.name for model in models],
         "signatures": [f"v{version}" for version in re.findall(r"using v(\d) scheme [^\n]*: true", verified)],
         "badging": badging,
     }
+
+
+def settings() -> dict[str, str]:
+    """Return what Gradle would say of the app: its name, SDKs and version, from app/build.gradle."""
+    text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
+    keys = ("namespace", "minSdk", "targetSdk", "versionCode", "versionName")
+    found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
+    return {key: match.group(1) for key, match in found.items() if match}
 
 
 def pack(resources: Path, dex: Path, out: Path) -> None:

@@ -21,7 +21,7 @@ public final class AndroidGl implements Gl {
     }
 
     private static FloatBuffer first(FloatBuffer buffer) {
-        buffer.rewind();
+        first((Buffer) buffer);
         return buffer;
     }
 

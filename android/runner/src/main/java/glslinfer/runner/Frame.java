@@ -5,6 +5,7 @@ import glslinfer.runner.Program.Quad;
 import glslinfer.runner.Program.Source;
 import glslinfer.runner.Program.Texture;
 import glslinfer.runner.Program.Uniform;
+import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
@@ -257,8 +258,9 @@ final class Frame {
                 members.put(value.member, all);
             }
             ByteBuffer part = all.duplicate();
-            part.position(4 * value.offset);
-            part.limit(4 * (value.offset + value.count));
+            Buffer range = part; // as ByteBuffer's own, which later Javas have, old Androids lack these methods
+            range.limit(4 * (value.offset + value.count));
+            range.position(4 * value.offset);
             return part.slice().order(ByteOrder.nativeOrder()).asFloatBuffer();
         }
     }

@@ -317,8 +317,7 @@ public final class Session {
         for (Texture texture : bundle.manifest.textures) {
             ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
             if (texture.member != null) {
-                texels.put(bundle.member(texture.member));
-                texels.position(0);
+                texels.duplicate().put(bundle.member(texture.member));
             } else {
                 for (int i = 0; i < texels.capacity(); i++) {
                     texels.put(i, (byte) texture.clear[i % 4]);
