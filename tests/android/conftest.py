@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "android"))
 
 import build_apk  # noqa: E402
+from app import command_of_app  # noqa: E402
 from toolchain import Tools  # noqa: E402
 
 
@@ -40,15 +41,8 @@ def apk(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def app(tools: Tools, apk: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The command that starts the APK's own classes, turned back from its dex, on the faked phone."""
-    folder = tmp_path_factory.mktemp("phone")
-    tools.enjarify(apk, folder / "app.jar")
-    runner = ROOT / "android" / "runner" / "src" / "main" / "java"
-    desktop = ROOT / "android" / "desktop" / "src" / "main" / "java"
-    tools.javac([runner], folder / "runner", android=False)  # only to compile against: app.jar has no generics
-    fakes = ROOT / "tests" / "android" / "fakes"
-    tools.javac([desktop, fakes], folder / "fakes", classpath=[folder / "runner", tools.jna], android=False)
-    return tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
+    """The command that starts the app of the APK on the faked phone."""
+    return command_of_app(tools, apk, tmp_path_factory.mktemp("phone"))
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import preprocess
+
+IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 Pixels = NDArray[np.uint8]
 
 PORTRAIT, LANDSCAPE = (270, 480), (480, 270)
 CAMERA_SIZES = ((1280, 720), (640, 480), (320, 240))
 CAMERA = (640, 480)
 """What the app chooses of these: the smallest that is good enough for a screen."""
+
+
+def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
+    """A photograph of docs/images before the camera: it fills the square that the network sees, mirrored beyond."""
+    side = min(width, height)
+    square = preprocess.to_square(preprocess.open_image(IMAGES / name), side)
+    above, before = (height - side) // 2, (width - side) // 2
+    around = ((above, height - side - above), (before, width - side - before), (0, 0))
+    return np.pad(square, around, "reflect")
 
 
 class Phone:

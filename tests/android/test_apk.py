@@ -59,7 +59,9 @@ def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path)
     data[data.index(b"glslnn") + 200] ^= 1
     (tmp_path / "changed.apk").write_bytes(data)
     done = subprocess.run(
-        ["java", "-jar", str(tools.apksigner), "verify", str(tmp_path / "changed.apk")], capture_output=True, check=False
+        ["java", "-jar", str(tools.apksigner), "verify", str(tmp_path / "changed.apk")],
+        capture_output=True,
+        check=False,
     )
     assert done.returncode != 0
 

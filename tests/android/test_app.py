@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from phone import LANDSCAPE, PORTRAIT, Phone, Pixels, labels
+from phone import IMAGES, LANDSCAPE, PORTRAIT, Phone, Pixels, labels, scene
 from PIL import Image
 
 import glsl_infer
@@ -16,7 +16,6 @@ from glsl_infer import preprocess
 from glsl_infer.resources import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
-IMAGES = ROOT / "docs" / "images"
 
 
 @pytest.fixture
@@ -30,15 +29,6 @@ def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
 def classifier() -> Iterator[glsl_infer.Classifier]:
     with glsl_infer.Classifier(default_model()) as made:
         yield made
-
-
-def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
-    """A photograph as the camera sees it: filling its picture."""
-    picture = preprocess.open_image(IMAGES / name)
-    side = max(width, height)
-    square = Image.fromarray(preprocess.to_square(picture, side))
-    left, top = (side - width) // 2, (side - height) // 2
-    return np.asarray(square.crop((left, top, left + width, top + height)))
 
 
 def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
@@ -72,7 +62,7 @@ def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classif
         found.append(labels(state)[0][0])
     assert len(set(found)) > 2
     assert any("results/s" in text for text in state["texts"])
-    assert any(text.startswith("ms: camera ") for text in state["texts"])
+    assert any(text.startswith("camera ") and text.endswith(" ms") for text in state["texts"])
 
 
 @pytest.mark.parametrize("rotation", [1, 2, 3])
@@ -237,7 +227,7 @@ def test_a_budget_divides_the_network(phone: Phone, budget: float, fewest: int, 
     before = phone.tell("frames")
     state = phone.look(picture)
     assert labels(state) == first
-    (line,) = [text for text in state["texts"] if text.startswith("ms: ")]
-    steps = int(line.split(" in ")[1].split(" step")[0])
+    (line,) = [text for text in state["texts"] if text.startswith("network ")]
+    steps = int(line.split(" ms in ")[1].split(" step")[0])
     assert fewest <= steps <= most
     assert phone.tell("frames") - before == steps + 1  # and one for the result

@@ -141,20 +141,23 @@ final class ResultsView extends View {
 
     private void drawSpeed(Canvas canvas) {
         paint.setColor(SHADE);
-        canvas.drawRect(0, 0, getWidth(), 42 * unit, paint);
+        canvas.drawRect(0, 0, getWidth(), 60 * unit, paint);
         paint.setColor(TEXT);
         paint.setTextSize(12 * unit);
         line.setLength(0);
         tenths(networkFrames).append(" results/s, ");
-        tenths(screenFrames).append(" pictures/s");
+        tenths(screenFrames).append(" frames/s");
         canvas.drawText(line, 0, line.length(), 16 * unit, 16 * unit, paint);
         line.setLength(0);
-        line.append("ms: camera ");
-        tenths(stages[Stage.CAMERA]).append(", network ");
-        tenths(stages[Stage.NETWORK]).append(" in ").append(steps).append(steps == 1 ? " step" : " steps").append(", read ");
-        tenths(stages[Stage.READ]).append(", screen ");
-        tenths(stages[Stage.SCREEN]);
+        line.append("network ");
+        tenths(stages[Stage.NETWORK]).append(" ms in ").append(steps).append(steps == 1 ? " step" : " steps");
         canvas.drawText(line, 0, line.length(), 16 * unit, 34 * unit, paint);
+        line.setLength(0);
+        line.append("camera ");
+        tenths(stages[Stage.CAMERA]).append(", read ");
+        tenths(stages[Stage.READ]).append(", screen ");
+        tenths(stages[Stage.SCREEN]).append(" ms");
+        canvas.drawText(line, 0, line.length(), 16 * unit, 52 * unit, paint);
     }
 
     /** Appends a number with one digit after the point; String.format would allocate. */
