@@ -44,10 +44,10 @@ test-android: $(VENV)/.all
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training
 
-MODEL ?= models/trashnet-x22-129.glslnn
+# Without MODEL the one that android/app/build.gradle names; several are separated by spaces.
 apk:
 	scripts/system-packages --java
-	$(PYTHON) android/build_apk.py --model $(MODEL)
+	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .

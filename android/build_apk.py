@@ -22,9 +22,7 @@ from pathlib import Path
 
 from toolchain import ANDROID, ToolError, Tools, run
 
-ROOT = ANDROID.parent
 APK = ANDROID / "build" / "glsl-infer-demo.apk"
-MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
 KEYSTORE = Path.home() / ".android" / "debug.keystore"
 MODULES = ("runner", "gles", "app")
 MAIN = ANDROID / "app" / "src" / "main"
@@ -38,7 +36,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description="Build the Android camera app.", formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
-    parser.add_argument("--model", type=Path, nargs="+", default=[MODEL], metavar="FILE", help="models to put inside")
+    parser.add_argument(
+        "--model", type=Path, nargs="+", default=[default_model()], metavar="FILE", help="models to put inside"
+    )
     parser.add_argument("-o", "--output", type=Path, default=APK, metavar="FILE", help="the APK")
     parser.add_argument("--keystore", type=Path, default=KEYSTORE, metavar="FILE", help="made if it is not there")
     parser.add_argument("--json", action="store_true", help="print the facts about the APK as JSON")
@@ -123,6 +123,13 @@ def settings() -> dict[str, str]:
     keys = ("namespace", "minSdk", "targetSdk", "versionCode", "versionName")
     found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
     return {key: match.group(1) for key, match in found.items() if match}
+
+
+def default_model() -> Path:
+    """Return the model that the app has inside unless told otherwise: the one that app/build.gradle names."""
+    text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
+    (path,) = re.findall(r"^def model = .* \?: '([^']*)'$", text, re.MULTILINE)
+    return (ANDROID / "app" / path).resolve()
 
 
 def pack(resources: Path, dex: Path, out: Path) -> None:

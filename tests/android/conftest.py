@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from jvm import Jvm
+from phone import MODEL
 from tiny import write_tiny
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,9 +34,9 @@ def runner(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
 
 @pytest.fixture(scope="session")
 def apk(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The app with the default model, signed with a key of its own."""
+    """The app with a model, signed with a key of its own."""
     folder = tmp_path_factory.mktemp("apk")
-    build_apk.build(tools, [build_apk.MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
+    build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
     return folder / "demo.apk"
 
 

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from glsl_infer import preprocess
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
+"""What is inside the app under test, whatever `make apk` puts there."""
+
+IMAGES = ROOT / "docs" / "images"
 Pixels = NDArray[np.uint8]
 
 PORTRAIT, LANDSCAPE = (270, 480), (480, 270)

@@ -17,7 +17,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "android")]
 
 import build_apk  # noqa: E402
 from app import command_of_app  # noqa: E402
-from phone import Phone, scene  # noqa: E402
+from phone import MODEL, Phone, scene  # noqa: E402
 from PIL import Image  # noqa: E402
 from toolchain import Tools  # noqa: E402
 
@@ -30,7 +30,7 @@ def main() -> None:
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images" / "android.png"
     with tempfile.TemporaryDirectory() as name:
         folder, tools = Path(name), Tools()
-        build_apk.build(tools, [build_apk.MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
+        build_apk.build(tools, [MODEL], folder / "demo.apk", folder / "key" / "debug.keystore")
         phone = Phone(
             command_of_app(tools, folder / "demo.apk", folder), folder / "demo.apk", folder, screen=(450, 800)
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import build_apk
 import pytest
+from phone import MODEL
 from toolchain import Tools, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,7 +69,7 @@ def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path)
 
 def test_what_is_inside(apk: Path) -> None:
     inside = members(apk)
-    assert inside[f"assets/models/{build_apk.MODEL.name}"] == build_apk.MODEL.read_bytes()
+    assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()
     shaders = build_apk.MAIN / "assets" / "shaders"
     for path in shaders.iterdir():
         assert inside[f"assets/shaders/{path.name}"] == path.read_bytes()
@@ -88,13 +89,13 @@ def test_resources_are_stored_and_aligned(apk: Path) -> None:
 
 def test_the_same_again(tools: Tools, apk: Path, tmp_path: Path) -> None:
     again = tmp_path / "elsewhere" / "again.apk"
-    build_apk.build(tools, [build_apk.MODEL], again, apk.parent / "key" / "debug.keystore")
+    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore")
     assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
     assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
 
 
 def test_other_models_and_another_key(apk: Path, tmp_path: Path) -> None:
-    models = [ROOT / "models" / "superres-x2-96.glslnn", build_apk.MODEL]
+    models = [ROOT / "models" / "superres-x2-96.glslnn", MODEL]
     command = [sys.executable, str(ROOT / "android" / "build_apk.py"), "--json", "-o", str(tmp_path / "two.apk")]
     command += ["--keystore", str(tmp_path / "own.keystore"), "--model", *map(str, models)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

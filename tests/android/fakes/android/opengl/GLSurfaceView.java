@@ -28,6 +28,7 @@ public class GLSurfaceView extends View {
     private Renderer renderer;
     private boolean wanted;
     private boolean resumed;
+    private final Runnable draw = () -> renderer.onDrawFrame(null);
 
     public GLSurfaceView(Context context) {
         super(context);
@@ -91,7 +92,7 @@ public class GLSurfaceView extends View {
             return false;
         }
         wanted = false;
-        renderer.onDrawFrame(null);
+        Phone.drawn(draw);
         frames++;
         return true;
     }

@@ -57,8 +57,13 @@ public final class Phone {
     public static final DisplayManager displays = new DisplayManager();
     public static final WindowManager windows = android.view.Display::new;
 
+    private static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) java.lang.management.ManagementFactory.getThreadMXBean();
     private static final BlockingQueue<Runnable> MAIN = new LinkedBlockingQueue<>();
     private static final long PATIENCE_MS = 120_000;
+
+    /** Bytes that frames of the screen allocated in Java since somebody asked. */
+    private static long allocated;
 
     private static Activity activity;
     private static String[] askedNames;
@@ -171,6 +176,10 @@ public final class Phone {
                     }
                 }
                 break;
+            case "allocated":
+                long bytes = allocated;
+                allocated = 0;
+                return String.valueOf(bytes);
             case "frames":
                 return String.valueOf(GLSurfaceView.only.frames);
             case "input":
@@ -213,6 +222,13 @@ public final class Phone {
             return true;
         }
         return GLSurfaceView.only.pump();
+    }
+
+    /** Draws a frame, and counts what it allocates. */
+    public static void drawn(Runnable frame) {
+        long before = THREADS.getThreadAllocatedBytes(Thread.currentThread().getId());
+        frame.run();
+        allocated += THREADS.getThreadAllocatedBytes(Thread.currentThread().getId()) - before;
     }
 
     private static CameraDevice device() {

@@ -117,7 +117,7 @@ public final class DesktopGl implements Gl {
 
         static native void glUseProgram(int program);
 
-        static native void glVertexAttribPointer(int index, int size, int type, byte normalized, int stride, Pointer offset);
+        static native void glVertexAttribPointer(int index, int size, int type, byte normalized, int stride, long offset);
 
         static native void glViewport(int x, int y, int width, int height);
     }
@@ -399,8 +399,8 @@ public final class DesktopGl implements Gl {
 
     @Override
     public void glVertexAttribPointer(int location, int size, int type, boolean normalized, int stride, int offset) {
-        C.glVertexAttribPointer(
-                location, size, type, (byte) (normalized ? 1 : 0), stride, offset == 0 ? null : new Pointer(offset));
+        // A pointer in C; as a long, which has its size on every machine with 64 bits, it needs no object.
+        C.glVertexAttribPointer(location, size, type, (byte) (normalized ? 1 : 0), stride, offset);
     }
 
     @Override
