@@ -81,7 +81,7 @@ public final class Session {
         }
     }
 
-    // Running --------------------------------------------------------------------------------------------------------
+    // Running ----------------------------------------------------------------------------------
 
     /**
      * Returns the output for a picture: logits (classes), or a feature map (height, width, channels), row by row.
@@ -107,7 +107,9 @@ public final class Session {
         return jobs.length;
     }
 
-    /** Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too. */
+    /**
+     * Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too.
+     */
     public void enter() {
         if (closed) {
             throw new Errors.RunError("the session is closed");
@@ -155,7 +157,7 @@ public final class Session {
         Texels.unpack(result, value, out);
     }
 
-    // Layer by layer ---------------------------------------------------------------------------------------------------
+    // Layer by layer ----------------------------------------------------------------------------------
 
     /** Uploads a picture for {@link #drawLayer}. */
     public void start(byte[] rgb) {
@@ -256,7 +258,9 @@ public final class Session {
         return frame.count();
     }
 
-    /** Deletes every GL object; further calls do nothing. Where the context is lost with all that was in it, just drop it. */
+    /**
+     * Deletes every GL object; further calls do nothing. Where the context is lost with all in it, just drop it.
+     */
     public void close() {
         if (!closed) {
             closed = true;
@@ -265,7 +269,7 @@ public final class Session {
         }
     }
 
-    // Preparing --------------------------------------------------------------------------------------------------------
+    // Preparing ----------------------------------------------------------------------------------
 
     private int resultBytes() {
         Value output = bundle.manifest.output;
@@ -358,7 +362,7 @@ public final class Session {
         }
     }
 
-    // Textures ---------------------------------------------------------------------------------------------------------
+    // Textures ----------------------------------------------------------------------------------
 
     private void upload(byte[] rgb) {
         Manifest.Input input = bundle.manifest.input;
