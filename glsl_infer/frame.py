@@ -51,7 +51,7 @@ class Recorder:
         members: Mapping[str, bytes],
         first_vertex: Mapping[int, int],
     ) -> None:
-        self._gl, self._handles, self._sizes = gl, handles, textures
+        self._gl, self._handles, self._sizes = gl.prepared, handles, textures
         self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
         self._first_vertex = first_vertex
 
@@ -80,17 +80,20 @@ class Recorder:
         bound: dict[int, str] = {}
         active: int | None = None
         colour: tuple[int, ...] | None = None
+        viewport: tuple[int, int] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
         for one in passes:
             if one.target != target:
                 target = one.target
                 size = self._sizes[target]
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
-                calls.append((gl.Viewport, (0, 0, size.width, size.height)))
+                if (size.width, size.height) != viewport:
+                    viewport = (size.width, size.height)
+                    calls.append((gl.Viewport, (0, 0, *viewport)))
             if one.clear:
                 if self._sizes[one.target].clear != colour:
                     colour = self._sizes[one.target].clear
-                    calls.append((gl.ClearColor, tuple(byte / 255.0 for byte in colour)))
+                    calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
             if one.program != program:
                 program = one.program

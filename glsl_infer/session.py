@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -23,6 +23,7 @@ from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, 
 from glsl_infer.layout import FixedPoint, Value, textures_of
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram
+from glsl_infer.stopwatch import Stopwatch
 from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
 
 _FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
@@ -57,6 +58,11 @@ class Session(Closing):
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
         selfcheck: run the probe through every layer first.
 
+    Attributes:
+        start_up: seconds of each step of the start: ``bundle`` and ``context`` (0 where one was given),
+            ``rounding_test``, ``programs``, ``textures`` (and all else that is prepared).
+        frame: the GL calls of a frame, apart from upload and read-back, as they are made.
+
     Raises:
         BundleError, ContextError, LimitError: the file or this machine will not do.
         ShaderError: the driver refuses a shader; names the layer and quotes the driver.
@@ -66,16 +72,20 @@ class Session(Closing):
     def __init__(
         self, model: Union[str, Path, Bundle], *, context: Union[str, Context] = "auto", selfcheck: bool = False
     ) -> None:
+        clock = Stopwatch()
+        self.start_up: Mapping[str, float] = clock.laps
         self.bundle = model if isinstance(model, Bundle) else bundles.read(model)
+        clock.lap("bundle")
         self._own_context = not isinstance(context, Context)
         self.context = context if isinstance(context, Context) else Context(context)
+        clock.lap("context")
         self._closed = self._checked = False
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
-            self._prepare()
+            self._prepare(clock)
             self._gl.check("after preparing the model")
             if selfcheck:
                 self.selfcheck()
@@ -94,34 +104,48 @@ class Session(Closing):
             ImageError: another shape or type; ``preprocess.load`` makes the right one of any picture.
             GlError: the driver reports an error on the first run.
         """
-        self._enter()
-        self._upload_picture(image)
-        for function, arguments in self._frame:
-            function(*arguments)
-        value = self.bundle.manifest.outputs[0].value
-        if isinstance(value, FixedPoint):
-            self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[value.texture])
-            output = unpack_fixed(self._objects.read(*value.size), value)
-        else:
-            output = self._read_value(value)
+        self.upload(image)
+        self.submit()
+        output = self.read_back()
         if not self._checked:
             self._gl.check("in the first frame")
             self._checked = True
         return output
+
+    def upload(self, image: NDArray[np.uint8]) -> None:
+        """Do the first step of ``run``: make the context this session's, and give it the picture.
+
+        Raises:
+            ImageError: as ``run``.
+        """
+        self.activate()
+        self._upload_picture(image)
+
+    def submit(self) -> None:
+        """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
+        for function, arguments in self.frame:
+            function(*arguments)
+
+    def read_back(self) -> NDArray[np.float32]:
+        """Do the last step of ``run``: wait for the frame to end, and return the model's output."""
+        value = self.bundle.manifest.outputs[0].value
+        if not isinstance(value, FixedPoint):
+            return self._read_value(value)
+        self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[value.texture])
+        return unpack_fixed(self._objects.read(*value.size), value)
 
     def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
 
         Each is drawn when it is asked for: finish the loop before you run this session on something else.
         """
-        self._enter()
-        self._upload_picture(image)
+        self.upload(image)
         for layer in self.bundle.manifest.model.layers:
             if layer.op == "input":
                 continue
-            self._draw(layer.name)
+            self.draw_layer(layer.name)
             yield layer.name, self._read_value(layer.output)
-            self._enter()
+            self.activate()
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
         """Run one layer alone, on given inputs, and return its output.
@@ -134,7 +158,7 @@ class Session(Closing):
         Raises:
             InputError: no such layer, or inputs that do not fit it.
         """
-        self._enter()
+        self.activate()
         layers = {layer.name: layer for layer in self.bundle.manifest.model.layers}
         if name not in layers or layers[name].op == "input":
             raise InputError(f"no layer '{name}'; there are: {', '.join(list(layers)[1:])}")
@@ -143,12 +167,12 @@ class Session(Closing):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
         for source, array in zip(wanted, inputs):
             self._upload_value(source, layers[source].output, array)
-        self._draw(name)
+        self.draw_layer(name)
         return self._read_value(layers[name].output)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
-        self._enter()
+        self.activate()
         if name not in self._framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
         self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[name])
@@ -162,8 +186,7 @@ class Session(Closing):
             SelfCheckError: naming the first layer that is further off than its tolerance.
         """
         manifest = self.bundle.manifest
-        self._enter()
-        self._upload_picture(probe.picture(manifest.input.size))
+        self.upload(probe.picture(manifest.input.size))
         errors = tuple(
             probe.compare(
                 manifest.probe, self.bundle.members[manifest.probe.member], self._probe_layers(), self.bundle.values
@@ -202,7 +225,7 @@ class Session(Closing):
             passes=len(manifest.passes),
             jobs=manifest.jobs,
             programs=len(manifest.programs),
-            gl_calls=len(self._frame),
+            gl_calls=len(self.frame),
             texture_bytes=sum(4 * texture.width * texture.height for texture in manifest.textures),
         )
 
@@ -222,12 +245,15 @@ class Session(Closing):
 
     # Preparing -------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _prepare(self, clock: Stopwatch) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
         self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
-        programs = self._compile(manifest.programs)
+        device_lines = self.context.device_lines
+        clock.lap("rounding_test")
+        programs = self._compile(manifest.programs, device_lines)
+        clock.lap("programs")
         names = {
             texture.name: self._objects.texture(
                 texture.width,
@@ -251,17 +277,18 @@ class Session(Closing):
         calls, constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
             function(*arguments)
-        self._frame = recorder.record(manifest.passes, constant)
+        self.frame = recorder.record(manifest.passes, constant)
         by_layer: dict[str, list[Pass]] = {}
         for one in manifest.passes:
             by_layer.setdefault(one.layer, []).append(one)
         self._layer_calls = {name: recorder.record(passes, constant) for name, passes in by_layer.items()}
         size = manifest.input.size
         self._picture = np.full((size, size, 4), 255, np.uint8)
+        clock.lap("textures")
 
-    def _compile(self, entries: Sequence[ShaderProgram]) -> dict[str, frame.Linked]:
+    def _compile(self, entries: Sequence[ShaderProgram], device_lines: str) -> dict[str, frame.Linked]:
         members, objects = self.bundle.members, self._objects
-        prelude = members[PRELUDE] + self.context.device_lines.encode()
+        prelude = members[PRELUDE] + device_lines.encode()
         sources = {entry.name: (members[entry.vertex], prelude + members[entry.fragment]) for entry in entries}
         attributes = ["position", *(f"corner{index}" for index in range(self._varyings))]
         started = {entry.name: objects.start_program(*sources[entry.name], attributes) for entry in entries}
@@ -283,8 +310,12 @@ class Session(Closing):
 
     # The state of the context ------------------------------------------------------------------------
 
-    def _enter(self) -> None:
-        """Make the context current, and its vertex arrays and fixed state this session's."""
+    def activate(self) -> None:
+        """Make the context current, and its vertex arrays and fixed state this session's, as every use of it does.
+
+        Raises:
+            RunError: the session is closed.
+        """
         if self._closed:
             raise RunError("the session is closed")
         self.context.make_current()
@@ -301,7 +332,12 @@ class Session(Closing):
             gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
             gl.EnableVertexAttribArray(1 + index)
 
-    def _draw(self, layer: str) -> None:
+    def draw_layer(self, layer: str) -> None:
+        """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
+
+        Args:
+            layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
+        """
         for function, arguments in self._layer_calls.get(layer, ()):
             function(*arguments)
 
@@ -360,5 +396,5 @@ class Session(Closing):
         """Draw layer by layer and yield each one's textures by name."""
         for layer in self.bundle.manifest.model.layers:
             if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
-                self._draw(layer.name)
+                self.draw_layer(layer.name)
                 yield layer.name, {name: self.read_texture(name) for name in textures_of(layer.output)}

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from glsl_infer.cli import classify, export, info, run, vc4
+from glsl_infer.cli import benchmark, classify, export, info, run, vc4
 from glsl_infer.errors import GlslInferError
 
-COMMANDS = (classify, export, info, run, vc4)
+COMMANDS = (benchmark, classify, export, info, run, vc4)
 
 
 class Parser(argparse.ArgumentParser):
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Neural networks as OpenGL ES 2.0 fragment shaders.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"glsl-infer {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in COMMANDS:
         name = module.__name__.rsplit(".", 1)[1]

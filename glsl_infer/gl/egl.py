@@ -86,7 +86,7 @@ def device() -> EglContext:
     """
     if "EGL_EXT_platform_device" not in _client_extensions():
         raise ContextError("no EGL driver here has EGL_EXT_platform_device", LIBRARIES_HINT)
-    query = _extension("eglQueryDevicesEXT", ctypes.CFUNCTYPE(c_uint, c_int, POINTER(c_void_p), POINTER(c_int)))
+    query = extension_function("eglQueryDevicesEXT", ctypes.CFUNCTYPE(c_uint, c_int, POINTER(c_void_p), POINTER(c_int)))
     devices, count = (c_void_p * _MAX_DEVICES)(), c_int()
     if not query(_MAX_DEVICES, devices, byref(count)) or not count.value:
         raise ContextError("EGL lists no devices", LIBRARIES_HINT)
@@ -122,7 +122,7 @@ def _egl() -> Any:
 
 
 def _platform_display(platform: int, native: int | None) -> int:
-    get = _extension("eglGetPlatformDisplayEXT", ctypes.CFUNCTYPE(c_void_p, c_uint, c_void_p, POINTER(c_int)))
+    get = extension_function("eglGetPlatformDisplayEXT", ctypes.CFUNCTYPE(c_void_p, c_uint, c_void_p, POINTER(c_int)))
     display: int | None = get(platform, native, None)
     if not display:
         raise ContextError(f"EGL has no display there ({_error()})", LIBRARIES_HINT)
@@ -152,7 +152,12 @@ def _context(display: int) -> int:
     return context
 
 
-def _extension(name: str, prototype: Any) -> Any:
+def extension_function(name: str, prototype: Any) -> Any:
+    """Return a function of EGL's, or of an EGL context's GL, that is no part of the library's own interface.
+
+    Raises:
+        ContextError: there is no such function.
+    """
     address = _egl().eglGetProcAddress(name.encode())
     if not address:
         raise ContextError(f"the EGL library has no {name}")
