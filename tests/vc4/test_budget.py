@@ -12,6 +12,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
 from glsl_infer.vc4 import Driver, Report
 
+
 @pytest.fixture(scope="module", params=models(), ids=lambda path: path.stem)
 def shipped(request: pytest.FixtureRequest, driver: Driver) -> tuple[Path, Report]:
     return request.param, budget.measured(request.param, driver)
