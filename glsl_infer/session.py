@@ -21,8 +21,9 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.layout import FixedPoint, Value, textures_of
+from glsl_infer.linking import Linker
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import PRELUDE, Pass, ShaderProgram
+from glsl_infer.program import Pass
 from glsl_infer.stopwatch import Stopwatch
 from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
 
@@ -57,10 +58,14 @@ class Session(Closing):
         model: path of a ``.glslnn`` file, or a bundle that was read already.
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
         selfcheck: run the probe through every layer first.
+        cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
+            cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
 
     Attributes:
         start_up: seconds of each step of the start: ``bundle`` and ``context`` (0 where one was given),
-            ``rounding_test``, ``programs``, ``textures`` (and all else that is prepared).
+            ``rounding_test``, ``programs``, ``program_cache`` (what is written to it), ``textures`` (and all else that
+            is prepared).
+        restored_programs: how many programs came from the cache and were not compiled.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
 
     Raises:
@@ -70,7 +75,12 @@ class Session(Closing):
     """
 
     def __init__(
-        self, model: Union[str, Path, Bundle], *, context: Union[str, Context] = "auto", selfcheck: bool = False
+        self,
+        model: Union[str, Path, Bundle],
+        *,
+        context: Union[str, Context] = "auto",
+        selfcheck: bool = False,
+        cache: Union[bool, Path] = True,
     ) -> None:
         clock = Stopwatch()
         self.start_up: Mapping[str, float] = clock.laps
@@ -85,7 +95,7 @@ class Session(Closing):
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
-            self._prepare(clock)
+            self._prepare(clock, cache)
             self._gl.check("after preparing the model")
             if selfcheck:
                 self.selfcheck()
@@ -245,15 +255,19 @@ class Session(Closing):
 
     # Preparing -------------------------------------------------------------------------------------
 
-    def _prepare(self, clock: Stopwatch) -> None:
+    def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
         self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
         device_lines = self.context.device_lines
         clock.lap("rounding_test")
-        programs = self._compile(manifest.programs, device_lines)
+        linker = Linker(self.bundle, self.context, self._objects, device_lines, self._varyings, cache)
+        linked = linker.link()
+        self.restored_programs = linked.restored
         clock.lap("programs")
+        linker.keep()
+        clock.lap("program_cache")
         names = {
             texture.name: self._objects.texture(
                 texture.width,
@@ -272,7 +286,7 @@ class Session(Closing):
         }
         vertices, first = frame.vertices(manifest.passes, self._textures, self._varyings)
         self._vertex_buffer = self._objects.buffer(vertices.tobytes())
-        handles = frame.Handles(programs, names, self._framebuffers)
+        handles = frame.Handles(linked.programs, names, self._framebuffers)
         recorder = frame.Recorder(self._gl, handles, self._textures, members, first)
         calls, constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
@@ -285,28 +299,6 @@ class Session(Closing):
         size = manifest.input.size
         self._picture = np.full((size, size, 4), 255, np.uint8)
         clock.lap("textures")
-
-    def _compile(self, entries: Sequence[ShaderProgram], device_lines: str) -> dict[str, frame.Linked]:
-        members, objects = self.bundle.members, self._objects
-        prelude = members[PRELUDE] + device_lines.encode()
-        sources = {entry.name: (members[entry.vertex], prelude + members[entry.fragment]) for entry in entries}
-        attributes = ["position", *(f"corner{index}" for index in range(self._varyings))]
-        started = {entry.name: objects.start_program(*sources[entry.name], attributes) for entry in entries}
-        users: dict[str, str] = {}
-        for one in self.bundle.manifest.passes:
-            users.setdefault(one.program, one.layer)
-        linked = {}
-        for entry in entries:
-            where = f"layer '{users.get(entry.name, entry.name)}' on {self._gl.text(GL.GL_RENDERER)}"
-            name = started[entry.name]
-            objects.check_program(name, *sources[entry.name], where)
-            self._gl.UseProgram(name)
-            for unit, sampler in enumerate(entry.samplers):
-                self._gl.Uniform1i(self._gl.GetUniformLocation(name, sampler.encode()), unit)
-            locations = {key: self._gl.GetUniformLocation(name, key.encode()) for key in entry.uniforms}
-            linked[entry.name] = frame.Linked(name, locations)
-        objects.drop_shaders()
-        return linked
 
     # The state of the context ------------------------------------------------------------------------
 
