@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -17,12 +17,15 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
 from glsl_infer.errors import ImageError, InputError, RunError, SelfCheckError
 from glsl_infer.gl import constants as GL
+from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.layout import FixedPoint, Value, textures_of
+from glsl_infer.linking import Linker
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import PRELUDE, Pass, ShaderProgram
+from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
+from glsl_infer.program import Pass
 from glsl_infer.stopwatch import Stopwatch
 from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
 
@@ -57,10 +60,14 @@ class Session(Closing):
         model: path of a ``.glslnn`` file, or a bundle that was read already.
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
         selfcheck: run the probe through every layer first.
+        cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
+            cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
 
     Attributes:
         start_up: seconds of each step of the start: ``bundle`` and ``context`` (0 where one was given),
-            ``rounding_test``, ``programs``, ``textures`` (and all else that is prepared).
+            ``rounding_test``, ``programs``, ``program_cache`` (what is written to it), ``textures`` (and all else that
+            is prepared).
+        restored_programs: how many programs came from the cache and were not compiled.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
 
     Raises:
@@ -70,7 +77,12 @@ class Session(Closing):
     """
 
     def __init__(
-        self, model: Union[str, Path, Bundle], *, context: Union[str, Context] = "auto", selfcheck: bool = False
+        self,
+        model: Union[str, Path, Bundle],
+        *,
+        context: Union[str, Context] = "auto",
+        selfcheck: bool = False,
+        cache: Union[bool, Path] = True,
     ) -> None:
         clock = Stopwatch()
         self.start_up: Mapping[str, float] = clock.laps
@@ -80,12 +92,13 @@ class Session(Closing):
         self.context = context if isinstance(context, Context) else Context(context)
         clock.lap("context")
         self._closed = self._checked = False
+        self._pipeline: Pipeline | None = None
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
-            self._prepare(clock)
+            self._prepare(clock, cache)
             self._gl.check("after preparing the model")
             if selfcheck:
                 self.selfcheck()
@@ -107,10 +120,59 @@ class Session(Closing):
         self.upload(image)
         self.submit()
         output = self.read_back()
-        if not self._checked:
-            self._gl.check("in the first frame")
-            self._checked = True
+        self._check_first()
         return output
+
+    def run_async(self, image: NDArray[np.uint8]) -> PendingFrame:
+        """Give the GPU a frame and return before it is computed; ask the answer for its ``result`` later.
+
+        Two frames may be on their way. When a third comes, the first is waited for, if its result has not been asked
+        for yet; it stays to be had. So the GPU is never idle in a loop that starts a frame and then reads the one
+        before; ``stream`` is that loop.
+
+        Raises:
+            As ``run``.
+        """
+        self._check_picture(image)
+        self.activate()
+        if self._pipeline is None:
+            self._pipeline = Pipeline(
+                Slot(self._handles, self.frame),
+                self._another_slot,
+                self.activate,
+                lambda handles: self._read_value(self.bundle.manifest.outputs[0].value, handles),
+                fences.available(self.context),
+            )
+        slot = self._pipeline.next()
+        self._upload_picture(image, slot.handles)
+        for function, arguments in slot.calls:
+            function(*arguments)
+        frame = self._pipeline.submitted(slot)
+        self._gl.Flush()  # else a driver may wait for more to do
+        self._check_first()
+        return frame
+
+    def stream(self, images: Iterable[NDArray[np.uint8]], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]:
+        """Yield the output of each image, in order, while the GPU already computes the next one.
+
+        Args:
+            images: as for ``run``; the next is asked for as soon as the GPU has the one before, so that a camera or a
+                decoder works while the GPU does.
+            wait: ``sleep`` until the GPU has ended a frame, or ``spin``, which takes a CPU core and less time.
+
+        Raises:
+            InputError: another word for ``wait``.
+            As ``run``.
+        """
+        check_wait(wait)
+        before: PendingFrame | None = None
+        for image in images:
+            frame = self.run_async(image)
+            if before is not None:
+                yield before.result(wait)
+            before = frame
+        if before is not None:
+            yield before.result(wait)
 
     def upload(self, image: NDArray[np.uint8]) -> None:
         """Do the first step of ``run``: make the context this session's, and give it the picture.
@@ -118,8 +180,9 @@ class Session(Closing):
         Raises:
             ImageError: as ``run``.
         """
-        self.activate()
-        self._upload_picture(image)
+        self._check_picture(image)
+        self._settle()
+        self._upload_picture(image, self._handles)
 
     def submit(self) -> None:
         """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
@@ -128,11 +191,7 @@ class Session(Closing):
 
     def read_back(self) -> NDArray[np.float32]:
         """Do the last step of ``run``: wait for the frame to end, and return the model's output."""
-        value = self.bundle.manifest.outputs[0].value
-        if not isinstance(value, FixedPoint):
-            return self._read_value(value)
-        self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[value.texture])
-        return unpack_fixed(self._objects.read(*value.size), value)
+        return self._read_value(self.bundle.manifest.outputs[0].value, self._handles)
 
     def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
@@ -144,7 +203,7 @@ class Session(Closing):
             if layer.op == "input":
                 continue
             self.draw_layer(layer.name)
-            yield layer.name, self._read_value(layer.output)
+            yield layer.name, self._read_value(layer.output, self._handles)
             self.activate()
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
@@ -158,7 +217,7 @@ class Session(Closing):
         Raises:
             InputError: no such layer, or inputs that do not fit it.
         """
-        self.activate()
+        self._settle()
         layers = {layer.name: layer for layer in self.bundle.manifest.model.layers}
         if name not in layers or layers[name].op == "input":
             raise InputError(f"no layer '{name}'; there are: {', '.join(list(layers)[1:])}")
@@ -168,16 +227,14 @@ class Session(Closing):
         for source, array in zip(wanted, inputs):
             self._upload_value(source, layers[source].output, array)
         self.draw_layer(name)
-        return self._read_value(layers[name].output)
+        return self._read_value(layers[name].output, self._handles)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
-        self.activate()
-        if name not in self._framebuffers:
+        self._settle()
+        if name not in self._handles.framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
-        self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[name])
-        texture = self._textures[name]
-        return self._objects.read(texture.width, texture.height)
+        return self._read_texture(name, self._handles)
 
     def selfcheck(self) -> tuple[probe.LayerError, ...]:
         """Run the probe through all layers and return every layer's error.
@@ -208,7 +265,7 @@ class Session(Closing):
         """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
         manifest = self.bundle.manifest
         layer = manifest.model.output
-        before = self._read_value(self.bundle.values[layer])
+        before = self._read_value(self.bundle.values[layer], self._handles)
         output = self.run(probe.picture(manifest.input.size))
         logits = np.asarray(manifest.probe.logits, np.float32)
         off = float(np.abs(output - (logits if logits.size else before)).max())
@@ -234,6 +291,8 @@ class Session(Closing):
         if self._closed:
             return
         self._closed = True
+        if self._pipeline is not None:
+            self._pipeline.close()
         try:
             self.context.make_current()
             self._objects.close()
@@ -245,35 +304,23 @@ class Session(Closing):
 
     # Preparing -------------------------------------------------------------------------------------
 
-    def _prepare(self, clock: Stopwatch) -> None:
+    def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
         self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
         device_lines = self.context.device_lines
         clock.lap("rounding_test")
-        programs = self._compile(manifest.programs, device_lines)
+        linker = Linker(self.bundle, self.context, self._objects, device_lines, self._varyings, cache)
+        linked = linker.link()
+        self.restored_programs = linked.restored
         clock.lap("programs")
-        names = {
-            texture.name: self._objects.texture(
-                texture.width,
-                texture.height,
-                bytes(texture.clear) * (texture.width * texture.height)
-                if texture.member is None
-                else members[texture.member],
-            )
-            for texture in manifest.textures
-        }
-        self._texture_names = names
-        self._framebuffers = {
-            texture.name: self._objects.framebuffer(names[texture.name])
-            for texture in manifest.textures
-            if texture.kind == "target"
-        }
-        vertices, first = frame.vertices(manifest.passes, self._textures, self._varyings)
+        linker.keep()
+        clock.lap("program_cache")
+        self._handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
+        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
         self._vertex_buffer = self._objects.buffer(vertices.tobytes())
-        handles = frame.Handles(programs, names, self._framebuffers)
-        recorder = frame.Recorder(self._gl, handles, self._textures, members, first)
+        recorder = frame.Recorder(self._gl, self._handles, self._textures, members, self._first_vertex)
         calls, constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
             function(*arguments)
@@ -282,31 +329,31 @@ class Session(Closing):
         for one in manifest.passes:
             by_layer.setdefault(one.layer, []).append(one)
         self._layer_calls = {name: recorder.record(passes, constant) for name, passes in by_layer.items()}
+        self._constant_uniforms = constant
         size = manifest.input.size
         self._picture = np.full((size, size, 4), 255, np.uint8)
         clock.lap("textures")
 
-    def _compile(self, entries: Sequence[ShaderProgram], device_lines: str) -> dict[str, frame.Linked]:
-        members, objects = self.bundle.members, self._objects
-        prelude = members[PRELUDE] + device_lines.encode()
-        sources = {entry.name: (members[entry.vertex], prelude + members[entry.fragment]) for entry in entries}
-        attributes = ["position", *(f"corner{index}" for index in range(self._varyings))]
-        started = {entry.name: objects.start_program(*sources[entry.name], attributes) for entry in entries}
-        users: dict[str, str] = {}
-        for one in self.bundle.manifest.passes:
-            users.setdefault(one.program, one.layer)
-        linked = {}
-        for entry in entries:
-            where = f"layer '{users.get(entry.name, entry.name)}' on {self._gl.text(GL.GL_RENDERER)}"
-            name = started[entry.name]
-            objects.check_program(name, *sources[entry.name], where)
-            self._gl.UseProgram(name)
-            for unit, sampler in enumerate(entry.samplers):
-                self._gl.Uniform1i(self._gl.GetUniformLocation(name, sampler.encode()), unit)
-            locations = {key: self._gl.GetUniformLocation(name, key.encode()) for key in entry.uniforms}
-            linked[entry.name] = frame.Linked(name, locations)
-        objects.drop_shaders()
-        return linked
+    def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
+        """Return handles that have some textures, and what renders into them, anew."""
+        textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
+        for name in names:
+            one = self._textures[name]
+            texels = bytes(one.clear) * (one.width * one.height)
+            textures[name] = self._objects.texture(
+                one.width, one.height, texels if one.member is None else self.bundle.members[one.member]
+            )
+            if one.kind == "target":
+                framebuffers[name] = self._objects.framebuffer(textures[name])
+        return frame.Handles(handles.programs, textures, framebuffers)
+
+    def _another_slot(self) -> Slot:
+        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
+        manifest = self.bundle.manifest
+        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
+        handles = self._with_textures(self._handles, sorted(own))
+        recorder = frame.Recorder(self._gl, handles, self._textures, self.bundle.members, self._first_vertex)
+        return Slot(handles, recorder.record(manifest.passes, self._constant_uniforms))
 
     # The state of the context ------------------------------------------------------------------------
 
@@ -332,6 +379,17 @@ class Session(Closing):
             gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
             gl.EnableVertexAttribArray(1 + index)
 
+    def _settle(self) -> None:
+        """Make the context the session's, with no frame on its way."""
+        self.activate()
+        if self._pipeline is not None:
+            self._pipeline.settle()
+
+    def _check_first(self) -> None:
+        if not self._checked:
+            self._gl.check("in the first frame")
+            self._checked = True
+
     def draw_layer(self, layer: str) -> None:
         """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
 
@@ -343,7 +401,7 @@ class Session(Closing):
 
     # Textures ----------------------------------------------------------------------------------------
 
-    def _upload_picture(self, image: NDArray[np.uint8]) -> None:
+    def _check_picture(self, image: NDArray[np.uint8]) -> None:
         size = self.bundle.manifest.input.size
         if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape != (size, size, 3):
             given = f"{image.dtype} {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
@@ -351,9 +409,11 @@ class Session(Closing):
                 f"the model reads uint8 ({size}, {size}, 3), {given} was given; "
                 "glsl_infer.preprocess.load makes it of any picture"
             )
+
+    def _upload_picture(self, image: NDArray[np.uint8], handles: frame.Handles) -> None:
         self._picture[..., :3] = image
         entry = self.bundle.manifest.input
-        self._upload(entry.texture, entry.x, entry.y, self._picture)
+        self._upload(handles.textures[entry.texture], entry.x, entry.y, self._picture)
 
     def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
         array = np.asarray(array)
@@ -361,32 +421,37 @@ class Session(Closing):
         if array.shape != shape:
             raise InputError(f"input '{name}' has shape {array.shape}; the layer reads {shape}")
         if isinstance(value, FixedPoint):
-            self._upload(value.texture, 0, 0, pack_fixed(array, value))
+            self._upload(self._handles.textures[value.texture], 0, 0, pack_fixed(array, value))
             return
         tiles = pack_tiles(array, value)
         if name == self._input_layer:
             tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
         for view, tile in zip(value.views, tiles):
-            self._upload(view.texture, view.x, view.y, tile)
+            self._upload(self._handles.textures[view.texture], view.x, view.y, tile)
 
-    def _upload(self, texture: str, x: int, y: int, texels: NDArray[np.uint8]) -> None:
+    def _upload(self, texture: int, x: int, y: int, texels: NDArray[np.uint8]) -> None:
         data = np.ascontiguousarray(texels)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
-        self._gl.BindTexture(TEXTURE_2D, self._texture_names[texture])
+        self._gl.BindTexture(TEXTURE_2D, texture)
         height, width = data.shape[:2]
         self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
 
-    def _read_value(self, value: Value) -> NDArray[np.float32]:
+    def _read_texture(self, name: str, handles: frame.Handles) -> NDArray[np.uint8]:
+        self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
+        return self._objects.read(self._textures[name].width, self._textures[name].height)
+
+    def _read_value(self, value: Value, handles: frame.Handles) -> NDArray[np.float32]:
         if isinstance(value, FixedPoint):
-            return unpack_fixed(self.read_texture(value.texture), value)
-        textures = {name: self._texels(name) for name in textures_of(value)}
+            self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[value.texture])
+            return unpack_fixed(self._objects.read(*value.size), value)
+        textures = {name: self._texels(name, handles) for name in textures_of(value)}
         tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
         return unpack_tiles(np.stack(tiles), value)
 
-    def _texels(self, name: str) -> NDArray[np.uint8]:
+    def _texels(self, name: str, handles: frame.Handles) -> NDArray[np.uint8]:
         """Return a texture's texels; those of the picture's, which nothing renders into, as they were uploaded."""
-        if name in self._framebuffers:
-            return self.read_texture(name)
+        if name in handles.framebuffers:
+            return self._read_texture(name, handles)
         entry, texture = self.bundle.manifest.input, self._textures[name]
         texels = np.zeros((texture.height, texture.width, 4), np.uint8)
         texels[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = self._picture

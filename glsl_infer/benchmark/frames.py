@@ -114,6 +114,7 @@ def counts(session: Session, picture: NDArray[np.uint8]) -> dict[str, Any]:
         "draws": found.passes,
         "jobs": found.jobs,
         "programs": found.programs,
+        "programs_restored": session.restored_programs,
         "gl_calls": {step: sum(calls.values()) for step, calls in steps.items()},
         "gl_calls_of_frame": dict(submitted.most_common()),
         "textures": len(session.bundle.manifest.textures),

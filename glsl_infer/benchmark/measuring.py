@@ -24,6 +24,7 @@ def measure(
     path: Path,
     *,
     context: str = "auto",
+    cache: bool = True,
     runs: int = 100,
     warm_up: int = 10,
     layers: bool = False,
@@ -35,6 +36,7 @@ def measure(
     Args:
         path: a ``.glslnn`` file.
         context: as for ``Session``.
+        cache: as for ``Session``, in the usual folder.
         runs: counted frames, at least 1.
         warm_up: frames before those, after the first one.
         layers: time every layer as well, in as many frames more.
@@ -49,7 +51,7 @@ def measure(
     """
     frames.check_counts(runs, warm_up)
     load = machine.load()
-    with Session(path, context=context) as session:
+    with Session(path, context=context, cache=cache) as session:
         picture = picture_of(session)
         clock = Stopwatch()
         session.run(picture)
@@ -63,7 +65,7 @@ def measure(
             "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "model": model_of(session),
             "machine": {**machine.describe(session.context), "load_before": load},
-            "settings": {"warm_up": warm_up, "runs": runs},
+            "settings": {"warm_up": warm_up, "runs": runs, "cache": cache},
             "start_ms": {**start, "total": round(sum(start.values()), 3)},
             "frame_ms": frames.summaries(runs_ms),
             "runs_ms": runs_ms,

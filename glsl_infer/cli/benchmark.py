@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--warm-up", type=int, default=WARM_UP, metavar="N", help=f"runs before (default: {WARM_UP})")
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="compile every program at the start and keep none; a driver may have a cache of its own",
+    )
+    parser.add_argument(
         "--profile",
         action="store_true",
         help="time every layer as well: by GPU timer queries where the driver has them, else by waiting for each",
@@ -117,8 +122,9 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
     from glsl_infer.resources import default_model
 
     wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
+    how = {"context": args.context, "cache": not args.no_cache}
     with progress.counter(steps_of(**wanted), "runs") as tell:
-        result = measure(args.bundle or default_model(), context=args.context, tell=tell, **wanted)
+        result = measure(args.bundle or default_model(), tell=tell, **how, **wanted)
     _warn_of_load(result["machine"])
     return result
 

@@ -16,6 +16,7 @@ _START = {
     "context": "make the context",
     "rounding_test": "measure its rounding",
     "programs": "compile the programs",
+    "program_cache": "keep them for the next start",
     "textures": "textures and buffers",
     "first_run": "first run",
     "total": "until the first result",
@@ -26,12 +27,13 @@ def result(found: dict[str, Any]) -> list[str]:
     """Return the lines of a result."""
     model, counts = found["model"], found["counts"]
     calls = counts["gl_calls"]
+    restored = f" ({counts['programs_restored']} of them from the cache)" if counts["programs_restored"] else ""
     lines = [
         f"{'model':12} {model['file']} ({model['name']}, {model['input']}x{model['input']})",
         *_machine(found["machine"]),
         f"{'a frame':12} {counts['draws']:,} draws in {counts['jobs']} jobs, {calls['frame']:,} GL calls (and "
         f"{calls['upload']} to upload, {calls['read_back']} to read back)",
-        f"{'the model':12} {counts['programs']} programs, {counts['textures']} textures of "
+        f"{'the model':12} {counts['programs']} programs{restored}, {counts['textures']} textures of "
         f"{counts['texture_bytes'] / 1e6:.2f} MB",
     ]
     if counts["peak_rss_bytes"] is not None:

@@ -48,6 +48,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "DrawArrays": (None, (c_uint, c_int, c_int)),
     "EnableVertexAttribArray": (None, (c_uint,)),
     "Finish": (None, ()),
+    "Flush": (None, ()),
     "FramebufferTexture2D": (None, (c_uint, c_uint, c_uint, c_uint, c_int)),
     "GenBuffers": (None, (c_int, _UINTS)),
     "GenFramebuffers": (None, (c_int, _UINTS)),

@@ -67,6 +67,18 @@ def current() -> int | None:
     return handle
 
 
+def current_display() -> int | None:
+    """Return the handle of the display of the EGL context that is current in the calling thread."""
+    handle: int | None = _egl().eglGetCurrentDisplay()
+    return handle
+
+
+def display_extensions() -> list[str]:
+    """Return the extensions of the display of the EGL context that is current in the calling thread."""
+    text: bytes | None = _egl().eglQueryString(current_display(), _EXTENSIONS)
+    return (text or b"").decode().split()
+
+
 def surfaceless() -> EglContext:
     """Make a context on Mesa's surfaceless platform.
 
@@ -109,6 +121,7 @@ def _egl() -> Any:
         "eglCreateContext": (handle, (handle, handle, handle, POINTER(c_int))),
         "eglDestroyContext": (c_uint, (handle, handle)),
         "eglGetCurrentContext": (handle, ()),
+        "eglGetCurrentDisplay": (handle, ()),
         "eglGetError": (c_int, ()),
         "eglGetProcAddress": (handle, (c_char_p,)),
         "eglInitialize": (c_uint, (handle, POINTER(c_int), POINTER(c_int))),

@@ -56,7 +56,7 @@ def test_a_result_says_what_was_measured_and_where(tmp_path: Path, context: Cont
     assert result["model"] == {"file": str(path), "name": "tiny", "input": 9, "layers": 9}
     context.make_current()
     assert result["machine"]["renderer"] == context.gl.text(GL.GL_RENDERER)
-    assert result["settings"] == {"warm_up": 0, "runs": 3}
+    assert result["settings"] == {"warm_up": 0, "runs": 3, "cache": True}
     assert result["counts"]["peak_rss_bytes"] > result["counts"]["texture_bytes"]
 
 

@@ -48,6 +48,19 @@ def test_it_prints_counts_start_and_steps(calm: None, tmp_path: Path, capsys: Ca
         assert word in text
 
 
+def test_programs_from_the_cache_are_counted(
+    calm: None, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+    path = write_tiny(tmp_path)
+    output(capsys, path, *FEW)
+    kept = 8 if (tmp_path / "cache").exists() else 0  # not every driver gives its programs away
+    found = json.loads(output(capsys, path, *FEW, "--json"))["counts"]
+    assert (found["programs"], found["programs_restored"]) == (8, kept)
+    assert ("programs (8 of them from the cache)" in output(capsys, path, *FEW)) == bool(kept)
+    assert "from the cache" not in output(capsys, path, *FEW, "--no-cache")
+
+
 def test_the_model_of_the_package_is_the_default(calm: None, capsys: Capture) -> None:
     found = json.loads(output(capsys, *FEW, "--json"))
     assert found["model"]["file"] == str(default_model())
