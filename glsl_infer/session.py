@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -141,13 +141,17 @@ class Session(Closing):
         wanted = layers[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
+        self._clear({texture for source in wanted for texture in textures_of(layers[source].output)})
         for source, array in zip(wanted, inputs):
             self._upload_value(source, layers[source].output, array)
         self._draw(name)
         return self._read_value(layers[name].output)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
+        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+
+        Layers may share it: after a whole frame it holds the output of the last one that did.
+        """
         self._enter()
         if name not in self._framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
@@ -319,6 +323,14 @@ class Session(Closing):
         entry = self.bundle.manifest.input
         self._upload(entry.texture, entry.x, entry.y, self._picture)
 
+    def _clear(self, textures: Iterable[str]) -> None:
+        """Clear the targets among some textures, in whose gutters a layer that shares them may have drawn."""
+        for name in textures:
+            if name in self._framebuffers:
+                self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[name])
+                self._gl.ClearColor(*(byte / 255.0 for byte in self._textures[name].clear))
+                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+
     def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
         array = np.asarray(array)
         shape = shape_of(value)
@@ -342,7 +354,8 @@ class Session(Closing):
 
     def _read_value(self, value: Value) -> NDArray[np.float32]:
         if isinstance(value, FixedPoint):
-            return unpack_fixed(self.read_texture(value.texture), value)
+            width, height = value.size
+            return unpack_fixed(self.read_texture(value.texture)[:height, :width], value)
         textures = {name: self._texels(name) for name in textures_of(value)}
         tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
         return unpack_tiles(np.stack(tiles), value)

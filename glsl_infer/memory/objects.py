@@ -91,9 +91,11 @@ def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
 def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:
     """Return the size of an object and the size that each of its tensors takes in it.
 
-    The largest tensor sets the shape: each of its choices is tried, and every other tensor in turn takes the choice
-    that lets the object grow least.
+    A tensor that is alone takes its first choice. Of several, the largest sets the shape: each of its choices is
+    tried, and every other tensor in turn takes the choice that lets the object grow least.
     """
+    if len(members) == 1:
+        return members[0].choices[0], [members[0].choices[0]]
     order = sorted(members, key=lambda tensor: (-tensor.area, tensor.index))
     best: tuple[Size, dict[int, Size]] | None = None
     for first in order[0].choices:
