@@ -1,6 +1,7 @@
 # make classify IMAGE=photo.jpg   all set-up, then the five most probable labels
 # make test                       all set-up, then the whole test suite
 # make test-drivers               its part that draws, on each of Mesa's software drivers
+# make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
 # make lint types                 ruff and mypy
 # make clean                      remove .venv and caches
 
@@ -10,12 +11,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
-.PHONY: classify test test-engine test-drivers test-keras lint types clean
+.PHONY: classify test test-engine test-drivers test-vc4 test-keras lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-keras
+test: test-engine test-drivers test-vc4 test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -29,6 +30,11 @@ test-drivers: $(VENV)/.all
 	GALLIUM_DRIVER=llvmpipe $(DRIVER_TESTS)
 	GALLIUM_DRIVER=llvmpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(DRIVER_TESTS) -m "not once"
 	GALLIUM_DRIVER=softpipe $(DRIVER_TESTS) -m "not once"
+
+# The driver is looked for in VC4_PREFIX, in the cache and in ../shared/vc4, then built into the cache: 10 minutes, once.
+test-vc4: $(VENV)/.all
+	$(BIN)/python -c "import glsl_infer.vc4; glsl_infer.vc4.find()" 2>/dev/null || scripts/vc4/build.sh
+	$(BIN)/python -m pytest tests/vc4
 
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training

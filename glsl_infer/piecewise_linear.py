@@ -97,6 +97,9 @@ class PiecewiseLinear:
 HARD_SIGMOID = PiecewiseLinear(1.0 / 6.0, 0.5)
 """``clip(x / 6 + 1/2, 0, 1)``, as Keras 3 defines it."""
 
+SEVEN_PIECES = PiecewiseLinear(0.05, 0.125, (Clamp(1.0, 0.0, 0.25), Clamp(2.0, 0.2, 0.3)))
+"""The article's activation, ``activations.piecewise_linear_sigmoid``: 0.05, 0.1 and 0.2 are its slopes."""
+
 
 def parse(name: str) -> PiecewiseLinear | None:
     """Return the function that a name in a graph stands for; None where it is a name of another kind.

@@ -53,9 +53,8 @@ WHY = """
 
 A line costs nothing: it is multiplied into the weights, and cutting off at 0 and 1 is what a store to 8 bits does
 anyway. A residual has to be multiplied, too, unless the slope is 1: three instructions. A pair of bends costs one
-multiplication, one clamp and one addition for each channel. The article's activation keeps the shader that it had,
-which also does its line and its outer clamp, so that bundles stay what they are; the learnable one has as many bends
-and needs neither.
+multiplication, one clamp and one addition for each channel. The learnable activation has as many bends as the
+article's, so that both cost the same. [What the shaders look like](videocore-shaders.md).
 """
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Compare activations of X22, accuracy against instructions, and write docs/activations.md.
 
-    VC4_RUN=/path/to/vc4/run python scripts/activation_study.py     # about 2 minutes on two CPU cores
-    python scripts/activation_study.py --table                      # the page alone, from the numbers of the last time
+    python scripts/activation_study.py             # about 2 minutes on two CPU cores
+    python scripts/activation_study.py --table     # the page alone, from the numbers of the last time
 
-``VC4_RUN`` (or ``--vc4-run``) is a script that runs a command on Mesa's vc4 driver without the board, through its no-op
-DRM shim. What the driver's own compiler says of every shader of X22 with random weights is written to
-docs/activations/instructions.json. Accuracies come from training runs, which take a GPU:
+What Mesa's compiler for a VideoCore IV says of every shader of X22 with random weights is written to
+docs/activations/instructions.json; no board is needed, and the driver is found as by ``glsl-infer vc4``. Accuracies
+come from training runs, which take a GPU:
 
     docs/activations/training.json: {ACTIVATION: [{"seed": 1, "val": 0.734, ...}, ...], ...}
 
@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -32,11 +30,12 @@ from accuracy_sections.common import keras_side
 from activation_page import ACTIVATIONS, accuracies, page
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle
+from glsl_infer import vc4
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import GlslInferError, InputError, RunError
 from glsl_infer.export import Options, build
 from glsl_infer.files import replacing
+from glsl_infer.vc4 import Driver, Report, report
 
 ROOT = Path(__file__).resolve().parent.parent
 MODES = ("uniform", "baked")
@@ -45,24 +44,7 @@ CLASSES = 120
 Numbers = dict[str, Any]
 
 
-def runner_of(given: Path | None) -> Path:
-    """Return the script that runs a command on the vc4 driver.
-
-    Raises:
-        InputError: there is none.
-    """
-    named = given or (Path(os.environ["VC4_RUN"]) if os.environ.get("VC4_RUN") else None)
-    if named is None:
-        raise InputError(
-            "no VideoCore IV compiler: give --vc4-run FILE or set VC4_RUN, a script that runs a command on Mesa's vc4 "
-            "driver; --table writes the page from the numbers of the last time"
-        )
-    if not os.access(named, os.X_OK) or not named.is_file():
-        raise InputError(f"{named}: not a script that can be run; --vc4-run and VC4_RUN name that of Mesa's vc4 driver")
-    return named.resolve()
-
-
-def measure(runner: Path, size: int) -> Numbers:
+def measure(driver: Driver, size: int) -> Numbers:
     """Return the instructions of every layer, for every activation and weights mode.
 
     Raises:
@@ -77,49 +59,42 @@ def measure(runner: Path, size: int) -> Numbers:
             labels = [f"class {index}" for index in range(CLASSES)]
             made, _, _ = build(graph, labels, options=Options(weights=mode))
             bundles.write(made, Path(folder) / "x22.glslnn")
-            found[name][mode] = summed(made, compiled(runner, Path(folder) / "x22.glslnn"))
+            found[name][mode] = summed(compiled(driver, Path(folder) / "x22.glslnn"))
     return {"size": size, "classes": CLASSES, "activations": found}
 
 
-def compiled(runner: Path, bundle: Path) -> dict[str, tuple[int, int]]:
-    """Return (instructions, threads) of every program of a bundle, as the vc4 driver compiles it.
+def compiled(driver: Driver, bundle: Path) -> Report:
+    """Return what the vc4 driver makes of a bundle.
 
     Raises:
-        InputError, RunError: the process that sees that driver failed; it said why.
+        RunError: it cannot draw one of its layers.
     """
-    command = [str(runner), sys.executable, str(ROOT / "scripts/activation_vc4.py"), str(bundle)]
-    environment = {**os.environ, "VC4_DEBUG": "shaderdb"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
-    if done.returncode:
-        raise (InputError if done.returncode == InputError.exit_code else RunError)(
-            "the vc4 side failed; its message is above"
-        )
-    found: dict[str, tuple[int, int]] = {key: (one[0], one[1]) for key, one in json.loads(done.stdout).items()}
+    found = report(*vc4.measure(bundle, driver), bundle.name)
+    failed = [
+        problem for problem in found.problems if any(row.failed for row in found.rows if row.layer == problem.layer)
+    ]
+    if failed:
+        raise RunError(f"{found.file}: layer '{failed[0].layer}': {failed[0].text}")
     return found
 
 
-def summed(made: Bundle, programs: dict[str, tuple[int, int]]) -> Numbers:
+def summed(found: Report) -> Numbers:
     """Return the instructions of a bundle: of a frame, and layer by layer.
 
     A frame's are those of each pass times the pixels that it draws.
     """
-    layers: dict[str, Numbers] = {}
-    for one in made.manifest.passes:
-        instructions, threads = programs[one.program]
-        pixels = sum(quad.width * quad.height for quad in one.quads)
-        row = layers.setdefault(
-            one.layer,
-            {"layer": one.layer, "least": instructions, "most": 0, "threads": threads, "pixels": 0, "total": 0},
-        )
-        row["least"], row["most"] = min(row["least"], instructions), max(row["most"], instructions)
-        row["threads"] = min(row["threads"], threads)
-        row["pixels"] += pixels
-        row["total"] += instructions * pixels
-    return {
-        "programs": len(programs),
-        "total": sum(row["total"] for row in layers.values()),
-        "layers": list(layers.values()),
-    }
+    layers = [
+        {
+            "layer": row.layer,
+            "least": row.least,
+            "most": row.instructions,
+            "threads": row.threads,
+            "pixels": row.pixels,
+            "total": row.total,
+        }
+        for row in found.rows
+    ]
+    return {"programs": len(found.shaders), "total": found.total, "layers": layers}
 
 
 def read(path: Path) -> Numbers:
@@ -173,7 +148,7 @@ def main() -> int:
     """Measure, write; return the exit code."""
     parser = argparse.ArgumentParser(description="Compare activations of X22.", allow_abbrev=False)
     parser.add_argument(
-        "--vc4-run", type=Path, metavar="FILE", help="runs a command on Mesa's vc4 driver; else VC4_RUN"
+        "--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim, as for glsl-infer vc4"
     )
     parser.add_argument("--size", type=int, choices=(257, 385), default=257, help="side of the picture, in pixels")
     parser.add_argument("--table", action="store_true", help="measure nothing, write the page from what is stored")
@@ -186,7 +161,7 @@ def main() -> int:
         training = args.results / "training.json"
         scores = accuracies(read(training), training.name) if training.exists() else {}
         if not args.table:
-            write(stored, as_text(measure(runner_of(args.vc4_run), args.size)))
+            write(stored, as_text(measure(vc4.find(args.driver), args.size)))
         found, text = composed(stored, scores)
         write(args.out, text)
         if args.json:

@@ -6,24 +6,41 @@
 //                channel of each tap, the residual's factor if it has one, the bias last. Without it they
 //                are constants in the text.
 // BIAS           where the sum starts
-// RESIDUAL       the residual's texel, in units of the sum
+// LATE           a number that the fourth component of the sum stays below by 1 or more. On a device that defines
+//                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
+//                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
 #ifndef BIAS
 #define BIAS vec4(0.0)
+#endif
+#ifndef LATE
+#undef LATE_FETCH
+#endif
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, sum.w)
+#else
+#define WAIT(at) at
 #endif
 
 //@ declarations
 
 #ifdef WEIGHT_COUNT
 uniform vec4 weights[WEIGHT_COUNT];
+#ifdef LATE_FETCH
+uniform float late;
+#endif
 #endif
 
 void main() {
-    vec4 t;
+    vec4 s, t;
+    //@ coordinates
     // The bias comes first: added last, a compiler may fold a constant one into the activation.
     vec4 sum = BIAS;
+#ifdef LATE_FETCH
+    sum.w -= LATE;
+#endif
     //@ taps
-#ifdef RESIDUAL
-    sum += RESIDUAL;
+#ifdef LATE_FETCH
+    sum.w += LATE;
 #endif
     gl_FragColor = store(activation(sum));
 }

@@ -7,6 +7,12 @@
 #ifndef BIAS
 #define BIAS vec2(0.0)
 #endif
+// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, min(sum.y, 0.0))
+#else
+#define WAIT(at) at
+#endif
 
 //@ declarations
 
@@ -15,7 +21,8 @@ uniform vec4 weights[WEIGHT_COUNT];
 #endif
 
 void main() {
-    vec4 t;
+    vec4 s, t;
+    //@ coordinates
     vec2 sum = BIAS;
     //@ taps
     gl_FragColor = encode(sum);

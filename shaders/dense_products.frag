@@ -5,6 +5,13 @@
 #define INVERSE_SCALE 1.0
 #endif
 
+// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, min(sum, 0.0))
+#else
+#define WAIT(at) at
+#endif
+
 varying vec4 coord0; // .xy the block's first inputs, .zw their weights for the first of the two rows
 uniform sampler2D source;
 uniform sampler2D kernel;
@@ -14,8 +21,8 @@ uniform vec2 kernel_texel;
 void main() {
     vec2 sum = vec2(0.0);
     for (int i = 0; i < PAIRS; i++) {
-        vec2 x = decode(texture2D(source, coord0.xy + vec2(float(i), 0.0) * source_texel));
-        vec2 first = decode(texture2D(kernel, coord0.zw + vec2(float(i), 0.0) * kernel_texel));
+        vec2 x = decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
+        vec2 first = decode(texture2D(kernel, WAIT(coord0.zw + vec2(float(i), 0.0) * kernel_texel)));
         vec2 second = decode(texture2D(kernel, coord0.zw + vec2(float(i), 1.0) * kernel_texel));
         sum += vec2(dot(first, x), dot(second, x));
     }

@@ -9,6 +9,13 @@
 #define INVERSE_SCALE 1.0
 #endif
 
+// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, min(sum, 0.0))
+#else
+#define WAIT(at) at
+#endif
+
 varying vec4 coord0; // .xy the first partial sum, .zw the constants of the first of the two rows
 uniform sampler2D source;
 uniform vec2 source_texel;
@@ -20,7 +27,7 @@ uniform vec2 kernel_texel;
 void main() {
     vec2 sum = vec2(0.0);
     for (int i = 0; i < COUNT; i++) {
-        sum += decode(texture2D(source, coord0.xy + vec2(float(i), 0.0) * source_texel));
+        sum += decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
     }
     sum *= FACTOR;
 #ifdef ROW_SCALE

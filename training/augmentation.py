@@ -43,7 +43,7 @@ def draw(chosen: Augmentation, count: int, seed: int, epoch: int, *, strength: f
         count: pictures in the training split; row ``i`` belongs to picture ``i`` whatever the order of training.
         seed: of the run.
         epoch: number of the epoch, from 0.
-        strength: scales every range, 0 to 1; shares of mixing and cutting out are scaled too.
+        strength: scales every range and every share, 0 to 1; 0 leaves the pictures as they are.
 
     Returns:
         ``index`` int32 (count,), the picture; all others are float32: ``window`` (count, 3, 3), from places in the
@@ -113,8 +113,10 @@ def _windows(chosen: Augmentation, count: int, strength: float, rng: np.random.G
     low, high = (math.log(end) * strength for end in chosen.scale)
     side = np.exp(rng.uniform(low, high, count))
     angle = np.radians(_either_way(chosen.rotation * strength, count, rng))
-    quarter = rng.integers(4, size=count) if chosen.quarter_turns else np.zeros(count)
-    mirror = np.where(rng.random(count) < chosen.flip, -1.0, 1.0)
+    quarter = np.zeros(count)
+    if chosen.quarter_turns:
+        quarter = np.where(rng.random(count) < strength, rng.integers(4, size=count), 0)
+    mirror = np.where(rng.random(count) < chosen.flip * strength, -1.0, 1.0)
     tilt_x, tilt_y = (np.radians(_either_way(chosen.perspective * strength, count, rng)) for _ in range(2))
     # A window that is smaller than the picture may lie anywhere in it; translation goes beyond that.
     room = np.maximum(1.0 - side, 0.0) + 2.0 * chosen.translation * strength

@@ -65,7 +65,8 @@ def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]
         pixels = _even(np.asarray(open_image(paths[index]), np.uint8))
         found[index] = _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
 
-    good = reading.each(paths, one, strict=strict)
+    bad = reading.each(paths, one, strict=strict)
+    good = [index for index in range(len(paths)) if index not in bad]
     pictures = [found[index] for index in good if min(found[index].shape[:2]) >= crop]
     if not pictures:
         raise InputError(f"none of the {len(paths)} pictures is at least {crop} pixels wide and high")

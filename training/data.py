@@ -126,7 +126,8 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
     def one(index: int) -> None:
         pixels[index] = load(split.paths[index], size)
 
-    good = reading.each(split.paths, one, strict=strict)
+    bad = reading.each(split.paths, one, strict=strict)
+    good = [index for index in range(len(split.paths)) if index not in bad]
     for place, index in enumerate(good):  # a copy of the good ones would take the memory twice
         if place != index:
             pixels[place] = pixels[index]

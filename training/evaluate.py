@@ -25,7 +25,8 @@ from glsl_infer import bundle as bundles
 from glsl_infer.cli import Parser, add_debug, execute, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.files import replacing
-from training import labelled_pictures, logits, scores
+from glsl_infer.preprocess import load
+from training import command, labelled_pictures, logits, manifest, reading, scores
 from training.labelled_pictures import LabelledPictures
 
 PAIRS = (("gpu", "float"), ("exact", "float"), ("gpu", "exact"))
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--bundle", type=Path, metavar="FILE.glslnn", help="the exported model (default: export it)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to this file as well")
-    parser.add_argument("--limit", type=_count, metavar="N", help="only N pictures, evenly spread over the split")
+    parser.add_argument("--limit", type=command.positive, metavar="N", help="only N pictures, evenly spread")
     parser.add_argument("--strict", action="store_true", help="stop at a picture that cannot be read")
 
 
@@ -78,7 +79,8 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     pictures = labelled_pictures.find(args.data, labels)
     if args.limit:
         pictures = pictures.spread(args.limit)
-    coarse = labelled_pictures.coarse_classes(args.data, labels)
+    known = manifest.coarse_labels(args.data.absolute().parent, labels, whole=False)
+    coarse = None if known is None else tuple(known[label] for label in labels)
     pictures, skipped = _readable(pictures, strict=args.strict)
     engines = ["float", *(["exact"] if args.reference else []), *(["gpu"] if args.gpu else [])]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
@@ -166,18 +168,15 @@ def _computed(engine: str, model: Path, pictures: LabelledPictures) -> logits.Co
 
 
 def _readable(pictures: LabelledPictures, *, strict: bool) -> tuple[LabelledPictures, dict[str, str]]:
-    """Leave out pictures that cannot be read, naming them; with ``strict`` the first is an error."""
-    with progress.counter(len(pictures.paths), "reading") as done:
-        wrong = labelled_pictures.unreadable(pictures, done)
-    for message in wrong.values():
-        if strict:
-            raise InputError(f"{message}; without --strict it is left out")
-        print(f"warning: {message}; left out", file=sys.stderr)
-    if len(wrong) == len(pictures.paths):
-        raise InputError(f"{pictures.folder}: none of its pictures can be read")
-    kept = [index for index in range(len(pictures.paths)) if index not in wrong]
-    skipped = {str(pictures.paths[index]): message for index, message in wrong.items()}
-    return (pictures.picked(kept) if wrong else pictures), skipped
+    """Leave out pictures that cannot be read, and return what is wrong with each; ``strict``: they are an error."""
+
+    def read(index: int) -> None:
+        load(pictures.paths[index], 1)
+
+    bad = reading.each(pictures.paths, read, strict=strict)
+    kept = [index for index in range(len(pictures.paths)) if index not in bad]
+    skipped = {str(pictures.paths[index]): message for index, message in bad.items()}
+    return (pictures.picked(kept) if bad else pictures), skipped
 
 
 def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
@@ -198,12 +197,6 @@ def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
 
 def _percent(share: float | None) -> str:
     return f"{'-':>9}" if share is None else f"{100 * share:7.2f} %"
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no whole number of at least 1")
-    return int(text)
 
 
 if __name__ == "__main__":

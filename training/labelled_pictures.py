@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer.errors import ImageError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.export import read_labels
-from glsl_infer.preprocess import load
-from training.class_folders import SPLITS, SUFFIXES
+from training.class_folders import SPLITS, SUFFIXES, some
 
-LABELS, MANIFEST = "labels.txt", "manifest.csv"
+LABELS = "labels.txt"
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,8 @@ def find(folder: Path, labels: tuple[str, ...]) -> LabelledPictures:
     unknown = sorted(classes - set(labels))
     if unknown:
         raise InputError(
-            f"{folder}: the model has no label for the class folder{'s' * (len(unknown) > 1)} {_some(unknown)}; "
-            f"its {len(labels)} labels are {_some(labels)}"
+            f"{folder}: the model has no label for the class folder{'s' * (len(unknown) > 1)} {some(unknown)}; "
+            f"its {len(labels)} labels are {some(labels)}"
         )
     found = [
         (path, index)
@@ -116,50 +113,5 @@ def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]
     source, labels = next(iter(known.items()))
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise InputError(f"{source}: {_some(twice)} is there twice; every class needs a label of its own")
+        raise InputError(f"{source}: {some(twice)} is there twice; every class needs a label of its own")
     return labels
-
-
-def coarse_classes(folder: Path, labels: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the coarse class of every label, from the ``manifest.csv`` beside the split's folder.
-
-    None where there is no such file, or it has no column ``coarse_label``, or not all labels are in it.
-
-    Raises:
-        InputError: a label has two coarse classes, or the file cannot be read.
-    """
-    path = folder.absolute().parent / MANIFEST
-    if not path.is_file():
-        return None
-    coarse: dict[str, str] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if "label" not in row or "coarse_label" not in row:
-                    return None
-                if coarse.setdefault(row["label"], row["coarse_label"]) != row["coarse_label"]:
-                    raise InputError(f"{path}: '{row['label']}' has two coarse classes; give each label one")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    return tuple(coarse[label] for label in labels) if set(labels) <= set(coarse) else None
-
-
-def unreadable(pictures: LabelledPictures, done: Callable[[int], object]) -> dict[int, str]:
-    """Return what is wrong with each picture that cannot be read, by its index; ``done(1)`` is called for each."""
-    wrong: dict[int, str] = {}
-
-    def read(index: int) -> None:
-        try:
-            load(pictures.paths[index], 1)
-        except ImageError as error:
-            wrong[index] = str(error)
-        done(1)
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(read, range(len(pictures.paths))))
-    return dict(sorted(wrong.items()))
-
-
-def _some(names: list[str] | tuple[str, ...], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"'{name}'" for name in names[:most]) + more

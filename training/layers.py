@@ -63,9 +63,12 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
             own = ops.cast(self.kernel[..., index * filters : (index + 1) * filters], self.compute_dtype)
             kernel = ops.tile(own, (1, 1, groups, 1)) * mask
             part = inputs[..., index * block : (index + 1) * block]
-            outputs.append(ops.conv(part, kernel, strides=self.strides, padding=self.padding))
+            outputs.append(
+                ops.conv(part, kernel, strides=self.strides, padding=self.padding, dilation_rate=self.dilation_rate)
+            )
         joined = outputs[0] if len(outputs) == 1 else ops.concatenate(outputs, axis=-1)
-        return joined if self.bias is None else joined + self.bias
+        joined = joined if self.bias is None else joined + self.bias
+        return self.activation(joined)
 
 
 class Stored(keras.layers.Layer):  # type: ignore[misc]

@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 from numpy.typing import NDArray
 
-from glsl_infer.errors import GlslInferError
+from glsl_infer.errors import RunError
 from training.averaging import BestCheckpoints, Checkpoint, MovingAverage, Weights
 from training.layers import BlockDiagonalConv2D, Stored
 from training.optimizer import optimizer
@@ -156,7 +156,7 @@ class Loop:
     def _size(self, phase: Phase) -> int:
         """Return the nearest size to the phase's that the architecture can be built at."""
         wanted = self.size * phase.scale
-        for size in sorted(range(1, self.size + 1), key=lambda size: abs(size - wanted)):
+        for size in sorted(range(1, 2 * self.size + 1), key=lambda size: abs(size - wanted)):
             try:
                 self.build(size)
             except ValueError:
@@ -167,9 +167,9 @@ class Loop:
     def finish_epoch(self, epoch: int, trainee: Trainee, logs: dict[str, float], steps: int, seconds: float) -> None:
         """Take in what epoch number ``epoch`` (from 0) has left; called when it ends."""
         if not np.isfinite(logs["loss"]):
-            raise GlslInferError(
-                f"epoch {epoch + 1}: the loss is no number any more; --resume goes back to the last validated epoch, "
-                "and a lower optimizer.rate, a clip_norm or precision: float32 may keep it finite"
+            raise RunError(
+                f"epoch {epoch + 1}: the loss is {logs['loss']}, no finite number any more; what was best is kept. "
+                "Begin again in another --out with a lower optimizer.rate, a clip_norm or precision: float32"
             )
         weights = _values(trainee.network.trainable_variables)
         self._average.update(weights, steps)

@@ -9,8 +9,14 @@ from glsl_infer.errors import InputError
 from training.class_folders import some
 
 
-def coarse_labels(folder: Path, labels: tuple[str, ...]) -> dict[str, str] | None:
+def coarse_labels(folder: Path, labels: tuple[str, ...], *, whole: bool = True) -> dict[str, str] | None:
     """Return the coarse label of each label, or None without a manifest or without that column in it.
+
+    Args:
+        folder: of the data set.
+        labels: those asked for.
+        whole: the manifest must have them all; else one that it lacks is its own coarse label, as those of another
+            data set are in a model that was trained on both.
 
     Raises:
         InputError: the manifest cannot be read, a label has no coarse label, or has two.
@@ -37,6 +43,6 @@ def coarse_labels(folder: Path, labels: tuple[str, ...]) -> dict[str, str] | Non
     except (OSError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
     missing = [label for label in labels if label not in coarse]
-    if missing:
+    if missing and whole:
         raise InputError(f"{path}: has no line for {some(missing)}; correct or remove it")
-    return {label: coarse[label] for label in labels}
+    return {label: coarse.get(label, label) for label in labels}

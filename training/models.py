@@ -31,7 +31,7 @@ ACTIVATIONS: dict[str, Callable[..., keras.layers.Layer]] = {
 STEM_CHANNELS = 32
 STAGES = (Stage(2, 32, False), Stage(3, 64, True), Stage(3, 128, True), Stage(4, 192, True), Stage(5, 192, True))
 
-BYTE, POOLED, LOGIT = 1.0 / 255.0, 1.0 / 2**15, 1.0 / 2**8
+BYTE, POOLED, LOGIT = 1.0 / 255.0, 1.0 / 2**14, 1.0 / 2**8
 """Distance of two values as the engine stores them: of a feature map in [0, 1], of a vector in [0, 1], of logits."""
 
 

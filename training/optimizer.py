@@ -16,9 +16,9 @@ from training.schedule import learning_rates
 class Rates(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A learning rate for each step, from a table; the last one ever after."""
 
-    def __init__(self, rates: NDArray[np.float32]) -> None:
+    def __init__(self, rates: NDArray[np.float32] | list[float]) -> None:
         super().__init__()
-        self.rates = rates
+        self.rates: NDArray[np.float32] = np.asarray(rates, np.float32)
 
     def __call__(self, step: Any) -> Any:
         """Return the rate of ``step``, counted from 0."""

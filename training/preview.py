@@ -9,6 +9,7 @@ from keras import ops
 from numpy.typing import NDArray
 from PIL import Image
 
+from glsl_infer import images
 from training import augmentation
 from training.recipe import Recipe
 from training.variation import PicturesOnDevice
@@ -21,10 +22,13 @@ def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: i
     """Write a picture: each row one training picture, as it is, then in ``COLUMNS - 1`` variations.
 
     Args:
-        path: of the picture; its suffix says the format.
+        path: of the picture; its suffix says the format. An existing file is replaced.
         pixels: uint8 (n, side, side, 3), the training split.
         recipe: its augmentation is shown at full strength.
         size: side at which the network sees them.
+
+    Raises:
+        InputError: a suffix that no picture has, or the file cannot be written.
     """
     rows = np.random.default_rng(recipe.seed).permutation(len(pixels))[:ROWS]
     shown = PicturesOnDevice(pixels[rows])
@@ -40,7 +44,7 @@ def contact_sheet(path: Path, pixels: NDArray[np.uint8], recipe: Recipe, size: i
             cell = Image.fromarray(picture).resize((side, side), Image.Resampling.BOX)
             canvas.paste(cell, (column * side, row * side))
     path.parent.mkdir(parents=True, exist_ok=True)
-    canvas.save(path)
+    images.save(np.asarray(canvas), path)
 
 
 def _tensors(draws: augmentation.Draws) -> dict[str, object]:

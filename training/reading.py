@@ -11,10 +11,10 @@ from glsl_infer.errors import ImageError, InputError
 from training.command import warn
 
 
-def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = False) -> list[int]:
-    """Do ``work(index)`` for every path, and return the indices of those for which it raised no ``ImageError``.
+def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = False) -> dict[int, str]:
+    """Do ``work(index)`` for every path, and return the message of each for which it raised an ``ImageError``.
 
-    The others are named in one warning, each with the reason. A progress bar shows on a terminal.
+    They are named in one warning, each with the reason. A progress bar shows on a terminal.
 
     Args:
         paths: files, for the messages; ``work`` opens them.
@@ -24,22 +24,21 @@ def each(paths: Sequence[Path], work: Callable[[int], None], *, strict: bool = F
     Raises:
         InputError: none can be read, or with ``strict`` any cannot; the message has the same list.
     """
-    good, bad = [], []
+    bad: dict[int, str] = {}
     with ThreadPoolExecutor() as pool:
         futures = [pool.submit(work, index) for index in range(len(paths))]
         try:
             for index in progress.bar(range(len(futures)), "reading pictures"):
                 try:
                     futures[index].result()
-                    good.append(index)
                 except ImageError as error:
-                    bad.append(str(error))
+                    bad[index] = str(error)
         except BaseException:  # an interruption waits for no more than the pictures that are being read
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if bad:
         what = f"{len(bad)} of {len(paths)} pictures cannot be read"
-        if strict or not good:
-            raise InputError("\n  ".join([f"{what}:", *bad]))
-        warn(f"{what} and are left out (--strict stops here):", bad)
-    return good
+        if strict or len(bad) == len(paths):
+            raise InputError("\n  ".join([f"{what}:", *bad.values()]))
+        warn(f"{what} and are left out (--strict stops here):", bad.values())
+    return bad

@@ -12,7 +12,9 @@ logs/         for TensorBoard
 from __future__ import annotations
 
 import json
+import zipfile
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +52,22 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def check_new(self) -> None:
+        """Make sure that a new run can be started here; nothing is written.
+
+        Raises:
+            InputError: the folder holds a run already.
+        """
+        if (self.path / "config.json").exists():
+            raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
+
     def start(self, config: dict[str, Any], recipe: str, labels: tuple[str, ...]) -> None:
         """Create the folder for a new run.
 
         Raises:
             InputError: it holds a run already.
         """
-        if (self.path / "config.json").exists():
-            raise InputError(f"{self.path}: holds a run already; continue it with --resume or choose another --out")
+        self.check_new()
         self.path.mkdir(parents=True, exist_ok=True)
         self._write("labels.txt", "".join(f"{label}\n" for label in labels))
         self._write("recipe.yaml", recipe)
@@ -82,10 +92,11 @@ class RunFolder:
             raise InputError(f"{self.path}: was started with other arguments ({differences}); choose another --out")
         if recorded != recipe:
             raise InputError(
-                f"{self.path}: was started with another recipe; leave --recipe away or choose another --out"
+                f"{self.path}: was started with another recipe ({_first_difference(recorded, recipe)}); give the same "
+                "--recipe, --epochs, --batch and --seed, or choose another --out"
             )
         state = self._state()
-        # An interruption between two files leaves the state of one epoch beside the history of another.
+        # An interruption between two files leaves the state of one epoch beside the history of a later one.
         return state, history[: state.epoch if state else 0]
 
     def keep(self, state: State, history: list[dict[str, float]]) -> None:
@@ -105,11 +116,12 @@ class RunFolder:
             "top": state.top,
             "best": [{"rank": checkpoint.rank, "epoch": checkpoint.epoch} for checkpoint in state.best],
         }
+        # The history first: too long beside an older state it is cut, too short it could not be completed.
+        self.keep_history(history)
         temporary = self._temporary("state.npz")
         with temporary.open("wb") as file:
             np.savez(file, about=np.array(json.dumps(about)), **arrays)
         temporary.replace(self.path / "state.npz")
-        self.keep_history(history)
 
     def keep_history(self, history: list[dict[str, float]]) -> None:
         """Write history.json."""
@@ -126,10 +138,10 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 about = json.loads(str(file["about"]))
                 arrays = {name: file[name] for name in file.files if name != "about"}
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise InputError(f"{path}: cannot be read ({error}); delete it to begin the run again") from None
 
         def values(name: str) -> Weights:
@@ -149,6 +161,13 @@ class RunFolder:
 
     def _temporary(self, name: str) -> Path:
         return self.path / f".tmp-{name}"
+
+
+def _first_difference(recorded: str, given: str) -> str:
+    """Return the first lines in which two recipes differ: 'batch: 8 -> batch: 16'."""
+    pairs = zip_longest(recorded.splitlines(), given.splitlines(), fillvalue="nothing")
+    before, after = next(pair for pair in pairs if pair[0] != pair[1])
+    return f"{before.strip()} -> {after.strip()}"
 
 
 def _json(value: Any) -> str:

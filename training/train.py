@@ -22,6 +22,7 @@ from training.backend import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import images
 from glsl_infer.errors import InputError
 from training import command, data, preview
 from training.averaging import Weights
@@ -46,6 +47,8 @@ def main(argv: list[str] | None = None) -> int:
 def train(args: argparse.Namespace) -> None:
     """Run the epochs that are left to do and keep ``args.out`` up to date."""
     recipe = _recipe(args)
+    if args.preview:
+        images.format_of(args.preview)
     if args.data_parallel:
         _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
@@ -73,9 +76,11 @@ def train(args: argparse.Namespace) -> None:
     if args.resume:
         state, history = folder.resume(config, recipe.as_yaml())
     else:
-        folder.start(config, recipe.as_yaml(), dataset.labels)
+        folder.check_new()
 
     pictures = _read(dataset, args, recipe)
+    if not args.resume:
+        folder.start(config, recipe.as_yaml(), dataset.labels)
     if args.preview:
         preview.contact_sheet(args.preview, pictures.train, recipe, args.input_size)
     log = Log(args.out / "logs", recipe.epochs, len(history))
@@ -86,7 +91,7 @@ def train(args: argparse.Namespace) -> None:
         pictures=pictures,
         folder=folder,
         report=log.epoch,
-        callbacks=lambda: [StepBar(len(pictures.train) // recipe.batch)],
+        callbacks=lambda: [StepBar(max(len(pictures.train) // recipe.batch, 1))],
         teacher=teacher,
         start=start,
         history=history,
@@ -148,6 +153,9 @@ def _start(path: Path, network: keras.Model) -> Weights:
 
 def _teacher(path: Path, classes: int) -> keras.Model:
     teacher = _load(path)
+    shape = teacher.input_shape
+    if not isinstance(shape, tuple) or len(shape) != 4 or shape[1] != shape[2] or shape[3] != 3:
+        raise InputError(f"{path}: a teacher reads {shape}; it must read square pictures, (None, size, size, 3)")
     if teacher.output_shape[-1] != classes:
         raise InputError(f"{path}: a teacher of {teacher.output_shape[-1]} classes; the data has {classes}")
     return teacher
@@ -170,7 +178,8 @@ def _share(batch: int) -> None:
     if batch % len(devices):
         raise InputError(f"--data-parallel: a batch of {batch} does not split evenly among {len(devices)} devices")
     if len(devices) > 1:
-        keras.distribution.set_distribution(keras.distribution.DataParallel(devices, auto_shard_dataset=False))
+        parallel = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
+        keras.distribution.set_distribution(parallel)
 
 
 def _recipe(args: argparse.Namespace) -> Recipe:

@@ -55,8 +55,9 @@ class Trainee(keras.Model):  # type: ignore[misc]
                 other = ops.cast(self.network(pictures, training=training), "float32")
             self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
         if training and self.teacher is not None:
-            if self.teacher.input_shape[1] != self.network.input_shape[1]:
-                pictures = self.pictures(draws, size=self.teacher.input_shape[1])
+            size = self.teacher.input_shape[1] or self.network.input_shape[1]  # None: of any size
+            if size != self.network.input_shape[1]:
+                pictures = self.pictures(draws, size=size)
             taught = ops.cast(self.teacher(pictures, training=False), "float32") / self.temperature
             learnt = ops.log_softmax(logits / self.temperature, axis=-1)
             cross_entropy = -ops.sum(ops.softmax(ops.stop_gradient(taught), axis=-1) * learnt, axis=-1)
@@ -77,7 +78,7 @@ class Trainee(keras.Model):  # type: ignore[misc]
     def reseed(self, seed: int, epoch: int) -> None:
         """Start the noise of an epoch at a place of its own, so that a resumed run sees the same."""
         for index, layer in enumerate(layer for layer in self.network.layers if isinstance(layer, Stored)):
-            layer.seed.state.assign(np.array([seed * 1000003 + epoch, index], np.uint32))
+            layer.seed.state.assign(np.array([(seed * 1000003 + epoch) % 2**32, index], np.uint32))
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]

@@ -55,8 +55,7 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         x, y = ops.convert_to_tensor(ends[None, None, :]), ops.convert_to_tensor(ends[None, :, None])
         pictures = self._windows(draws["index"], chosen["window"], x, y)
         pictures = _blurred(pictures, chosen["blur"][:, None, None, None])
-        # Black stays black whatever the power, and its logarithm is no number.
-        pictures = ops.power(ops.maximum(pictures, 1.0 / 512.0), chosen["gamma"][:, None, None, None])
+        pictures = ops.power(pictures, chosen["gamma"][:, None, None, None])
         colour = chosen["colour"][:, None, None]
         pictures = ops.clip(ops.sum(pictures[..., None, :] * colour[..., :3], axis=-1) + colour[..., 3], 0.0, 1.0)
         partner = ops.roll(pictures, 1, axis=0)

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from glsl_infer.cli import classify, export, info, run
+from glsl_infer.cli import classify, export, info, run, vc4
 from glsl_infer.errors import GlslInferError
 
-COMMANDS = (classify, export, info, run)
+COMMANDS = (classify, export, info, run, vc4)
 
 
 class Parser(argparse.ArgumentParser):

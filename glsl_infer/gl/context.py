@@ -14,8 +14,10 @@ from typing import Protocol, Union
 from glsl_infer import llvm_clash
 from glsl_infer.closing import Closing
 from glsl_infer.errors import ContextError
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
+from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
 
 
 class Native(Protocol):
@@ -110,8 +112,14 @@ class Context(Closing):
 
     @property
     def device_lines(self) -> str:
-        """The ``#define`` lines that shaders need on this device; see ``rounding.device_lines``."""
-        return rounding.device_lines(self.store_threshold)
+        """The ``#define`` lines that shaders need on this device; see ``rounding`` and ``late_fetch``."""
+        return rounding.device_lines(self.store_threshold) + (LATE_FETCH if self.late_fetch else "")
+
+    @cached_property
+    def late_fetch(self) -> bool:
+        """Whether shaders do well to fetch texels one after the other; see ``late_fetch``."""
+        self.make_current()
+        return wants_late_fetch(self.gl.text(GL.GL_RENDERER))
 
     def make_current(self) -> None:
         """Make the context current in the calling thread.

@@ -76,6 +76,30 @@ class Binding:
         """Return the expression of a read's texture coordinate."""
         return codegen.coordinate(self._first[role] + index)
 
+    def axis(self, role: str, axis: str, index: int = 0) -> str:
+        """Return the expression of the ``x`` or the ``y`` of a read's texture coordinate."""
+        vector, parts = self.coordinate(role, index).split(".")
+        return f"{vector}.{parts['xy'.index(axis)]}"
+
+    def count(self, role: str) -> int:
+        """Return how many reads a role has."""
+        return sum(one == role for one, _ in self._sampler)
+
+    def sampler(self, role: str, index: int = 0) -> str:
+        """Return the name of a read's sampler."""
+        return self._sampler[role, index]
+
+    def alike(self, role: str, axis: str) -> tuple[int, ...]:
+        """Return for each read of a role the first one that has the same ``x`` or ``y`` coordinate."""
+        found: dict[tuple[float, ...], int] = {}
+        first = []
+        for index in range(self.count(role)):
+            source, origin = self.sources[self._first[role] + index], self.origins[self._first[role] + index]
+            texture = self._textures[self.samplers[source.unit][1]]
+            x, y = (origin[0], source.stride_x, texture.width), (origin[1], source.stride_y, texture.height)
+            first.append(found.setdefault({"x": x, "y": y}[axis], index))
+        return tuple(first)
+
     def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0), shift: str = "") -> str:
         """Return the expression of a texel, some texels on from the read's coordinate: ``tap`` (x, y), or a vec2."""
         shift = f"vec2({tap[0]}.0, {tap[1]}.0)" if any(tap) else shift

@@ -13,6 +13,7 @@ from typing import Union
 import numpy as np
 
 from glsl_infer import activations, piecewise_linear
+from glsl_infer.lowering import immediates
 from glsl_infer.resources import template
 
 MAX_VARYINGS = 7
@@ -29,7 +30,9 @@ def number(value: float) -> str:
 
 
 def vec(values: Sequence[float]) -> str:
-    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor."""
+    """Return a ``vec2``, ``vec3`` or ``vec4`` constructor, or the literal of a single number."""
+    if len(values) == 1:
+        return number(values[0])
     return f"vec{len(values)}({', '.join(number(value) for value in values)})"
 
 
@@ -99,10 +102,15 @@ def _pieces(function: piecewise_linear.PiecewiseLinear, saturates: bool) -> dict
     return {
         "line": [] if line == (1.0, 0.0) else [f"x = {number(line[0])} * x + {number(line[1])};"],
         "clamps": [
-            f"y += clamp({number(factor)} * x, {number(low)}, {number(high)});" for factor, low, high in function.clamps
+            f"y += clamp({_times(factor)}x, {number(immediates.bound(low))}, {number(immediates.bound(high))});"
+            for factor, low, high in function.clamps
         ],
         "limits": [] if saturates else ["y = clamp(y, 0.0, 1.0);"],
     }
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1.0 else f"{number(immediates.factor(factor))} * "
 
 
 def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:

@@ -10,20 +10,14 @@ A depthwise convolution mixes no lanes: there a tap has one column, the weights 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.layout import slices_of
-
-Read = Callable[[int, int, int], str]
-"""The expression of a texel, given its slot, tap row and tap column."""
-
-Weight = Callable[[int], Union[str, None]]
-"""The expression of a column, or None where it is zero and needs no product."""
+from glsl_infer.lowering.taps import Product
 
 
 def columns_of(kernel_shape: Sequence[int], groups: int) -> Columns:
@@ -93,32 +87,21 @@ class Columns:
         kernel[self._kernel_index[used]] = packed.reshape(self.slices, self.count, 4)[used]
         return kernel.reshape(shape)
 
-    def taps(self, slots: Iterable[int], weight: Weight, read: Read) -> list[str]:
-        """Return the GLSL lines that add up one slice's columns of some slots.
-
-        One product a line: where several stand in one sum, compilers regroup constants, and baked weights would
-        differ from uniform ones in the last bit.
-        """
-        lines = []
+    def taps(self, slots: Iterable[int]) -> Iterator[tuple[int, int, int, list[Product]]]:
+        """Yield (slot, tap row, tap column, its products) of some slots, in the order of the columns."""
         for slot in slots:
             at = self.starts[slot]
             for ky in range(self.kernel_height):
                 for kx in range(self.kernel_width):
-                    terms = []
-                    for operand in self._operands(slot):
-                        column = weight(at)
-                        if column is not None:
-                            terms.append(f"sum += {column} * {operand};")
-                        at += 1
-                    if terms:
-                        lines += [f"t = {read(slot, ky, kx)};", *terms]
-        return lines
+                    lanes = self._operands(slot)
+                    yield slot, ky, kx, [Product(at + place, lane) for place, lane in enumerate(lanes)]
+                    at += len(lanes)
 
     def _columns_per_tap(self, slot: int) -> int:
         return len(self.lanes[slot])
 
     def _operands(self, slot: int) -> list[str]:
-        return [f"t.{'xyzw'[lane]}" for lane in self.lanes[slot]]
+        return ["xyzw"[lane] for lane in self.lanes[slot]]
 
     def _filters_of(self, index: int) -> range:
         return range(4 * index, min(4 * index + 4, self.filters))
@@ -154,7 +137,7 @@ class DepthwiseColumns(Columns):
         return 1
 
     def _operands(self, slot: int) -> list[str]:
-        return ["t"]
+        return [""]
 
     @cached_property
     def _kernel_index(self) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from glsl_infer.activations import activation
 from glsl_infer.kernels import input_channels
 from glsl_infer.layout import FeatureMap, per_channel
+from glsl_infer.lowering.immediates import streamed
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node
@@ -106,7 +107,7 @@ class Kernel:
         total = bias * self.output.factor + self.output.offset + self._residual_offset
         if not self.alpha:
             total = total + offset.sum(axis=(0, 1, 2))
-        return folded.astype(np.float32), total.astype(np.float32)
+        return streamed(folded.astype(np.float32)), streamed(total.astype(np.float32))
 
     def unfold(
         self, folded: NDArray[np.float32], total: NDArray[np.float32]

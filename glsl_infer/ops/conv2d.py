@@ -12,8 +12,9 @@ from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import FeatureMap
 from glsl_infer.lowering import codegen, fold
-from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice
@@ -89,10 +90,11 @@ class Conv2D(Operator):
         count = constants.shape[1]
         mode = build.weights_mode(node, slices=len(target.views), vectors=count)
 
+        late = late_by(constants, plain_residual=residual is not None and not scaled)
         stride_y, stride_x = node.attrs["strides"]
         top, _, left, _ = node.attrs["padding"]
-        for index, view in enumerate(target.views):
-            binding = build.bind(
+        bindings = [
+            build.bind(
                 node,
                 source=[
                     Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y)))
@@ -100,22 +102,29 @@ class Conv2D(Operator):
                 ],
                 residual=[] if residual is None else [Read(residual.views[index])],
             )
+            for index in range(len(target.views))
+        ]
+        coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width))
+        for index, (view, binding) in enumerate(zip(target.views, bindings)):
             baked = constants[index] if mode == "baked" else None
 
-            def read(slot: int, y: int, x: int, binding: Binding = binding) -> str:
-                return binding.fetch("source", slot, (x, y))
-
-            def weight(at: int, baked: NDArray[np.float32] | None = baked) -> str | None:
+            def weight(at: int, some: str, baked: NDArray[np.float32] | None = baked) -> str | None:
                 if baked is None:
-                    return f"weights[{at}]"
-                return codegen.vec(baked[at]) if baked[at].any() else None
+                    return f"weights[{at}]" if some == "xyzw" else f"weights[{at}].{some}"
+                return picked(baked[at], some)
 
-            defines: dict[str, int | float | str] = {"BIAS": weight(count - 1) or "vec4(0.0)"}
+            taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
+            if residual is not None:
+                factor = Product(count - 2 if scaled else None, "")
+                taps.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
+            defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
+            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
             if baked is None:
                 defines["WEIGHT_COUNT"] = count
-            if residual is not None:
-                factor = f"{weight(count - 2) or 'vec4(0.0)'} * " if scaled else ""
-                defines["RESIDUAL"] = f"{factor}{binding.fetch('residual')}"
+                uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
+            if late is not None:
+                defines["LATE"] = "late" if baked is None else late
+                uniforms["late"] = [late]
             fragment = codegen.fragment(
                 "convolution.frag",
                 includes=["store.glsl"],
@@ -123,13 +132,11 @@ class Conv2D(Operator):
                 saturates=True,
                 lines={
                     "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
-                    "taps": columns.taps(range(columns.slots), weight, read),
+                    "coordinates": coordinates.lines(binding),
+                    "taps": tap_lines(taps, weight),
                 },
                 defines=defines,
             )
-            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
-            if baked is None:
-                uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
             build.draw_tile(
                 node,
                 fragment,

@@ -14,6 +14,7 @@ from glsl_infer.layout import FeatureMap
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
+from glsl_infer.lowering.taps import Coordinates, picked, tap_lines
 from glsl_infer.ops.conv2d import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
@@ -183,24 +184,25 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
-    def weight(at: int) -> str | None:
+    def weight(at: int, some: str) -> str | None:
         if baked is None:
-            return f"weights[{at // 2}].{('xy', 'zw')[at % 2]}"
-        return codegen.vec(baked[at]) if baked[at].any() else None
+            return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
+        return picked(baked[at - first], some)
 
-    defines: dict[str, int | float | str] = {"BIAS": weight(count) or "vec2(0.0)"}
+    defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     if baked is None:
         defines["WEIGHT_COUNT"] = vectors
+    coordinates = Coordinates([binding], "source", (columns.kernel_height, columns.kernel_width))
+    taps = [
+        coordinates.tap(binding, slot - slots[0], ky, kx, products) for slot, ky, kx, products in columns.taps(slots)
+    ]
     return codegen.fragment(
         "convolution_products.frag",
         includes=["fixed_point.glsl"],
         lines={
             "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
-            "taps": columns.taps(
-                slots,
-                lambda at: weight(at - first),
-                lambda slot, y, x: binding.fetch("source", slot - slots[0], (x, y)),
-            ),
+            "coordinates": coordinates.lines(binding),
+            "taps": tap_lines(taps, weight, "xy"),
         },
         defines=defines,
     )

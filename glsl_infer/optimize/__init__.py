@@ -14,7 +14,10 @@ from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.optimize.absorb import absorb, fused
 from glsl_infer.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.optimize.vectors import vectors_stay_vectors
-from glsl_infer.piecewise_linear import HARD_SIGMOID
+from glsl_infer.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
+
+PIECES = {"hard_sigmoid": HARD_SIGMOID, "piecewise_linear_sigmoid": SEVEN_PIECES}
+"""Activations that are sigmoids of straight pieces, by the names that importers give them."""
 
 
 def optimize(graph: Graph) -> Graph:
@@ -92,12 +95,13 @@ def fuse_activation(graph: Graph) -> Graph:
     return absorb(graph, activated, keep_first_name=True)
 
 
-def hard_sigmoid_as_line(graph: Graph) -> Graph:
-    """Write the hard sigmoid as what it is, a line that is cut off: weights and the store then do all of it."""
+def sigmoids_as_pieces(graph: Graph) -> Graph:
+    """Write sigmoids of straight pieces by their numbers: weights and the store then do a part of them, or all."""
 
     def rewritten(node: Node) -> Node:
         key = "function" if node.op == "activation" else "activation"
-        return node.with_attrs(**{key: HARD_SIGMOID.name}) if node.attrs.get(key) == "hard_sigmoid" else node
+        function = PIECES.get(node.attrs.get(key, ""))
+        return node if function is None else node.with_attrs(**{key: function.name})
 
     return graph.rebuilt([rewritten(node) for node in graph.nodes])
 
@@ -120,7 +124,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fold_batch_norm,
     fuse_residual,
     fuse_activation,
-    hard_sigmoid_as_line,
+    sigmoids_as_pieces,
     copy_unaligned_concats,
 )
 

@@ -48,6 +48,11 @@ def preprocessed(shader: str) -> str:
         elif words[0] == "#define" and "(" not in words[1]:
             if all(active):
                 macros[words[1]] = words[2] if len(words) > 2 else ""
+        elif words[0] == "#undef":
+            if all(active):
+                macros.pop(words[1], None)
+        elif words[0] == "#define" and "texture2D" not in line:
+            continue  # a macro with parameters that fetches nothing may stay a call
         elif words[0] != "#version":
             raise ValueError(f"a directive that is not understood: {line}")
     return "\n".join(lines)

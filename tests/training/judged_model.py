@@ -20,7 +20,7 @@ def save_colours(folder: Path, path: Path) -> Path:
     keras.utils.set_random_seed(5)
     model = x22(SIZE, len(LABELS), width=0.25, stages=1)
     split = data.find(folder).splits["train"]
-    pixels = data.pixels(split, SIZE)
+    pixels = data.read(split, SIZE).pixels
     Recalibrator(model).recalibrate(pixels, len(pixels))
     pictures = pixels.astype(np.float32) / 255.0
     features = keras.Model(model.input, model.get_layer("pool").output)

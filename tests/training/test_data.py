@@ -9,7 +9,7 @@ from conftest import picture
 
 from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
-from training import data
+from training import data, manifest
 from training.class_folders import draw
 
 
@@ -153,6 +153,14 @@ def test_coarse_labels(image_folder, other_folder):
     assert data.find(other_folder).coarse == {"square": "angular", "oval": "round"}
     own = {label: label for label in ("blue", "green", "red")}
     assert data.find([image_folder, other_folder]).coarse == {**own, "square": "angular", "oval": "round"}
+
+
+def test_labels_of_another_data_set_are_their_own_coarse_labels(other_folder):
+    labels = ("oval", "square", "pear")
+    expected = {"oval": "round", "square": "angular", "pear": "pear"}
+    assert manifest.coarse_labels(other_folder, labels, whole=False) == expected
+    with pytest.raises(InputError, match="no line for pear"):
+        manifest.coarse_labels(other_folder, labels)
 
 
 def test_a_manifest_without_coarse_labels(other_folder):

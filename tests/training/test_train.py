@@ -1,162 +1,133 @@
-"""train.py, in-process, with the smallest network on a few generated pictures."""
+"""A run of train.py from the command line to its folder: what is there, what is said, and that it learns."""
 
 import json
+import re
 import subprocess
 import sys
-import zipfile
-from argparse import Namespace
 
+import keras
 import numpy as np
 import pytest
+from commands import SMALLEST, history, run
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from training import train
-from training.run_folder import RunFolder
+from training import data
+from training.recipe import Recipe
 
-ARGUMENTS = ["--stages=1", "--input-size=17", "--width=0.25", "--epochs=2", "--batch=8", "--seed=3"]
-
-
-def run(data, out, *more):
-    return train.main(["--data", str(data), "--out", str(out), *ARGUMENTS, *more])
-
-
-def history(out):
-    return [
-        {k: v for k, v in entry.items() if k != "seconds"} for entry in json.loads((out / "history.json").read_text())
-    ]
+RECIPE = """
+schedule: {warmup: 0}
+optimizer: {rate: 0.02}
+label_smoothing: 0
+average: {best: 2, ema: 0.5}
+augmentation: {hue: 5, saturation: 0.1, cutout: {share: 0.3}}
+phases:
+  - {epochs: 15}
+  - {epochs: 5, quantized: true, mixing: false}
+validate_every: 5
+"""
 
 
 @pytest.fixture(scope="module")
 def finished(image_folder, tmp_path_factory):
-    """An uninterrupted run."""
-    out = tmp_path_factory.mktemp("runs") / "finished"
-    assert run(image_folder, out) == 0
-    return out
-
-
-def same(first, second):
-    assert [entry["epoch"] for entry in first] == [entry["epoch"] for entry in second]
-    for a, b in zip(first, second):
-        assert a == pytest.approx(b, abs=1e-4)
+    """A whole run, and what it said."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "recipe.yaml").write_text(RECIPE)
+    out = folder / "one"
+    command = ["-m", "training.train", "--data", image_folder, "--out", out, "--recipe", folder / "recipe.yaml"]
+    done = subprocess.run([sys.executable, *command, *SMALLEST], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out, done
 
 
 def test_files(finished):
-    expected = {"model.keras", "last.keras", "checkpoint.keras", "history.json", "config.json", "labels.txt"}
-    assert {path.name for path in finished.iterdir()} == expected
-    assert (finished / "labels.txt").read_text() == "blue\ngreen\nred\n"
-    assert json.loads((finished / "config.json").read_text())["input_size"] == "17"
+    out, _ = finished
+    expected = {"model.keras", "state.npz", "history.json", "config.json", "labels.txt", "recipe.yaml", "logs"}
+    assert {path.name for path in out.iterdir()} == expected
+    assert (out / "labels.txt").read_text() == "blue\ngreen\nred\n"
+    config = json.loads((out / "config.json").read_text())
+    assert (config["input_size"], config["width"], config["backend"]) == ("17", "0.25", "tensorflow")
+    assert Recipe.read(out / "recipe.yaml") == Recipe.parse(RECIPE, "").changed(batch=8, seed=3)
 
 
-def test_history(finished):
-    entries = json.loads((finished / "history.json").read_text())
-    assert [entry["epoch"] for entry in entries] == [1, 2]
-    for entry in entries:
-        assert set(entry) == {"epoch", "loss", "accuracy", "val_loss", "val_accuracy", "seconds"}
-        assert 0 <= entry["val_accuracy"] <= 1 and entry["val_loss"] > 0
+def test_it_learns(finished, image_folder):
+    out, _ = finished
+    last = history(out)[-1]
+    assert last["val_accuracy"] == last["val_accuracy_average"] == 1.0
+    assert last["loss"] < 0.7 * history(out)[0]["loss"]
+    model = keras.saving.load_model(out / "model.keras")
+    test = data.read(data.find(image_folder).splits["test"], 17)
+    logits = np.asarray(model(test.pixels / np.float32(255), training=False))
+    assert logits.argmax(axis=1).tolist() == test.labels.tolist()
 
 
-def test_exported_model_needs_only_the_engine(finished):
+def test_what_is_said(finished):
+    _, done = finished
+    lines = done.stdout.splitlines()
+    assert lines[0] == "reading 18 + 9 pictures"
+    assert [line.split()[1] for line in lines[1:-1]] == ["5/20", "10/20", "15/20", "20/20"]
+    assert re.fullmatch(r"best: .*, epoch \d+, val accuracy 100.00 % -> .*model.keras", lines[-1])
+
+
+def test_no_progress_bar_where_stderr_is_no_terminal(finished):
+    _, done = finished
+    assert "\r" not in done.stdout + done.stderr and "%|" not in done.stderr
+
+
+def test_tensorboard(finished):
+    out, _ = finished
+    events = EventAccumulator(str(out / "logs"), size_guidance={"scalars": 0, "tensors": 0})
+    events.Reload()
+    scalars = events.Tags()["scalars"] or events.Tags()["tensors"]
+    assert {"train/loss", "train/accuracy", "train/rate", "val/loss", "val/accuracy of the average"} <= set(scalars)
+
+    def values(tag):
+        if tag in events.Tags()["scalars"]:
+            return [(event.step, event.value) for event in events.Scalars(tag)]
+        return [(event.step, event.tensor_proto.float_val[0]) for event in events.Tensors(tag)]
+
+    assert values("train/loss") == [(entry["epoch"], pytest.approx(entry["loss"])) for entry in history(out)]
+    assert [step for step, _ in values("val/accuracy")] == [5, 10, 15, 20]
+
+
+def test_the_model_needs_only_the_engine(finished):
     script = (
         "import sys, keras, glsl_infer.importers.keras_layers\n"
-        f"model = keras.saving.load_model({str(finished / 'model.keras')!r})\n"
+        f"model = keras.saving.load_model({str(finished[0] / 'model.keras')!r})\n"
         "assert 'training' not in sys.modules\n"
         "kinds = {type(layer) for layer in model.layers if 'Conv' in type(layer).__name__}\n"
         "assert kinds == {keras.layers.Conv2D}, kinds\n"
         "assert model.input.shape == (None, 17, 17, 3) and model.output.shape == (None, 3)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
-    with zipfile.ZipFile(finished / "last.keras") as archive:
-        assert b"glsl_infer_training" not in archive.read("config.json")
+
+
+# --- again
 
 
 def test_a_second_start_is_refused(finished, image_folder, capsys):
-    before = {path: path.read_bytes() for path in finished.iterdir()}
-    assert run(image_folder, finished) == 2
-    assert "--resume" in capsys.readouterr().err
-    assert before == {path: path.read_bytes() for path in finished.iterdir()}
+    out, _ = finished
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert run(image_folder, out) == 2
+    output = capsys.readouterr()
+    assert "holds a run already; continue it with --resume" in output.err and "reading" not in output.out
+    assert before == {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
 def test_resume_with_other_arguments_is_refused(finished, image_folder, capsys):
-    assert run(image_folder, finished, "--resume", "--rate", "0.5") == 2
-    assert "rate 0.003 -> 0.5" in capsys.readouterr().err
+    out, _ = finished
+    recipe = ("--recipe", out / "recipe.yaml", "--resume")
+    assert run(image_folder, out, *recipe, "--input-size", 21) == 2
+    assert "other arguments (input_size 17 -> 21)" in capsys.readouterr().err
+    assert run(image_folder, out, *recipe, "--batch", 9) == 2
+    assert "another recipe (batch: 8 -> batch: 9)" in capsys.readouterr().err
+    assert run(image_folder, out, "--resume") == 2
+    assert "give the same --recipe" in capsys.readouterr().err
 
 
-def test_resume_of_nothing_is_refused(tmp_path, image_folder, capsys):
-    assert run(image_folder, tmp_path / "nowhere", "--resume") == 2
-    assert "no run to resume" in capsys.readouterr().err
-
-
-def test_resume_of_a_finished_run_changes_nothing(finished, image_folder, capsys):
-    before = history(finished)
-    assert run(image_folder, finished, "--resume") == 0
-    assert history(finished) == before
-    assert "best: epoch" in capsys.readouterr().out
-
-
-def test_resumed_is_as_good_as_uninterrupted(finished, image_folder, tmp_path, monkeypatch):
-    """Interrupted in the second epoch, at the worst moment: its files are written and not yet renamed."""
-    out = tmp_path / "run"
-    rename = RunFolder._rename
-
-    def interrupt(self, name):
-        if (out / "history.json").exists() and len(history(out)) == 1:
-            raise KeyboardInterrupt
-        rename(self, name)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "_rename", interrupt)
-        assert run(image_folder, out) == 130
-    assert len(history(out)) == 1
-    assert run(image_folder, out, "--resume") == 0
-    same(history(finished), history(out))
-
-
-def test_interrupted_in_the_first_epoch(finished, image_folder, tmp_path, monkeypatch):
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(train, "recalibrate", interrupt)
-        assert run(image_folder, tmp_path / "run") == 130
-    assert run(image_folder, tmp_path / "run", "--resume") == 0
-    same(history(finished), history(tmp_path / "run"))
-
-
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--input-size", "18"], "input_size=18"),
-        (["--width", "0.3"], "width=0.3"),
-        (["--data", "nowhere"], "nowhere: no such folder"),
-    ],
-)
-def test_bad_arguments_are_one_line(image_folder, tmp_path, capsys, arguments, message):
-    assert run(image_folder, tmp_path / "run", *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error and error.count("\n") == 1
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("option", ["--epochs", "--batch"])
-def test_counts_are_positive(image_folder, tmp_path, capsys, option):
-    with pytest.raises(SystemExit) as stopped:
-        run(image_folder, tmp_path, option, "0")
-    assert stopped.value.code == 2
-    assert "0 is no whole number of at least 1" in capsys.readouterr().err
-
-
-def test_every_epoch_shows_all_pictures_in_another_order():
-    images = np.arange(12, dtype=np.uint8)[:, None, None, None] * np.full((1, 5, 5, 3), 20, np.uint8)
-    labels = np.arange(12) % 3
-    batches = train.AugmentedBatches(images, labels, 3, Namespace(input_size=5, batch=4, any_way_up=False, seed=1))
-    orders = []
-    for epoch in (0, 1, 0):
-        batches.epoch = epoch
-        pairs = [batches[index] for index in range(len(batches))]
-        assert all(x.shape == (4, 5, 5, 3) and x.dtype == np.float32 for x, _ in pairs)
-        one_hot = np.concatenate([y for _, y in pairs])
-        assert one_hot.sum(axis=0).tolist() == [4, 4, 4] and set(one_hot.max(axis=1)) == {1}
-        means = np.concatenate([x.mean(axis=(1, 2, 3)) for x, _ in pairs])
-        assert np.corrcoef(np.sort(means), np.arange(12))[0, 1] > 0.9
-        orders.append(means.tolist())
-    assert orders[0] == orders[2] != orders[1]
-    assert np.argsort(orders[0]).tolist() != np.argsort(orders[1]).tolist()
+def test_resume_of_a_finished_run(finished, image_folder, capsys):
+    out, _ = finished
+    before = history(out)
+    assert run(image_folder, out, "--recipe", out / "recipe.yaml", "--resume") == 0
+    for found, entry in zip(history(out), before):
+        assert found == pytest.approx(entry, abs=1e-5)
+    assert "val accuracy 100.00 %" in capsys.readouterr().out

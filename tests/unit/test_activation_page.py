@@ -17,6 +17,8 @@ from activation_page import ACTIVATIONS, KINDS, accuracies, frames, page, score,
 from tiny import tiny_bundle  # noqa: E402
 
 from glsl_infer.errors import InputError  # noqa: E402
+from glsl_infer.vc4.report import report  # noqa: E402
+from glsl_infer.vc4.transcript import Measured, Shader  # noqa: E402
 
 STORED = ROOT / "docs/activations"
 
@@ -96,8 +98,8 @@ def test_other_tables_are_refused(runs: Any, message: str) -> None:
 
 def test_a_frame_is_instructions_times_pixels() -> None:
     made = tiny_bundle(weights="uniform")
-    programs = {one.name: (100 + index, 2) for index, one in enumerate(made.manifest.programs)}
-    found = activation_study.summed(made, programs)
+    shaders = {one.name: Shader(100 + index, 2, 0, 0, 0, 1) for index, one in enumerate(made.manifest.programs)}
+    found = activation_study.summed(report(made, Measured(programs=shaders)))
     areas = {
         one.layer: sum(
             quad.width * quad.height for each in made.manifest.passes if each.layer == one.layer for quad in each.quads
@@ -107,7 +109,9 @@ def test_a_frame_is_instructions_times_pixels() -> None:
     assert {row["layer"]: row["pixels"] for row in found["layers"]} == areas
     assert areas["expand"] == 5 * 5 * 16, "a pixel of each of 16 slices"
     wanted = sum(
-        programs[one.program][0] * quad.width * quad.height for one in made.manifest.passes for quad in one.quads
+        shaders[one.program].instructions * quad.width * quad.height
+        for one in made.manifest.passes
+        for quad in one.quads
     )
     assert found["total"] == wanted
 
@@ -117,17 +121,6 @@ def test_numbers_as_text_have_a_line_a_layer() -> None:
     text = activation_study.as_text(found)
     assert json.loads(text) == found
     assert sum('"layer":' in line for line in text.splitlines()) == text.count('"layer":')
-
-
-def test_without_a_compiler_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("VC4_RUN", raising=False)
-    with pytest.raises(InputError, match="no VideoCore IV compiler: give --vc4-run FILE or set VC4_RUN"):
-        activation_study.runner_of(None)
-    with pytest.raises(InputError, match="run: not a script that can be run"):
-        activation_study.runner_of(tmp_path / "run")
-    monkeypatch.setenv("VC4_RUN", str(tmp_path))
-    with pytest.raises(InputError, match="not a script that can be run"):
-        activation_study.runner_of(None)
 
 
 def test_numbers_that_are_missing_or_damaged_are_named(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def test_the_graph_comes_back_with_the_weights_of_the_shaders(tmp_path: Path) ->
         assert ours.weights.keys() == theirs.weights.keys()
         for key, weights in theirs.weights.items():
             assert ours.weights[key].dtype == np.float32
-            assert np.array_equal(ours.weights[key], weights)
+            # Shaders have them in units of the activation's line, so that a last bit may differ.
+            np.testing.assert_allclose(ours.weights[key], weights, rtol=3e-7, atol=1e-6)
 
 
 def test_the_same_bytes_twice(tmp_path: Path, good: bytes) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.taps import Product
 from glsl_infer.ops.conv2d import convolve
 
 
@@ -89,7 +90,7 @@ def test_a_depthwise_tap_is_one_product() -> None:
     depthwise = columns_of((3, 3, 1, 14), 14)
     assert [depthwise.read_by(index) for index in range(4)] == [(0,), (1,), (2,), (3,)]
     assert depthwise.count == 9
-    lines = depthwise.taps([0], lambda at: f"w{at}", lambda slot, y, x: f"s{slot}{y}{x}")
-    assert lines[:2] == ["t = s000;", "sum += w0 * t;"]
-    assert len(lines) == 18
+    taps = list(depthwise.taps([0]))
+    assert taps[1] == (0, 0, 1, [Product(1, "")])
+    assert len(taps) == 9
     assert columns_of((3, 3, 1, 28), 14).count == 9 * 4, "a multiplier of 2 mixes lanes; some slice reads each of them"

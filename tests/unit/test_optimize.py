@@ -10,6 +10,7 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 
 from glsl_infer import optimize, reference
 from glsl_infer.graph import Graph, Node
+from glsl_infer.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
 
 
 def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:
@@ -63,6 +64,13 @@ def outputs(graph: Graph, seed: int) -> np.ndarray:
 def test_each_step_alone_changes_no_output(step: Callable[[Graph], Graph], seed: int) -> None:
     graph = everything(seed)
     np.testing.assert_allclose(outputs(step(graph), seed), outputs(graph, seed), rtol=1e-4, atol=1e-4)
+
+
+def test_sigmoids_of_straight_pieces_get_their_numbers() -> None:
+    found = {node.name: node.attrs for node in optimize.sigmoids_as_pieces(everything(0)).nodes}
+    assert found["alone-act"]["function"] == HARD_SIGMOID.name
+    assert found["sum-act"]["function"] == SEVEN_PIECES.name == "piecewise_linear(0.05,0.125,1,0,0.25,2,0.2,0.3)"
+    assert found["one"]["function"] == "sigmoid"
 
 
 def test_the_original_graph_is_left_alone() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.piecewise_linear import HARD_SIGMOID, ZERO, Clamp, PiecewiseLinear, of_slopes, parse
+from glsl_infer.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, ZERO, Clamp, PiecewiseLinear, of_slopes, parse
 
 slopes = st.floats(0.0, 3.0)
 lefts = st.floats(-5.0, 0.0)
@@ -46,6 +46,7 @@ def test_a_name_keeps_nine_digits(outer, pairs) -> None:
 def test_known_functions_are_of_this_form() -> None:
     seven = of_slopes(0.05, (0.1, 0.05), ((-0.5, 0.5), (-2.5, 2.5)), (0.0, 0.5))
     np.testing.assert_allclose(seven(X), activation(PLS).reference(X), atol=1e-12)
+    np.testing.assert_allclose(SEVEN_PIECES(X), activation(PLS).reference(X), atol=1e-12)
     np.testing.assert_allclose(HARD_SIGMOID(X), activation("hard_sigmoid").reference(X), atol=1e-12)
     assert HARD_SIGMOID.name == "piecewise_linear(0.166666667,0.5)"
     assert PiecewiseLinear(1.0, 0.0)(X).tolist() == activation("relu(1)").reference(X).tolist()

@@ -1,0 +1,143 @@
+"""Show what each layer costs a Raspberry Pi's VideoCore IV, by that GPU's own compiler."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.cli import progress
+from glsl_infer.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from glsl_infer.vc4.driver import Driver
+    from glsl_infer.vc4.report import Report
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    from glsl_infer.vc4.estimate import DRAW_SHARE
+
+    parser.add_argument(
+        "models", type=Path, nargs="+", metavar="MODEL.glslnn", help="exported models; several stand side by side"
+    )
+    parser.add_argument(
+        "--driver",
+        type=Path,
+        metavar="DIR",
+        help="folder of Mesa's vc4 driver and shim (default: VC4_PREFIX, VC4_RUN, or what scripts/vc4/build.sh built)",
+    )
+    formats = parser.add_mutually_exclusive_group()
+    formats.add_argument("--json", action="store_true", help="print JSON, with every program and all advice")
+    formats.add_argument("--csv", action="store_true", help="print a row for each layer, for spreadsheets")
+    formats.add_argument(
+        "--disassemble", metavar="LAYER", help="print the QPU instructions of this layer's shader, of its first pass"
+    )
+    parser.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="draw the layers' instructions as well (png, svg, pdf)"
+    )
+    parser.add_argument(
+        "--draw-share",
+        type=float,
+        default=DRAW_SHARE,
+        metavar="S",
+        help="for the estimate: what a draw costs beside one with a job of its own, 0 to 1 (default: %(default)s)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print; 1 if a layer would not work on the GPU as it should."""
+    from glsl_infer.vc4 import driver, plot
+
+    if not 0.0 <= args.draw_share <= 1.0:
+        raise InputError(f"--draw-share {args.draw_share:g}; give a share from 0 to 1")
+    if args.plot is not None:
+        plot.check(args.plot)
+    found = driver.find(args.driver)
+    if args.disassemble is not None:
+        if args.plot is not None:
+            raise InputError("--plot draws what --disassemble leaves out; give one of them")
+        _disassemble(args.models, found, args.disassemble)
+        return 0
+    reports = _reports(args.models, found)
+    _print(args, reports)
+    if args.plot is not None:
+        plot.plot(reports, args.plot)
+    return _complain(reports)
+
+
+def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
+    from glsl_infer import bundle as bundles
+    from glsl_infer.vc4.measure import measure
+    from glsl_infer.vc4.report import report
+
+    for path in models:  # a bad file is refused before any is measured
+        bundles.read(path)
+    reports = []
+    for path in models:
+        reports.append(report(*measure(path, driver, watch=progress.bar), str(path)))
+    return reports
+
+
+def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
+    from glsl_infer.vc4 import table
+
+    if args.json:
+        print(json.dumps({"bundles": [_as_json(one, args.draw_share) for one in reports]}, indent=1))
+    elif args.csv:
+        print(table.as_csv(reports, args.draw_share))
+    elif len(reports) == 1:
+        print(table.as_text(reports[0], args.draw_share))
+    else:
+        print(table.side_by_side(reports, args.draw_share))
+
+
+def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
+    from glsl_infer.vc4 import advice, estimate
+
+    return {
+        **report.as_json(),
+        "estimates": [
+            {
+                "board": board.name,
+                "clock_mhz": board.clock / 1e6,
+                "draw_share": draw_share,
+                "milliseconds": vars(estimate.estimate(report, board, draw_share)),
+                "layers": {row.layer: estimate.layer_ms(row, board, draw_share) for row in report.rows},
+            }
+            for board in estimate.BOARDS
+        ],
+        "advice": [vars(one) for one in advice.advise(report)],
+    }
+
+
+def _complain(reports: Sequence[Report]) -> int:
+    """Print problems; return 1 if one of them is fatal."""
+    code = 0
+    for report in reports:
+        for problem in report.problems:
+            code = 1 if problem.fatal else code
+            kind = "error" if problem.fatal else "warning"
+            print(f"{kind}: {report.file}: layer '{problem.layer}': {problem.text}", file=sys.stderr)
+    return code
+
+
+def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
+    from glsl_infer import bundle as bundles
+    from glsl_infer.vc4.measure import measure
+
+    for path in models:
+        passes = bundles.read(path).manifest.passes
+        layers = list(dict.fromkeys(one.layer for one in passes))
+        if layer not in layers:
+            raise InputError(f"{path}: no layer '{layer}' that draws; there are: {', '.join(layers)}")
+    for path in models:
+        made, measured = measure(path, driver, disassembly=True)
+        used = list(dict.fromkeys(one.program for one in made.manifest.passes if one.layer == layer))
+        more = f", the first of {len(used)}" if len(used) > 1 else ""
+        print(f"; {path}: layer '{layer}', program '{used[0]}'{more}")
+        print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))

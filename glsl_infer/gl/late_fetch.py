@@ -1,0 +1,18 @@
+"""Which GPUs want a shader's fetches one after the other: VideoCore IV.
+
+Its open driver's compiler (Mesa's vc4) orders fetches first and what is done with them after, and then has too few
+registers to hold the texels: it copies them to and fro, and threads wait. Shaders there make the coordinate of each
+fetch depend on the sum so far, which costs an operation a fetch, so that others are better off without.
+"""
+
+from __future__ import annotations
+
+LATE_FETCH = "#define LATE_FETCH\n"
+
+RENDERERS = ("VC4", "VideoCore IV")
+"""Parts of what GL_RENDERER says with Mesa's driver and with Broadcom's own."""
+
+
+def wants_late_fetch(renderer: str) -> bool:
+    """Return whether shaders should define ``LATE_FETCH`` on a GPU, by its GL_RENDERER."""
+    return any(name in renderer for name in RENDERERS)

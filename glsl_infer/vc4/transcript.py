@@ -1,0 +1,199 @@
+"""What the vc4 driver says while passes are drawn, turned into statistics.
+
+A transcript is text. The lines that ``harness`` adds begin with ``@``:
+
+    @driver NAME            what glGetString says
+    @draw K                 pass K is drawn next; until the next such line, what the driver says is about it
+    @says TEXT              a KHR_debug message
+    @frame                  now a whole frame as a runner draws it
+
+The others are the driver's and the shim's: ``KVALIDATE`` by the kernel's validator, ``SUBMIT_CL`` for every job, and
+disassembly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from glsl_infer.program import Pass
+
+_COMPILED = re.compile(
+    r"@says MESA_SHADER_(\w+) shader: (\d+) inst, (\d+) threads, (\d+) uniforms, (\d+) max-temps, "
+    r"(\d+) estimated-cycles"
+)
+_VALIDATED = re.compile(r"KVALIDATE (OK|REJECTED) insts=\d+(?: tex_samples=(\d+))?")
+_SUBMITTED = re.compile(
+    r"SUBMIT_CL seq=\d+ bin_cl=(\d+)B shader_rec=(\d+)B\(x(\d+)\) uniforms=(\d+)B bos=\d+ (\d+)x(\d+) "
+    r"tiles=(\d+)\.\.(\d+),(\d+)\.\.(\d+) flags=0x([0-9a-f]+)"
+)
+_NO_REGISTERS = "Failed to register allocate"
+_LISTING = re.compile(r"MESA_SHADER_FRAGMENT prog \d+/\d+ QPU:")
+_KERNEL = "KERNEL: "
+_USE_CLEAR_COLOR = 1
+"""VC4_SUBMIT_CL_USE_CLEAR_COLOR: without it the driver has the target's old pixels loaded into the tile buffer."""
+
+FRAGMENT_COMPILED = "@says MESA_SHADER_FRAGMENT"
+"""What the line of a fragment shader that was compiled begins with."""
+
+SKIPPED = "the driver compiled nothing for it and silently skips its draws"
+
+
+@dataclass(frozen=True)
+class Shader:
+    """A compiled fragment shader.
+
+    Attributes:
+        instructions: QPU instructions; each takes 4 cycles for 16 pixels.
+        threads: 2, or 1 where the compiler ran out of registers for two, or a texel is fetched in a branch.
+        uniforms: words of the uniform stream, constants among them.
+        temporaries: values that are alive at once, at most.
+        cycles: the compiler's estimate for 16 pixels alone, in instruction slots; a wait for a texel counts 100.
+        fetches: texels fetched.
+    """
+
+    instructions: int
+    threads: int
+    uniforms: int
+    temporaries: int
+    cycles: int
+    fetches: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the kernel is given to execute at once.
+
+    Attributes:
+        width, height: of the target, in pixels.
+        tiles: 64x64 tiles of the target that are rendered.
+        records: shader records in it; draws between which nothing changes share one.
+        loads: whether the target's old pixels are loaded into the tile buffer first.
+        command_bytes: commands, shader records and uniforms, which the CPU writes for every frame.
+    """
+
+    width: int
+    height: int
+    tiles: int
+    records: int
+    loads: bool
+    command_bytes: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a bundle makes the driver do.
+
+    Attributes:
+        driver: what it calls itself.
+        programs: the fragment shader of every program that was compiled, by the program's name.
+        failures: what went wrong, by the name of the program or, for what no program is named, of the layer.
+        jobs: of every layer, where each is flushed on its own.
+        frame: of one frame as a runner draws it.
+        listings: disassembly of fragment shaders by program, where it was asked for.
+    """
+
+    driver: str = ""
+    programs: Mapping[str, Shader] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
+    jobs: Mapping[str, tuple[Job, ...]] = field(default_factory=dict)
+    frame: tuple[Job, ...] = ()
+    listings: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse(lines: Iterable[str], passes: Sequence[Pass]) -> Measured:
+    """Return what a transcript says of the passes of a bundle, which were drawn in this order."""
+    return _Reader(passes).read(lines)
+
+
+class _Reader:
+    def __init__(self, passes: Sequence[Pass]) -> None:
+        self.passes = passes
+        self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
+        self.jobs: dict[str, list[Job]] = {one.layer: [] for one in passes}
+        self.frame: list[Job] = []
+        self.listings: dict[str, list[str]] = {}
+        self._drawn: Pass | None = None
+        self._whole = self._listing = False
+        self._stage, self._reason = "", ""
+
+    def read(self, lines: Iterable[str]) -> Measured:
+        for line in lines:
+            self._line(line.rstrip("\n"))
+        for one in self.passes:
+            if one.program not in self.programs:
+                self.failures.setdefault(one.program, SKIPPED)
+        self._look_for_skipped_draws()
+        return Measured(
+            self.driver,
+            self.programs,
+            self.failures,
+            {layer: tuple(jobs) for layer, jobs in self.jobs.items()},
+            tuple(self.frame),
+            {name: "\n".join(text) for name, text in self.listings.items()},
+        )
+
+    def _line(self, line: str) -> None:
+        if line.startswith("@draw "):
+            self._drawn = self.passes[int(line.split()[1])]
+        elif line.startswith("@driver "):
+            self.driver = line.split(" ", 1)[1]
+        elif line == "@frame":
+            self._drawn, self._whole = None, True
+        elif match := _SUBMITTED.match(line):
+            self._submitted([int(number, 16 if number == match[11] else 10) for number in match.groups()])
+        elif self._drawn is not None:
+            self._about(line, self._drawn.program)
+
+    def _about(self, line: str, program: str) -> None:
+        """Take a line about the shaders of a program."""
+        if match := _COMPILED.match(line):
+            self._stage = match[1].lower()
+            if self._stage == "fragment":
+                inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
+                found = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
+                known = self.programs.get(program)
+                if known is None or found.instructions >= known.instructions:  # of two variants the dearer
+                    self.programs[program] = found
+        elif match := _VALIDATED.match(line):
+            if match[1] == "REJECTED":
+                self.failures[program] = (
+                    f"the kernel rejects its {self._stage} shader ({self._reason or 'no reason given'})"
+                )
+            elif self._stage == "fragment" and program in self.programs:
+                self.programs[program] = replace(self.programs[program], fetches=int(match[2]))
+            self._reason = ""
+        elif line.startswith(_KERNEL):
+            self._reason = line[len(_KERNEL) :].strip()
+        elif line.startswith(_NO_REGISTERS):
+            self.failures[program] = (
+                "the compiler has too few registers for it; it links all the same, and its draws are silently skipped"
+            )
+        elif _LISTING.match(line):
+            self.listings[program], self._listing = [], True
+        elif self._listing:
+            self._listing = bool(line)
+            self.listings[program] += [line] * self._listing
+
+    def _submitted(self, numbers: list[int]) -> None:
+        commands, record_bytes, records, uniforms, width, height, left, right, top, bottom, flags = numbers
+        job = Job(
+            width,
+            height,
+            (right - left + 1) * (bottom - top + 1),
+            records,
+            not flags & _USE_CLEAR_COLOR,
+            commands + record_bytes + uniforms,
+        )
+        if self._whole:
+            self.frame.append(job)
+        elif self._drawn is not None:
+            self.jobs[self._drawn.layer].append(job)
+
+    def _look_for_skipped_draws(self) -> None:
+        """Note layers of which no draw was submitted, for no reason known."""
+        for layer, jobs in self.jobs.items():
+            known = any(one.program in self.failures for one in self.passes if one.layer == layer)
+            if not known and not sum(job.records for job in jobs):
+                self.failures[layer] = "compiles, but none of its draws reaches the GPU"

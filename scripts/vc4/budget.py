@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Compare what the models in models/ cost a VideoCore IV with what they cost when somebody last agreed to it.
+
+    python scripts/vc4/budget.py            # the differences, layer by layer; ends with 1 where there are any
+    python scripts/vc4/budget.py --write    # prints them and stores the new numbers in tests/vc4/budget.json
+
+tests/vc4/test_budget.py fails on any difference, for better or worse: a change of the shaders comes with its numbers in
+the same commit. The driver is found as by ``glsl-infer vc4``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import vc4
+from glsl_infer.cli.progress import bar
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.files import replacing
+from glsl_infer.vc4 import Driver, Report
+
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ROOT / "tests/vc4/budget.json"
+MODELS = ROOT / "models"
+
+LAYER = ("passes", "jobs", "instructions", "cycles", "threads", "total")
+"""What is stored of a layer; see ``report.Row``. The total is instructions times pixels."""
+
+Numbers = dict[str, Any]
+
+
+def models() -> list[Path]:
+    """Return the bundles that are shipped."""
+    return sorted(MODELS.glob("*.glslnn"))
+
+
+def measured(path: Path, driver: Driver) -> Report:
+    """Return the report on one of them.
+
+    Raises:
+        InputError, RunError: the driver does not work, or refuses a shader.
+    """
+    return vc4.report(*vc4.measure(path, driver), path.name)
+
+
+def numbers(report: Report) -> Numbers:
+    """Return what is stored of a report."""
+    return {
+        "jobs": report.totals["jobs"],
+        "loads": report.totals["loads"],
+        "programs": report.totals["programs"],
+        "total": report.total,
+        "layers": {row.layer: {name: getattr(row, name) for name in LAYER} for row in report.rows},
+    }
+
+
+def differences(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[str]:
+    """Return a line for each layer of a bundle that differs, and for each sum; none where all is as it was."""
+    if before is None:
+        return [f"new: {after['total'] / 1e6:.2f} million instructions times pixels a frame"]
+    lines = []
+    old, new = before["layers"], after["layers"]
+    for layer in dict.fromkeys([*old, *new]):
+        if layer not in new:
+            lines.append(f"{layer}: is gone")
+        elif layer not in old:
+            lines.append(f"{layer}: new, {new[layer]['total'] / 1e6:.2f} million")
+        elif old[layer] != new[layer]:
+            lines.append(f"{layer}: {_changes(old[layer], new[layer], LAYER)}")
+    sums = ("total", "jobs", "loads", "programs")
+    if any(before[name] != after[name] for name in sums):
+        lines.append(f"frame: {_changes(before, after, sums)}")
+    return lines
+
+
+def _changes(before: Mapping[str, int], after: Mapping[str, int], names: Sequence[str]) -> str:
+    parts = []
+    for name in names:
+        if before[name] == after[name]:
+            continue
+        if name == "total":
+            change = f" ({after[name] / before[name] - 1.0:+.1%})" if before[name] else ""
+            parts.append(f"{before[name] / 1e6:.2f} -> {after[name] / 1e6:.2f} million{change}")
+        else:
+            parts.append(f"{name} {before[name]} -> {after[name]}")
+    return ", ".join(parts)
+
+
+def read(path: Path) -> Numbers:
+    """Return the stored numbers by bundle.
+
+    Raises:
+        InputError: they are not there, or damaged.
+    """
+    try:
+        found: Numbers = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{path}: {error.strerror}; python scripts/vc4/budget.py --write measures and stores"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}); python scripts/vc4/budget.py --write writes it again") from None
+    return found
+
+
+def write(path: Path, found: Numbers) -> None:
+    """Store numbers, a line for each layer; until all is written, what was there stays.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    text = re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(found, indent=1))
+    try:
+        with replacing(path) as temporary:
+            temporary.write_text(f"{text}\n", "utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def main() -> int:
+    """Compare, perhaps store; return the exit code."""
+    parser = argparse.ArgumentParser(description="Compare the models' cost with the budget.", allow_abbrev=False)
+    parser.add_argument("--write", action="store_true", help="store the new numbers")
+    parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
+    parser.add_argument("--json", action="store_true", help="print the new numbers as JSON")
+    parser.add_argument("--budget", type=Path, default=STORED, metavar="FILE", help="default: tests/vc4/budget.json")
+    args = parser.parse_args()
+    try:
+        driver = vc4.find(args.driver)
+        stored = {} if args.write and not args.budget.exists() else read(args.budget)
+        found = {path.stem: numbers(measured(path, driver)) for path in bar(models(), "vc4")}
+        changed = {name: differences(stored.get(name), new) for name, new in found.items()}
+        changed |= {name: ["is gone"] for name in stored if name not in found}
+        for name, lines in changed.items():
+            for line in lines:
+                print(f"{name}: {line}", file=sys.stderr if args.json else sys.stdout)
+        if args.json:
+            print(json.dumps(found, indent=1))
+        if args.write:
+            write(args.budget, found)
+            return 0
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return int(any(changed.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

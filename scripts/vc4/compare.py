@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""What each step of "The code the compiler wants" is worth, on Mesa's own VideoCore IV compiler.
+
+    python scripts/vc4/compare.py          # the table of docs/videocore-shaders.md, a minute on two CPU cores
+    python scripts/vc4/compare.py --json   # the numbers, by step and kind of layer
+
+The driver is found as by ``glsl-infer vc4``. X22 gets random weights and is lowered as an export does it, first with
+everything left out that this table is about, then with one step more in each row; each program is compiled, and weighed
+with the pixels that it draws in a frame.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_uint, c_void_p
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+from accuracy_sections.table import table
+from x22 import x22
+
+from glsl_infer import lowering, optimize
+from glsl_infer.cli.progress import bar
+from glsl_infer.errors import ContextError, GlslInferError, RunError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import egl_library
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.late_fetch import LATE_FETCH
+from glsl_infer.gl.objects import Objects
+from glsl_infer.lowering import immediates, taps
+from glsl_infer.lowering.bindings import Binding
+from glsl_infer.prepare import prepare
+from glsl_infer.program import PRELUDE, Program
+from glsl_infer.vc4 import driver
+
+STEPS = (
+    "as a shader is first written",
+    "activation: a line in the weights, no outer clamp",
+    "no immediates",
+    "fetches wait for the sum",
+    "coordinates shared",
+    "some products behind the next fetch",
+)
+KINDS = {
+    "5x5 / 2, RGB": "b0-conv",
+    "1x1, 8 slices": "-pw",
+    "3x3, 1 slice + residual": "-dw",
+    "3x3, 2 slices": "-scale|b6-conv",
+}
+"""The convolutions of X22, and what the names of their layers end in."""
+
+SIZE, CLASSES = 385, 120
+_REPORT = re.compile(r"MESA_SHADER_FRAGMENT shader: (\d+) inst, (\d+) threads, .* (\d+) estimated-cycles")
+_CALLBACK = CFUNCTYPE(None, c_uint, c_uint, c_uint, c_uint, c_int, c_char_p, c_void_p)
+
+
+class Report(NamedTuple):
+    """What the driver says of one fragment shader."""
+
+    instructions: int
+    threads: int
+    cycles: int
+
+
+@contextmanager
+def left_out(step: int) -> Iterator[None]:
+    """Let the engine do without all steps behind ``step``."""
+    with ExitStack() as stack:
+        if step < 1:
+            kept = tuple(one for one in optimize.STEPS if one is not optimize.sigmoids_as_pieces)
+            stack.enter_context(patch.object(optimize, "STEPS", kept))
+        if step < 2:
+            stack.enter_context(patch.object(immediates, "bound", float))
+            stack.enter_context(patch.object(immediates, "factor", float))
+        if step < 4:
+            alike = lambda binding, role, axis: tuple(range(binding.count(role)))  # noqa: E731
+            stack.enter_context(patch.object(Binding, "alike", alike))
+        if step < 5:
+            stack.enter_context(patch.object(taps, "BEHIND", {}))
+        yield
+
+
+class Compiler:
+    """Compiles fragment shaders on the vc4 driver, and hears what it says of them.
+
+    Raises:
+        ContextError: the driver is another.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._gl = context.gl
+        if "VC4" not in self._gl.text(GL.GL_RENDERER):
+            raise ContextError(f"the OpenGL driver is '{self._gl.text(GL.GL_RENDERER)}'", "start this without --here")
+        self._found: list[Report] = []
+        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
+        _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
+        for what in (0x92E0, 0x8242):  # GL_DEBUG_OUTPUT, GL_DEBUG_OUTPUT_SYNCHRONOUS
+            _function("glEnable", c_uint)(what)
+        self._objects = Objects(self._gl)
+        self._objects.fixed_state()
+        self._gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self._objects.framebuffer(self._objects.texture(64, 64)))
+        self._gl.Viewport(0, 0, 64, 64)
+        for unit in range(8):
+            self._gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
+            self._gl.BindTexture(GL.GL_TEXTURE_2D, self._objects.texture(64, 64))
+        self._objects.buffer(np.zeros(64, "<f4").tobytes())
+        for location in range(8):
+            self._gl.VertexAttribPointer(location, 4, GL.GL_FLOAT, 0, 0, None)
+            self._gl.EnableVertexAttribArray(location)
+
+    def compile(self, vertex: bytes, fragment: bytes, name: str) -> Report:
+        """Return the report of a fragment shader.
+
+        Raises:
+            RunError: there is none, which is how this driver says that it has too few registers.
+        """
+        attributes = ["position", *(f"corner{index}" for index in range(7))]
+        self._gl.UseProgram(self._objects.program(vertex, fragment, attributes, name))
+        self._found.clear()
+        self._gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
+        if not self._found:
+            raise RunError(f"{name}: not compiled")
+        return self._found[-1]
+
+    def close(self) -> None:
+        """Delete what was made."""
+        self._objects.close()
+
+    def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
+        report = _REPORT.search(text.decode())
+        if report:
+            self._found.append(Report(*map(int, report.groups())))
+
+
+def _function(name: str, *arguments: Any) -> Any:
+    return CFUNCTYPE(None, *arguments)(egl_library().eglGetProcAddress(name.encode()))
+
+
+def measure() -> dict[str, Any]:
+    """Return, on the vc4 driver, what the table shows: {step: {weights mode: {kind of layer: numbers}}}."""
+    found: dict[str, Any] = {}
+    with Context() as context:
+        compiler = Compiler(context)
+        for step, mode in bar([(k, mode) for k in range(len(STEPS)) for mode in ("uniform", "baked")], "steps"):
+            with left_out(step):
+                graph = prepare(optimize.optimize(x22(SIZE, CLASSES)), []).graph
+                program = lowering.to_program(graph, weights=mode)
+            lines = LATE_FETCH.encode() if step >= 3 else b""
+            found.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)
+        compiler.close()
+    return found
+
+
+def summed(program: Program, compiler: Compiler, lines: bytes) -> dict[str, Any]:
+    """Return instructions, cycles and threads of each kind of convolution, and the total of a frame.
+
+    Programs that differ in numbers alone are compiled once: all 1,123 of the baked ones would take a minute.
+    """
+    reports: dict[Any, Report] = {}
+    rows: dict[str, list[tuple[Report, int]]] = {kind: [] for kind in KINDS}
+    total = 0
+    for one in program.passes:
+        made = next(entry for entry in program.programs if entry.name == one.program)
+        fragment = program.members[made.fragment]
+        key = re.sub(rb"-?\d+\.\d+(e-?\d+)?", b"#", fragment)
+        if key not in reports:
+            source = program.members[PRELUDE] + lines + fragment
+            reports[key] = compiler.compile(program.members[made.vertex], source, made.name)
+        pixels = sum(quad.width * quad.height for quad in one.quads)
+        total += reports[key].instructions * pixels
+        for kind, ending in KINDS.items():
+            if re.search(f"({ending})$", one.layer):
+                rows[kind].append((reports[key], pixels))
+    return {
+        "total": total,
+        "kinds": {
+            kind: {
+                "instructions": sum(report.instructions * n for report, n in some) / sum(n for _, n in some),
+                "most_instructions": max(report.instructions for report, _ in some),
+                "cycles": sum(report.cycles * n for report, n in some) / sum(n for _, n in some),
+                "most_cycles": max(report.cycles for report, _ in some),
+                "threads": min(report.threads for report, _ in some),
+            }
+            for kind, some in rows.items()
+        },
+    }
+
+
+def page(found: dict[str, Any]) -> str:
+    """Return the table: instructions / estimated cycles of a pass, by kind, and the frame in both weights modes."""
+    rows = []
+    for number, (step, modes) in enumerate(found.items()):
+        kinds = modes["uniform"]["kinds"].values()
+        cells = [f"{kind['instructions']:.0f} / {kind['cycles']:.0f}" for kind in kinds]
+        totals = [f"{modes[mode]['total'] / 1e6:.1f}" for mode in ("uniform", "baked")]
+        rows.append([("+ " if number else "") + step, *cells, *totals])
+    return table(["", *KINDS, "frame, uniform", "frame, baked"], rows)
+
+
+def main() -> int:
+    """Measure in a process on the vc4 driver, print; return the exit code."""
+    parser = argparse.ArgumentParser(description="What each step of the shaders is worth.", allow_abbrev=False)
+    parser.add_argument("--driver", type=Path, metavar="DIR", help="made by scripts/vc4/build.sh; found by itself")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)  # this is the process on that driver
+    args = parser.parse_args()
+    try:
+        if args.here:
+            print(json.dumps(measure()))
+            return 0
+        command = [sys.executable, __file__, "--here"]
+        environment = driver.find(args.driver).environment()
+        for told in ("VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT"):
+            del environment[told]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
+        if done.returncode:
+            raise RunError("the process on the vc4 driver failed; its message is above")
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    found = json.loads(done.stdout)
+    print(json.dumps(found, indent=1) if args.json else page(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

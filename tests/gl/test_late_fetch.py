@@ -1,0 +1,111 @@
+"""Shaders whose fetches wait for the sum, as they do on VideoCore IV: just as exact, and almost always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from random_networks import drawn_nodes
+from tiny import tiny_bundle
+
+from glsl_infer import bundle, reference
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
+from glsl_infer.gl.objects import Objects
+from glsl_infer.graph import Graph
+from glsl_infer.ops.input import picture_values
+from glsl_infer.resources import default_model
+from glsl_infer.session import Session
+
+
+@pytest.fixture
+def late(context: Context) -> Iterator[Context]:
+    """The context, as if it were one of VideoCore IV."""
+    before = context.late_fetch
+    context.__dict__["late_fetch"] = True
+    assert LATE_FETCH in context.device_lines
+    yield context
+    context.__dict__["late_fetch"] = before
+
+
+def network(seed: int) -> Graph:
+    """Every shader that waits: one and more texels and slices, residuals, groups, depthwise, wide sums, dense."""
+    rng = np.random.default_rng(seed)
+    same = (1, 1, 1, 1)
+    body = [
+        input_node(9),
+        conv_node(rng, "stem", ("image",), 3, 14, kernel=(5, 5), strides=(2, 2), padding=(2, 2, 2, 2)),
+        conv_node(rng, "mixed", ("stem",), 14, 16),
+        conv_node(rng, "unit", ("mixed", "mixed"), 16, 16, kernel=(3, 3), groups=4, padding=same),
+        conv_node(rng, "depthwise", ("unit", "mixed"), 16, 16, kernel=(3, 3), groups=16, padding=same),
+        conv_node(rng, "many", ("depthwise",), 16, 40, kernel=(2, 2), activation="relu(1)"),
+        conv_node(rng, "wide", ("many",), 40, 6, padding=same),
+    ]
+    return classifier(rng, body, 6)
+
+
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+def test_every_layer_is_exact(late: Context, weights: str, layout: str) -> None:
+    rng = np.random.default_rng(1)
+    made = make_bundle(network(3), weights, layout)
+    with Session(made, context=late, selfcheck=True) as session:
+        for node in drawn_nodes(made):
+            assert layer_error(session, node.name, stored_inputs(made, node.name, rng)) <= TOLERANCE, node.name
+
+
+def stored_bytes(made: Bundle, context: Context) -> dict[str, np.ndarray]:
+    """What each convolution stores of the exact reference's values of a picture."""
+    picture = np.random.default_rng(0).integers(0, 256, (*2 * (made.manifest.input.size,), 3), np.uint8)
+    values = {made.graph.input.name: picture_values(made.graph.input, picture)}
+    values.update(reference.layers(made, picture))
+    with Session(made, context=context) as session:
+        return {
+            node.name: np.rint(255.0 * session.run_layer(node.name, [values[name] for name in node.inputs]))
+            for node in drawn_nodes(made)
+            if node.op == "conv2d"
+        }
+
+
+def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
+    made = bundle.read(default_model())
+    early = stored_bytes(made, context)
+    context.__dict__["late_fetch"] = True
+    try:
+        late = stored_bytes(made, context)
+    finally:
+        context.__dict__["late_fetch"] = False
+    differences = [np.abs(early[name] - late[name]) for name in early]
+    assert max(one.max() for one in differences) <= 1.0
+    assert sum(np.count_nonzero(one) for one in differences) <= 1e-3 * sum(one.size for one in differences)
+
+
+def test_all_fetches_but_the_first_wait(late: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources: list[bytes] = []
+    start = Objects.start_program
+    monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
+    with Session(tiny_bundle(), context=late):
+        pass
+    guarded = [text for text in (source.decode() for source in sources) if "sum.w += LATE;" in text]
+    assert len(guarded) > 3
+    for text in guarded:
+        body = text.split("void main()")[1]
+        assert text.index(LATE_FETCH) < text.index("#define LATE ")
+        assert body.count("texture2D(") - body.count("WAIT(") == 1
+
+
+@pytest.mark.parametrize(
+    "renderer, wanted",
+    [("VC4 V3D 2.1", True), ("VideoCore IV HW", True), ("V3D 4.2", False), ("llvmpipe (LLVM 15.0.6, 256 bits)", False)],
+)
+def test_who_wants_it(renderer: str, wanted: bool) -> None:
+    assert wants_late_fetch(renderer) == wanted
+
+
+def test_the_renderer_decides(context: Context) -> None:
+    assert context.late_fetch == wants_late_fetch(context.gl.text(0x1F01))
+    assert (LATE_FETCH in context.device_lines) == context.late_fetch

@@ -1,0 +1,81 @@
+"""Training runs in tests: the real loop with a network so small that most of a run is TensorFlow's own preparation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from training.layers import PiecewiseLinearSigmoid
+from training.loop import Loop, Pictures
+from training.models import BYTE, LOGIT, POOLED
+from training.recipe import Recipe
+from training.run_folder import RunFolder, State
+
+SIZE = 9
+
+
+def build(size: int, *, conv: Any = keras.layers.Conv2D, stored: Any = None, momentum: float = 0.99) -> keras.Model:
+    """Return a network of three classes; it can be built at odd sizes from 5 on."""
+    if size < 5 or size % 2 == 0:
+        raise ValueError(f"size={size}")
+    keep = stored or (lambda tensor, step: tensor)
+    inputs = keras.Input((size, size, 3), name="image")
+    x = conv(4, 3, strides=2, use_bias=False, name="conv")(inputs)
+    x = keras.layers.BatchNormalization(momentum=momentum, name="conv-bn")(x)
+    x = keep(PiecewiseLinearSigmoid(name="conv-act")(x), BYTE)
+    x = keep(keras.layers.GlobalAveragePooling2D(name="pool")(x), POOLED)
+    return keras.Model(inputs, keep(keras.layers.Dense(3, name="Dense")(x), LOGIT))
+
+
+def pictures(side: int = 11) -> Pictures:
+    """Return pictures of noisy colours: 24 to learn from, 10 to validate."""
+    rng = np.random.default_rng(0)
+
+    def some(count: int, side: int) -> tuple[Any, Any]:
+        labels = np.arange(count) % 3
+        colours = 80 + 90 * np.eye(3)[labels][:, None, None]
+        return np.clip(rng.normal(colours, 60, (count, side, side, 3)), 0, 255).astype(np.uint8), labels
+
+    (train, train_labels), (val, val_labels) = some(24, side), some(10, SIZE)
+    return Pictures(train, train_labels, some(16, SIZE)[0], val, val_labels, 3)
+
+
+def loop(recipe: Recipe, path: Path, **options: Any) -> Loop:
+    """Return a loop whose folder is ``path``."""
+    keras.utils.set_random_seed(recipe.seed)
+    told = options.pop("report", lambda entry: None)
+    pictures_ = options.pop("pictures", None) or pictures()
+    return Loop(recipe, options.pop("build", build), SIZE, pictures_, RunFolder(path), told, **options)
+
+
+def run(recipe: Recipe, path: Path, **options: Any) -> Loop:
+    """Start a run and finish it."""
+    made = loop(recipe, path, **options)
+    made.folder.start({}, recipe.as_yaml(), ("a", "b", "c"))
+    made.run(None)
+    return made
+
+
+def resume(recipe: Recipe, path: Path) -> Loop:
+    """Go on with a run and finish it."""
+    state, history = RunFolder(path).resume({}, recipe.as_yaml())
+    made = loop(recipe, path, history=history)
+    made.run(state)
+    return made
+
+
+def state_of(path: Path, recipe: Recipe) -> State:
+    """Return what a run would go on from."""
+    state, _ = RunFolder(path).resume({}, recipe.as_yaml())
+    assert state is not None
+    return state
+
+
+def history(path: Path) -> list[dict[str, float]]:
+    """Return the entries without what a clock has measured."""
+    entries = json.loads((path / "history.json").read_text())
+    return [{key: value for key, value in entry.items() if not key.startswith("seconds")} for entry in entries]

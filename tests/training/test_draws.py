@@ -1,0 +1,251 @@
+"""What is drawn for a picture: by seed, epoch and picture alone, and in the ranges of the recipe."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from varied import NOTHING, apply, pictures
+
+from training import augmentation
+from training.augmentation import FOCAL, YIQ, draw, order, plain
+from training.recipe import Augmentation, Cutout, Mixing
+from training.trainee import Batches
+
+MANY = 4000
+ALL = Augmentation(
+    perspective=20.0,
+    gamma=0.2,
+    hue=10.0,
+    tint=0.2,
+    blur=0.5,
+    quarter_turns=True,
+    mixup=Mixing(0.4, 0.4),
+    cutmix=Mixing(0.3, 1.0),
+    cutout=Cutout(0.5),
+)
+
+
+def drawn(**changed):
+    return draw(replace(NOTHING, **changed), MANY, 1, 2)
+
+
+def same(one, other):
+    return all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def uniform_between(values, low, high):
+    """Whether the values fill the range, and nothing beyond it, evenly."""
+    inside = low - 1e-5 <= values.min() and values.max() <= high + 1e-5
+    quarters = np.quantile(values, [0.02, 0.25, 0.5, 0.75, 0.98])
+    return inside and np.abs(quarters - (low + (high - low) * np.array([0.02, 0.25, 0.5, 0.75, 0.98]))).max() < 0.05 * (
+        high - low
+    )
+
+
+def share(found, expected):
+    """Whether a share of MANY is as expected, within four standard deviations."""
+    return abs(np.mean(found) - expected) < 4 * np.sqrt(expected * (1 - expected) / MANY) + 1e-9
+
+
+def areas(boxes):
+    """Of a picture's."""
+    return np.prod(boxes[:, 2:] - boxes[:, :2], axis=1) / 4
+
+
+# --- what decides
+
+
+def test_seed_and_epoch_decide():
+    first = draw(ALL, 50, 3, 7)
+    assert same(first, draw(ALL, 50, 3, 7))
+    for other in (draw(ALL, 50, 4, 7), draw(ALL, 50, 3, 8), draw(ALL, 50, 7, 3)):
+        changed = [name for name in first if not np.array_equal(first[name], other[name])]
+        assert changed == [name for name in first if name != "index"]
+    assert order(50, 3, 7).tolist() == order(50, 3, 7).tolist() != order(50, 3, 8).tolist()
+    assert sorted(order(50, 3, 7)) == list(range(50))
+
+
+@pytest.mark.parametrize("batch", [4, 7])
+def test_a_picture_has_its_variation_whatever_the_batch(batch):
+    epoch = Batches(ALL, np.zeros(30, np.int64), 2, batch, seed=3)
+    epoch.begin(7)
+    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"]
+    seen = []
+    for place in range(len(epoch)):
+        given, labels = epoch[place]
+        assert given["index"].shape == (batch,) and labels.shape == (batch, 2)
+        assert np.array_equal(given["numbers"], numbers[given["index"]])
+        seen += given["index"].tolist()
+    assert seen == order(30, 3, 7).tolist()[: len(seen)] and len(seen) == 30 - 30 % batch
+
+
+def test_a_phase_without_mixing():
+    epoch = Batches(ALL, np.arange(30) % 2, 2, 30, seed=3, mixing=False)
+    epoch.begin(7)
+    given, labels = epoch[0]
+    numbers = augmentation.packed(draw(ALL, 30, 3, 7))["numbers"][given["index"]]
+    cutmix, keep = slice(27, 31), 31
+    assert np.array_equal(given["numbers"][:, :27], numbers[:, :27]), "all else is as it would be"
+    assert not given["numbers"][:, cutmix].any() and (given["numbers"][:, keep] == 1).all()
+    assert np.array_equal(labels, np.eye(2, dtype=np.float32)[given["index"] % 2])
+
+
+def test_strength_0_is_the_plain_picture():
+    draws, nothing = draw(ALL, 20, 1, 2, strength=0.0), plain(20)
+    for name in nothing:
+        if name not in ("cutout", "cutmix"):
+            assert np.allclose(draws[name], nothing[name], atol=1e-6), name
+    pixels = pictures(20, 9)
+    assert np.abs(apply(pixels, draws, 9) - pixels / 255.0).max() < 1e-4
+
+
+def test_strength_scales_ranges_and_shares():
+    half = draw(ALL, MANY, 1, 2, strength=0.5)
+    assert np.abs(np.log(half["gamma"])).max() == pytest.approx(0.1, abs=0.001)
+    assert share(half["keep"] < 1, 0.2) and share(areas(half["cutout"]) > 0, 0.25)
+    flipped = draw(replace(NOTHING, flip=0.5), MANY, 1, 2, strength=0.5)["window"][:, 0, 0] < 0
+    assert share(flipped, 0.25)
+
+
+def test_types_and_shapes():
+    draws = draw(ALL, 5, 1, 2)
+    assert set(draws) == {"index", *augmentation.FIELDS}
+    assert {name: draws[name].shape[1:] for name in augmentation.FIELDS} == augmentation.FIELDS
+    assert all(values.dtype == (np.int32 if name == "index" else np.float32) for name, values in draws.items())
+
+
+# --- places
+
+
+def test_flip():
+    windows = drawn(flip=0.3)["window"]
+    assert share(windows[:, 0, 0] == -1, 0.3) and (np.abs(windows) == np.eye(3)).all()
+
+
+def test_rotation():
+    windows = drawn(rotation=15.0)["window"]
+    angles = np.degrees(np.arctan2(windows[:, 1, 0], windows[:, 0, 0]))
+    assert uniform_between(angles, -15, 15)
+    assert np.allclose(np.linalg.det(windows), 1, atol=1e-6), "nothing is stretched"
+
+
+def test_quarter_turns():
+    windows = drawn(quarter_turns=True)["window"]
+    turns = np.round(np.degrees(np.arctan2(windows[:, 1, 0], windows[:, 0, 0]))) % 360
+    assert all(share(turns == turn, 0.25) for turn in (0, 90, 180, 270))
+
+
+def test_scale_is_even_in_its_logarithm_and_a_window_stays_in_the_picture():
+    windows = drawn(scale=(0.5, 1.25))["window"]
+    sides = windows[:, 0, 0]
+    assert np.array_equal(sides, windows[:, 1, 1])
+    assert uniform_between(np.log(sides), np.log(0.5), np.log(1.25))
+    for axis in (0, 1):
+        shift = windows[:, axis, 2]
+        assert (np.abs(shift) <= np.maximum(1 - sides, 0) + 1e-6).all(), "a small window lies in the picture"
+        room = sides < 0.9
+        assert uniform_between(shift[room] / (1 - sides[room]), -1, 1), "and anywhere in it"
+
+
+def test_translation():
+    windows = drawn(translation=0.1)["window"]
+    for axis in (0, 1):
+        assert uniform_between(windows[:, axis, 2], -0.2, 0.2)  # of a side of 2
+    assert abs(np.corrcoef(windows[:, 0, 2], windows[:, 1, 2])[0, 1]) < 0.05
+
+
+def test_perspective():
+    windows = drawn(perspective=20.0)["window"]
+    tilt_y = np.degrees(np.arcsin(windows[:, 2, 0] * FOCAL))
+    assert uniform_between(tilt_y, -20, 20)
+    assert np.allclose(windows[:, 0, 0], np.cos(np.radians(tilt_y)), atol=1e-5)
+    tilt_x = np.degrees(np.arccos(np.clip(windows[:, 1, 1], -1, 1))) * -np.sign(windows[:, 2, 1])
+    assert uniform_between(tilt_x, -20, 20)
+
+
+# --- colours
+
+
+def test_gamma():
+    assert uniform_between(np.log(drawn(gamma=0.2)["gamma"]), -0.2, 0.2)
+
+
+def in_yiq(colour):
+    return YIQ @ colour[:, :, :3].astype(float) @ np.linalg.inv(YIQ)
+
+
+def test_hue():
+    turned = in_yiq(drawn(hue=30.0)["colour"])
+    assert uniform_between(np.degrees(np.arctan2(turned[:, 2, 1], turned[:, 1, 1])), -30, 30)
+    assert np.allclose(np.linalg.det(turned), 1, atol=1e-5)
+
+
+def test_tint_is_a_factor_for_each_channel():
+    colour = drawn(tint=0.3)["colour"][:, :, :3]
+    factors = np.diagonal(colour, axis1=1, axis2=2)
+    assert np.allclose(colour, factors[:, :, None] * np.eye(3), atol=1e-5)
+    for channel in range(3):
+        assert uniform_between(np.log(factors[:, channel]), -0.3, 0.3)
+    assert np.abs(np.corrcoef(factors.T) - np.eye(3)).max() < 0.05
+
+
+def test_blur():
+    blur = drawn(blur=0.25)["blur"]
+    assert np.mean(blur > 0) == pytest.approx(0.25, abs=0.03)
+    assert uniform_between(blur[blur > 0], 0, 1)
+    assert not drawn(blur=0.0)["blur"].any()
+
+
+def test_saturation():
+    turned = in_yiq(drawn(saturation=0.4)["colour"])
+    assert uniform_between(turned[:, 1, 1], 0.6, 1.4)
+    assert np.allclose(turned[:, 0, 0], 1, atol=1e-5), "brightness stays"
+
+
+def test_brightness():
+    colour = drawn(brightness=0.1)["colour"]
+    assert uniform_between(colour[:, 0, 3], -0.1, 0.1)
+    assert np.allclose(colour[:, :, :3], np.eye(3), atol=1e-6) and (colour[:, 0, 3] == colour[:, 2, 3]).all()
+
+
+def test_contrast_is_about_middle_grey():
+    colour = drawn(contrast=0.2)["colour"]
+    assert uniform_between(colour[:, 0, 0], 0.8, 1.2)
+    assert np.allclose(colour @ [0.5, 0.5, 0.5, 1], 0.5, atol=1e-6)
+
+
+# --- boxes and mixtures
+
+
+def test_cutout():
+    boxes = drawn(cutout=Cutout(0.5, (0.3, 0.5)))["cutout"]
+    sides = (boxes[:, 2:] - boxes[:, :2]) / 2
+    there = sides[:, 0] > 0
+    assert share(there, 0.5) and not sides[~there].any()
+    assert boxes.min() >= -1 and boxes.max() <= 1
+    whole = there & (np.abs(boxes) < 1).all(axis=1)
+    assert np.allclose(sides[whole, 0], sides[whole, 1], atol=1e-6)
+    assert sides[whole].min() >= 0.3 and sides[there].max() <= 0.5 + 1e-6
+    centres = boxes[whole][:, :2] + sides[whole]
+    assert np.abs(centres.mean(axis=0)).max() < 0.05 and centres.std() > 0.3
+
+
+def test_mixup_keeps_the_larger_part():
+    keep = drawn(mixup=Mixing(0.5, 0.4))["keep"]
+    blended = keep[keep < 1]
+    assert share(keep < 1, 0.5) and blended.min() >= 0.5
+    symmetric = np.random.default_rng(0).beta(0.4, 0.4, 100_000)
+    assert blended.mean() == pytest.approx(np.maximum(symmetric, 1 - symmetric).mean(), abs=0.02)
+
+
+def test_cutmix_areas():
+    boxes = drawn(cutmix=Mixing(0.5, 1.0))["cutmix"]
+    assert share(areas(boxes) > 0, 0.5) and 0.9 < areas(boxes).max() <= 1
+    whole = (areas(boxes) > 0) & (np.abs(boxes) < 1).all(axis=1)
+    assert np.allclose(np.ptp(boxes[whole][:, ::2], axis=1), np.ptp(boxes[whole][:, 1::2], axis=1), atol=1e-6)
+
+
+def test_a_picture_is_mixed_in_one_way_at_most():
+    draws = drawn(mixup=Mixing(0.4, 0.4), cutmix=Mixing(0.6, 1.0))
+    blended, pasted = draws["keep"] < 1, areas(draws["cutmix"]) > 0
+    assert share(blended, 0.4) and share(pasted, 0.6) and not (blended & pasted).any()

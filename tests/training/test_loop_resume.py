@@ -1,0 +1,93 @@
+"""An interrupted run that is resumed is the run that was never interrupted."""
+
+import keras
+import numpy as np
+import pytest
+import small_loop
+from small_loop import history, resume, run, state_of
+
+from training.recipe import Augmentation, Average, Consistency, Cutout, Mixing, Optimizer, Phase, Recipe, Schedule
+from training.run_folder import RunFolder
+
+RECIPE = Recipe(
+    batch=8,
+    seed=5,
+    validate_every=2,
+    schedule=Schedule(warmup=1.0),
+    optimizer=Optimizer(rate=0.03, weight_decay=0.1),
+    average=Average(best=2, ema=0.7),
+    phases=(Phase(epochs=3, scale=0.6), Phase(epochs=2, quantized=True)),
+    augmentation=Augmentation(mixup=Mixing(0.5), cutout=Cutout(0.5)),
+    consistency=Consistency(weight=0.5, noise=2.0),
+)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "uninterrupted"
+    run(RECIPE, path)
+    return path
+
+
+def close(found, expected):
+    return len(found) == len(expected) and all(np.allclose(a, b, atol=2e-5) for a, b in zip(found, expected))
+
+
+def check(path, expected):
+    assert len(history(path)) == len(history(expected)) == 5
+    for found, entry in zip(history(path), history(expected)):
+        assert found == pytest.approx(entry, abs=1e-4)
+    found, state = state_of(path, RECIPE), state_of(expected, RECIPE)
+    for name in ("weights", "optimizer", "average"):
+        assert close(getattr(found, name), getattr(state, name)), name
+    assert [one.epoch for one in found.best] == [one.epoch for one in state.best]
+    assert all(close(a.weights, b.weights) for a, b in zip(found.best, state.best))
+    assert found.top == pytest.approx(state.top, abs=1e-4)
+
+
+class Interruption:
+    """Ctrl-C when a file is renamed for the nth time."""
+
+    def __init__(self, patch, name, time):
+        self.left, rename = time, small_loop.Path.replace
+
+        def replace(path, target):
+            if path.name == f".tmp-{name}":
+                self.left -= 1
+                if self.left == 0:
+                    raise KeyboardInterrupt
+            return rename(path, target)
+
+        patch.setattr(small_loop.Path, "replace", replace)
+
+
+def interrupted(path, name, time, work):
+    """Do ``work`` until then, and return epoch and length of the history that a run would go on from."""
+    with pytest.MonkeyPatch.context() as patch:
+        Interruption(patch, name, time)
+        with pytest.raises(KeyboardInterrupt):
+            work(RECIPE, path)
+    state, entries = RunFolder(path).resume({}, RECIPE.as_yaml())
+    return state.epoch if state else None, len(entries)
+
+
+def test_interrupted_four_times(uninterrupted, tmp_path):
+    # The first epoch is not validated. In the second there is a model, and no state yet:
+    assert interrupted(tmp_path, "state.npz", 1, run) == (None, 0)
+    # At the end of the first phase, between history and state:
+    assert interrupted(tmp_path, "state.npz", 2, resume) == (2, 2)
+    # Within the second, when the model may be better and nothing else is written:
+    assert interrupted(tmp_path, "history.json", 2, resume) == (3, 3)
+    # When all is done but the average of the best:
+    assert interrupted(tmp_path, "history.json", 3, resume) == (5, 5)
+    resume(RECIPE, tmp_path)
+    check(tmp_path, uninterrupted)
+
+
+def test_a_finished_run_stays_as_it_is(uninterrupted):
+    before = history(uninterrupted)
+    model = keras.saving.load_model(uninterrupted / "model.keras").get_weights()
+    resume(RECIPE, uninterrupted)
+    assert close(keras.saving.load_model(uninterrupted / "model.keras").get_weights(), model)
+    for found, entry in zip(history(uninterrupted), before):
+        assert found == pytest.approx(entry, abs=1e-5)

@@ -1,0 +1,103 @@
+"""A run's folder: written whole, never over another run, and read back as it was."""
+
+import json
+
+import numpy as np
+import pytest
+
+from glsl_infer.errors import InputError
+from training.averaging import Checkpoint
+from training.recipe import Recipe
+from training.run_folder import RunFolder, State
+
+RECIPE = Recipe().as_yaml()
+CONFIG = {"data": "pictures", "input_size": "17"}
+HISTORY = [{"epoch": 1, "loss": 2.0}, {"epoch": 2, "loss": 1.0}, {"epoch": 3, "loss": 0.5}]
+
+
+def weights(value):
+    return [np.full((2, 3), value, np.float32), np.full(11, -value, np.float32)]
+
+
+STATE = State(
+    2, weights(1), weights(2), weights(3), [Checkpoint((0.5, -1.0), n, weights(n)) for n in range(12)], (0.5,)
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = RunFolder(tmp_path / "runs" / "one")
+    made.start(CONFIG, RECIPE, ("a", "b"))
+    return made
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.path.iterdir()}
+
+
+def test_start(folder):
+    assert set(contents(folder)) == {"config.json", "history.json", "labels.txt", "recipe.yaml"}
+    assert (folder.path / "labels.txt").read_text() == "a\nb\n"
+    assert Recipe.read(folder.path / "recipe.yaml") == Recipe()
+    assert folder.resume(CONFIG, RECIPE) == (None, [])
+
+
+def test_a_second_start_is_refused_and_touches_nothing(folder):
+    before = contents(folder)
+    for work in (folder.check_new, lambda: folder.start({}, "", ("c",))):
+        with pytest.raises(InputError, match="one: holds a run already; continue it with --resume or choose another"):
+            work()
+    assert contents(folder) == before
+
+
+def test_a_state_comes_back(folder):
+    folder.keep(STATE, HISTORY[:2])
+    state, history = folder.resume(CONFIG, RECIPE)
+    assert history == HISTORY[:2] and (state.epoch, state.top) == (2, (0.5,))
+    for name in ("weights", "optimizer", "average"):
+        for found, expected in zip(getattr(state, name), getattr(STATE, name)):
+            assert np.array_equal(found, expected) and found.dtype == np.float32
+    assert [(one.rank, one.epoch) for one in state.best] == [((0.5, -1.0), n) for n in range(12)]
+    assert [float(one.weights[0][0, 0]) for one in state.best] == list(range(12))
+    assert [one.name for one in folder.path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_a_history_that_is_ahead_is_cut(folder):
+    folder.keep(STATE, HISTORY[:2])
+    folder.keep_history(HISTORY)
+    assert folder.resume(CONFIG, RECIPE)[1] == HISTORY[:2]
+
+
+def test_nothing_to_resume(tmp_path):
+    with pytest.raises(InputError, match="nowhere: no run to resume here"):
+        RunFolder(tmp_path / "nowhere").resume(CONFIG, RECIPE)
+
+
+def test_other_arguments_are_named(folder):
+    with pytest.raises(
+        InputError, match=r"other arguments \(data pictures -> others, width None -> 0.5\); choose anot"
+    ):
+        folder.resume({"data": "others", "input_size": "17", "width": "0.5"}, RECIPE)
+
+
+@pytest.mark.parametrize(
+    "changed, words", [({"batch": 7}, "batch: 32 -> batch: 7"), ({"seed": 2}, "seed: 1 -> seed: 2")]
+)
+def test_another_recipe_is_named(folder, changed, words):
+    with pytest.raises(InputError, match=rf"another recipe \({words}\); give the same --recipe, --epochs"):
+        folder.resume(CONFIG, Recipe().changed(**changed).as_yaml())
+
+
+@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"PK no zip", lambda b: b"?"])
+def test_a_damaged_state_is_refused_in_words(folder, damage):
+    folder.keep(STATE, HISTORY[:2])
+    path = folder.path / "state.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=r"state.npz: cannot be read \(.*\); delete it to begin the run again"):
+        folder.resume(CONFIG, RECIPE)
+
+
+def test_a_damaged_history_is_refused_in_words(folder):
+    (folder.path / "history.json").write_text(json.dumps(HISTORY)[:-5])
+    with pytest.raises(InputError, match="no run to resume here"):
+        folder.resume(CONFIG, RECIPE)

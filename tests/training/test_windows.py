@@ -1,0 +1,103 @@
+"""Windows of pictures, against a resampler written apart: bilinear, mirrored beyond the edges."""
+
+import numpy as np
+import pytest
+from PIL import Image
+from varied import apply, pictures, plain
+
+from glsl_infer.errors import InputError
+from training.augmentation import draw
+from training.recipe import Augmentation
+from training.variation import PicturesOnDevice, pack
+
+WILD = Augmentation(rotation=180.0, scale=(0.5, 2.0), translation=0.3, perspective=40.0, saturation=0, brightness=0)
+
+
+def resampled(picture, window, size):
+    """Pixel by pixel, in float64: np.pad mirrors the picture instead of folding places."""
+    side = len(picture)
+    wide = 6 * side
+    mirrored = np.pad(picture / 255.0, ((wide, wide), (wide, wide), (0, 0)), mode="symmetric")
+    result = np.empty((size, size, 3))
+    for row in range(size):
+        for column in range(size):
+            place = window.astype(float) @ [(2 * column + 1) / size - 1, (2 * row + 1) / size - 1, 1]
+            x, y = (place[:2] / place[2] + 1) / 2 * side - 0.5 + wide
+            left, top = int(np.floor(x)), int(np.floor(y))
+            corners = mirrored[top : top + 2, left : left + 2]
+            across = corners[:, 0] * (1 - (x - left)) + corners[:, 1] * (x - left)
+            result[row, column] = across[0] * (1 - (y - top)) + across[1] * (y - top)
+    return result
+
+
+@pytest.mark.parametrize("side, size", [(13, 9), (8, 17)])
+def test_windows_are_homographies(side, size):
+    pixels, windows = pictures(12, side), draw(WILD, 12, 1, 2)["window"]
+    found = apply(pixels, plain(12, window=windows), size)
+    expected = np.stack([resampled(one, window, size) for one, window in zip(pixels, windows)])
+    assert expected.std() > 0.1 and np.ptp(windows, axis=0)[:2].max() > 1
+    assert np.abs(found - expected).max() < 2e-4  # places are float32
+
+
+def test_a_plain_draw_is_the_picture():
+    pixels = pictures(5, 11)
+    pixels[0], pixels[1] = 0, 255
+    assert np.abs(apply(pixels, plain(5), 11) - pixels / 255.0).max() < 1e-5
+
+
+@pytest.mark.parametrize("size", [13, 29])
+def test_a_plain_draw_at_another_size_is_the_bilinear_resize(size):
+    pixels = pictures(3, 17)
+    found = apply(pixels, plain(3), size)
+    if size > 17:  # Pillow's filter grows with the step when it shrinks a picture; here it does not
+        for one, result in zip(pixels, found):
+            expected = Image.fromarray(one).resize((size, size), Image.Resampling.BILINEAR)
+            assert np.abs(result * 255 - np.asarray(expected)).max() < 1.01
+    expected = np.stack([resampled(one, np.eye(3), size) for one in pixels])
+    assert np.abs(found - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "window, expected",
+    [
+        ([[-1, 0, 0], [0, 1, 0], [0, 0, 1]], lambda p: p[:, ::-1]),
+        ([[0, -1, 0], [1, 0, 0], [0, 0, 1]], np.rot90),
+        ([[0.5, 0, -0.5], [0, 0.5, -0.5], [0, 0, 1]], None),
+        ([[1, 0, 2], [0, 1, 0], [0, 0, 1]], lambda p: p[:, ::-1]),
+    ],
+)
+def test_which_way_windows_go(window, expected):
+    pixels = pictures(1, 8)
+    if expected is None:  # the upper left quarter, at its own size
+        assert np.abs(apply(pixels, plain(1, window=window), 4)[0] - pixels[0, :4, :4] / 255.0).max() < 1e-5
+    else:
+        assert np.abs(apply(pixels, plain(1, window=window), 8)[0] - expected(pixels[0]) / 255.0).max() < 1e-5
+
+
+def test_pictures_are_taken_by_their_number():
+    pixels = pictures(6, 5)
+    draws = plain(4)
+    draws["index"] = np.array([5, 0, 3, 3], np.int32)
+    assert np.abs(apply(pixels, draws, 5) - pixels[[5, 0, 3, 3]] / 255.0).max() < 1e-5
+
+
+def test_the_variation_is_the_same_at_every_size():
+    smooth = np.asarray(Image.fromarray(pictures(1, 4)[0]).resize((40, 40), Image.Resampling.BICUBIC))[None]
+    draws = plain(1, window=draw(WILD, 1, 1, 2)["window"], cutout=[-0.5, -0.5, 0.25, 0.5], gamma=0.8)
+    small, large = apply(smooth, draws, 20)[0], apply(smooth, draws, 60)[0]
+    averaged = large.reshape(20, 3, 20, 3, 3).mean(axis=(1, 3))
+    assert np.mean(np.abs(small - averaged)) < 0.01
+
+
+def test_packing():
+    pixels = pictures(2, 3)
+    packed = pack(pixels)
+    assert packed.dtype == np.int32 and packed.shape == (18,)
+    channels = np.stack([(packed >> shift) & 255 for shift in (0, 8, 16)], axis=-1)
+    assert np.array_equal(channels.reshape(pixels.shape), pixels)
+
+
+def test_too_many_pixels_to_number():
+    many = np.broadcast_to(np.zeros(1, np.uint8), (40_000, 256, 256, 3))
+    with pytest.raises(InputError, match=r"40000 pictures of 256 x 256 pixels .* smaller --input-size or fewer"):
+        PicturesOnDevice(many)

@@ -1,0 +1,132 @@
+"""The lines that fetch texels and add up products, and how far below its bias a sum starts that fetches wait for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer.layout import View
+from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.taps import MOST_LATE, Coordinates, Product, Tap, late_by, picked, tap_lines
+from glsl_infer.program import Texture
+
+TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
+
+
+def uniform(at: int, some: str) -> str:
+    return f"w[{at}]" if some == "xyzw" else f"w[{at}].{some}"
+
+
+def tap(first: int, lanes: str) -> Tap:
+    return Tap("source", "c.x", "c.y", [Product(first + place, lane) for place, lane in enumerate(lanes)])
+
+
+def test_some_products_stand_behind_the_next_fetch() -> None:
+    assert tap_lines([tap(0, "xyzw"), tap(4, "xy")], uniform) == [
+        "t = texture2D(source, vec2(c.x, c.y));",
+        "sum += w[0] * t.x;",
+        "sum.xyw += w[1].xyw * t.y;",
+        "sum += w[2] * t.z;",
+        "sum.xyw += w[3].xyw * t.w;",
+        "s = texture2D(source, vec2(c.x, WAIT(c.y)));",
+        "sum.z += w[1].z * t.y;",
+        "sum.z += w[3].z * t.w;",
+        "sum += w[4] * s.x;",
+        "sum += w[5] * s.y;",
+    ]
+
+
+@pytest.mark.parametrize("lanes", ["x", "xy", "xyz", "xyzw"])
+def test_every_product_is_added_once(lanes: str) -> None:
+    lines = tap_lines([tap(10 * number, lanes) for number in range(3)], uniform)
+    added = [
+        (line.split("*")[0].split("[")[1].split("]")[0], component)
+        for line in lines
+        if line.startswith("sum")
+        for component in (line.split(" ")[0].partition(".")[2] or "xyzw")
+    ]
+    wanted = [(f"{10 * number + k}", one) for number in range(3) for k in range(len(lanes)) for one in "xyzw"]
+    assert sorted(added) == sorted(wanted)
+
+
+def test_a_component_s_own_lane_and_a_factor_of_1() -> None:
+    own = Tap("source", "c.x", "c.y", [Product(7, "")])
+    residual = Tap("residual", "d.x", "d.y", [Product(None, "")])
+    assert tap_lines([own, residual], uniform) == [
+        "t = texture2D(source, vec2(c.x, c.y));",
+        "sum += w[7] * t;",
+        "s = texture2D(residual, vec2(d.x, WAIT(d.y)));",
+        "sum += s;",
+    ]
+
+
+def test_zeros_need_neither_product_nor_fetch() -> None:
+    columns = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, 2, 0, 4], [5, 0, 7, 0]], np.float32)
+    taps = [Tap("source", "c.x", "c.y", [Product(2 * k, "x"), Product(2 * k + 1, "y")]) for k in range(2)]
+    assert tap_lines(taps, lambda at, some: picked(columns[at], some)) == [
+        "t = texture2D(source, vec2(c.x, c.y));",
+        "sum += vec4(1.0, 2.0, 0.0, 4.0) * t.x;",
+        "sum += vec4(5.0, 0.0, 7.0, 0.0) * t.y;",
+    ]
+    assert picked(columns[2], "z") is None
+    assert picked(columns[2], "w") == "4.0"
+
+
+def bound(*places: tuple[str, int, int]) -> Binding:
+    return Binding("layer", TEXTURES, source=[Read(View(name, x, y), (0, 0), (2.0, 2.0)) for name, x, y in places])
+
+
+def test_tiles_in_one_row_or_column_share_a_coordinate() -> None:
+    one = bound(("a", 0, 0), ("a", 9, 0), ("a", 0, 9))
+    found = Coordinates([one], "source", (2, 3))
+    assert found.lines(one) == [
+        "float y0_1 = coord0.y + source_texel.y;",
+        "float y2_1 = coord1.y + source_texel.y;",
+        "float x0_1 = coord0.x + source_texel.x;",
+        "float x0_2 = x0_1 + source_texel.x;",
+        "float x1_1 = coord0.z + source_texel.x;",
+        "float x1_2 = x1_1 + source_texel.x;",
+    ]
+    assert [(t.x, t.y) for t in (found.tap(one, k, 1, 2, []) for k in range(3))] == [
+        ("x0_2", "y0_1"),
+        ("x1_2", "y0_1"),
+        ("x0_2", "y2_1"),
+    ]
+    assert found.tap(one, 1, 0, 0, []) == Tap("source", "coord0.z", "coord0.y", [])
+
+
+def test_draws_with_another_pattern_share_nothing() -> None:
+    bindings = [bound(("a", 0, 0), ("a", 9, 0)), bound(("a", 0, 0), ("a", 9, 9))]
+    for one in bindings:
+        assert Coordinates(bindings, "source").tap(one, 1, 0, 0, []).y == "coord0.w"
+
+
+def test_the_same_place_in_textures_of_other_heights_is_another_coordinate() -> None:
+    one = bound(("a", 3, 4), ("b", 3, 4))
+    assert one.alike("source", "x") == (0, 0)
+    assert one.alike("source", "y") == (0, 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_a_late_sum_is_negative_all_the_time(seed: int, plain_residual: bool) -> None:
+    rng = np.random.default_rng(seed)
+    constants = rng.normal(0.0, 0.7, (3, 17, 4)).astype(np.float32)
+    late = late_by(constants, plain_residual=plain_residual)
+    assert late is not None and late >= 1.0
+    texels = rng.choice([0.0, 1.0, 0.3], (3, 16))
+    texels[0] = constants[0, :16, 3] > 0.0  # what makes the sum as large as it can be
+    terms = np.concatenate([constants[:, 16:, 3] - late, constants[:, :16, 3] * texels], axis=1)
+    if plain_residual:
+        terms = np.concatenate([terms, np.ones((3, 1))], axis=1)
+    assert np.cumsum(terms, axis=1).max() <= -1.0 + 1e-5
+
+
+def test_sums_that_would_have_to_start_far_below_do_not() -> None:
+    constants = np.zeros((1, 2, 4), np.float32)
+    constants[0, 0, 3] = MOST_LATE - 1.5
+    assert late_by(constants, plain_residual=False) == pytest.approx(MOST_LATE - 0.5)
+    assert late_by(constants, plain_residual=True) is None
+    constants[0, 1, 3] = -1000.0
+    assert late_by(constants, plain_residual=False) == 1.0000001192092896

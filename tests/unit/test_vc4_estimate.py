@@ -1,0 +1,51 @@
+"""The estimate: the article's own frame comes out as published, and each part of the formula counts."""
+
+from __future__ import annotations
+
+import pytest
+import tiny
+
+from glsl_infer.vc4.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms
+from glsl_infer.vc4.report import Row, report
+from glsl_infer.vc4.transcript import Job, Measured, Shader
+
+ZERO = BOARDS[0]
+
+
+def row(issued: int, fetched: int, passes: int = 1, jobs: int = 1) -> Row:
+    numbers = dict.fromkeys(Row.__dataclass_fields__, 0)
+    given = {"layer": "a", "op": "conv2d", "issued": issued, "fetched": fetched, "passes": passes, "jobs": jobs}
+    return Row(**{**numbers, **given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_the_articles_frame_takes_what_the_article_measured(board: Board, share: float) -> None:
+    frame = row(round(738.8e6 / 16), 27_900_000, passes=1120, jobs=1170)
+    assert layer_ms(frame, board, share) == pytest.approx(board.article, rel=1e-6)
+
+
+def test_twelve_processors_take_four_cycles_for_sixteen_pixels() -> None:
+    assert gpu_ms(row(issued=12 * 250_000 // 4, fetched=0), ZERO) == pytest.approx(1.0)
+
+
+def test_six_texture_units_fetch_a_texel_a_cycle_and_the_slower_side_counts() -> None:
+    assert gpu_ms(row(issued=0, fetched=6 * 250_000), ZERO) == pytest.approx(1.0)
+    assert gpu_ms(row(issued=2 * 12 * 250_000 // 4, fetched=6 * 250_000), ZERO) == pytest.approx(2.0)
+
+
+def test_the_share_moves_cost_from_jobs_to_draws() -> None:
+    assert costs(ZERO, 0.0).draw == 0.0
+    assert costs(ZERO, 1.0).job == 0.0
+    few, many = costs(ZERO, 0.1), costs(ZERO, 0.9)
+    assert few.draw < many.draw and few.job > many.job
+
+
+def test_an_estimate_lies_between_its_ends() -> None:
+    made = tiny.tiny_bundle(weights="uniform")
+    shader, job = Shader(100, 2, 50, 10, 110, 4), Job(60, 60, 1, 4, False, 1000)
+    measured = Measured("VC4", {one.program: shader for one in made.manifest.passes}, {}, {}, (job,) * 7)
+    found = estimate(report(made, measured), ZERO, 0.3)
+    assert found.gpu < found.low < found.total < found.high
+    assert found.low == pytest.approx(found.gpu + 7 * costs(ZERO, 0.0).job)
+    assert found.high == pytest.approx(found.gpu + len(made.manifest.passes) * costs(ZERO, 1.0).draw)

@@ -1,0 +1,93 @@
+"""Rows, floors, problems and advice, from statistics made up for the tiny network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import tiny
+
+from glsl_infer.vc4 import floor
+from glsl_infer.vc4.advice import advise
+from glsl_infer.vc4.report import Report, report
+from glsl_infer.vc4.transcript import Job, Measured, Shader
+
+MADE = tiny.tiny_bundle(weights="uniform")
+GOOD = Shader(100, 2, 50, 10, 110, 4)
+JOB = Job(60, 60, 1, 4, False, 1000)
+LAYERS = list(dict.fromkeys(one.layer for one in MADE.manifest.passes))
+PROGRAMS = {one.program: one.layer for one in MADE.manifest.passes}
+
+
+def made(**changed: Shader) -> Report:
+    """A report in which all shaders are good, apart from those of some layers (by name, with _ for -)."""
+    shaders = {name: changed.get(layer.replace("-", "_"), GOOD) for name, layer in PROGRAMS.items()}
+    return report(MADE, Measured("VC4", shaders, {}, dict.fromkeys(LAYERS, (JOB,)), (JOB,) * len(LAYERS)), "tiny")
+
+
+def test_a_row_multiplies_by_the_pixels_that_are_drawn() -> None:
+    (row,) = (one for one in made().rows if one.layer == "unit-pw")
+    assert (row.passes, row.pixels, row.total, row.fetched) == (16, 16 * 25, 16 * 25 * 100, 16 * 25 * 4)
+    assert row.groups == 16 * 2, "25 pixels are two groups of 16"
+    assert row.issued == 16 * 2 * 100
+
+
+def test_totals_are_sums_and_jobs_those_of_the_frame() -> None:
+    found = made()
+    assert found.total == found.totals["total"] == sum(row.total for row in found.rows)
+    assert found.totals["jobs"] == len(LAYERS)
+    assert found.totals["passes"] == len(MADE.manifest.passes)
+
+
+def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
+    by_name = {layer.name: layer for layer in MADE.manifest.model.layers}
+    assert floor.products(by_name["unit-pw"]) == 16 * 25 * 8 * 16, "8 texels of 4 channels, 4 filters"
+    assert floor.products(by_name["stem"]) == 2 * 25 * 25 * 12, "25 texels of 3 channels"
+    assert floor.products(by_name["pool"]) is None
+    assert floor.products(by_name["dense-products"]) is None
+    (row,) = (one for one in made(unit_pw=replace(GOOD, fetches=8)).rows if one.layer == "unit-pw")
+    assert row.floor_per_fetch == 18.0
+    assert row.per_fetch == 12.5
+
+
+def test_one_thread_is_fatal_above_a_hundredth_of_the_frame() -> None:
+    slow = made(unit_pw=replace(GOOD, threads=1))
+    (problem,) = slow.problems
+    assert problem.layer == "unit-pw" and problem.fatal
+    (problem,) = made(dense=replace(GOOD, threads=1)).problems
+    assert problem.layer == "dense" and not problem.fatal
+    assert made(unit_pw=replace(GOOD, threads=1, fetches=0)).problems == (), "nothing to wait for"
+
+
+def test_advice_begins_with_what_saves_most() -> None:
+    found = advise(
+        made(unit_pw=replace(GOOD, instructions=300, fetches=8), expand=replace(GOOD, instructions=90, fetches=2))
+    )
+    saving = [one for one in found if one.saves]
+    assert [one.layer for one in saving[:2]] == ["unit-pw", "expand"]
+    assert saving[0].saves == 16 * 25 * (300 - 8 * 18)
+    assert "37.5 instructions a fetch, 18.0 would do" in saving[0].text
+
+
+def test_advice_on_waiting_and_jobs() -> None:
+    texts = [one.text for one in advise(made(unit_pw=replace(GOOD, cycles=400))) if one.layer == "unit-pw"]
+    assert any("waits 300 of 400 estimated cycles" in text for text in texts)
+    jobs = {**dict.fromkeys(LAYERS, (JOB,)), "expand": (JOB, replace(JOB, loads=True))}
+    found = report(MADE, Measured("VC4", dict.fromkeys(PROGRAMS, GOOD), {}, jobs, ()), "tiny")
+    texts = [one.text for one in advise(found) if one.layer == "expand"]
+    assert any(text.startswith("1 of 2 jobs load the target's old pixels") for text in texts)
+    assert any(text.startswith("2 jobs: ") for text in texts)
+
+
+def test_a_good_layer_gets_no_advice() -> None:
+    best = replace(GOOD, instructions=150, fetches=8, cycles=160)
+    assert [one for one in advise(made(unit_pw=best)) if one.layer == "unit-pw"] == []
+
+
+def test_a_program_that_several_layers_use_fails_in_each() -> None:
+    layers = [layer for layer in LAYERS if layer.startswith("unit")]
+    failed = {name: "is bad" for name, layer in PROGRAMS.items() if layer in layers}
+    shaders = {name: GOOD for name in PROGRAMS if name not in failed}
+    found = report(MADE, Measured("VC4", shaders, failed, dict.fromkeys(LAYERS, (JOB,)), ()), "tiny")
+    assert [problem.layer for problem in found.problems] == layers
+    assert all(problem.fatal and "is bad" in problem.text for problem in found.problems)
+    assert {row.layer for row in found.rows if row.failed} == set(layers)

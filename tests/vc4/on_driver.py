@@ -1,0 +1,17 @@
+"""Small programs in a process that sees the vc4 driver."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from glsl_infer.vc4 import Driver
+
+
+def lines_of(driver: Driver, program: str, extra: Mapping[str, str] | None = None) -> list[str]:
+    """What driver and shim write to standard error while a Python program runs."""
+    environment = {**driver.environment(), **(extra or {})}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()

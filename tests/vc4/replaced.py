@@ -1,0 +1,53 @@
+"""Bundles with a fragment shader that a VideoCore IV cannot do well, or at all."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import tiny
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+
+LAYER = "expand"
+"""The layer of the tiny network, in uniform mode a program of its own, whose shader is replaced."""
+
+
+def write(folder: Path, body: str) -> Path:
+    """Write the tiny network with ``body`` for the main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
+    made = tiny.tiny_bundle(weights="uniform")
+    (program,) = {one.program for one in made.manifest.passes if one.layer == LAYER}
+    entry = next(one for one in made.manifest.programs if one.name == program)
+    source = made.members[entry.fragment].decode()
+    sampler = entry.samplers[0]
+    text = "\n".join(
+        [
+            f"uniform sampler2D {sampler};",
+            "varying vec4 coord0;",
+            f"#define t {sampler}",
+            "#define at coord0.xy",
+            f"void main() {{ {body} }}",
+        ]
+    )
+    assert f"sampler2D {sampler};" in source and "varying vec4 coord0" in source
+    path = folder / "replaced.glslnn"
+    bundles.write(_with_member(made, entry.fragment, text.encode()), path)
+    return path
+
+
+def _with_member(made: Bundle, name: str, data: bytes) -> Bundle:
+    digests = {**made.manifest.members, name: hashlib.sha256(data).hexdigest()}
+    return Bundle(replace(made.manifest, members=digests), {**made.members, name: data})
+
+
+BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor = s;"
+"""A texel that is fetched in a branch leaves the other thread nothing to do."""
+
+
+def alive(count: int) -> str:
+    """A body in which ``count`` vec4 are alive at once, each needed to the end and none to be had again."""
+    made = [f"vec4 a{i} = s = fract(s * s.yzwx + {i}.3);" for i in range(count)]
+    used = [f"s += a{i} * s.wzyx; s = fract(s * a{count - 1 - i}.yxwz);" for i in range(count)]
+    return f"vec4 s = texture2D(t, at); {' '.join(made + used)} gl_FragColor = s;"

@@ -1,0 +1,77 @@
+"""The shipped models: each compiles for a VideoCore IV, and costs it what tests/vc4/budget.json says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import budget
+import pytest
+from budget import differences, models, numbers
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError
+from glsl_infer.vc4 import Driver, Report
+
+SLOW = {("superres-x2-96", "depth_to_space")}
+"""Layers that are known to fall to one thread, though they matter: a debt. Take out what is paid."""
+
+
+@pytest.fixture(scope="module", params=models(), ids=lambda path: path.stem)
+def shipped(request: pytest.FixtureRequest, driver: Driver) -> tuple[Path, Report]:
+    return request.param, budget.measured(request.param, driver)
+
+
+def test_every_program_compiles_and_is_accepted(shipped: tuple[Path, Report]) -> None:
+    path, report = shipped
+    assert [f"{row.layer} fails" for row in report.rows if row.failed] == []
+    used = {one.program for one in bundles.read(path).manifest.passes}
+    assert set(report.shaders) == used
+
+
+def test_no_layer_that_matters_falls_to_one_thread(shipped: tuple[Path, Report]) -> None:
+    path, report = shipped
+    slow = {(path.stem, problem.layer) for problem in report.problems if problem.fatal}
+    assert slow == {one for one in SLOW if one[0] == path.stem}
+
+
+def test_a_layer_takes_one_job_and_no_loads(shipped: tuple[Path, Report]) -> None:
+    _, report = shipped
+    assert {row.layer: (row.jobs, row.loads) for row in report.rows} == {row.layer: (1, 0) for row in report.rows}
+    assert report.totals["jobs"] == len(report.rows)
+    assert report.totals["loads"] == 0
+
+
+def test_the_budget_is_kept(shipped: tuple[Path, Report]) -> None:
+    path, report = shipped
+    lines = differences(budget.read(budget.STORED).get(path.stem), numbers(report))
+    asked = "if that is meant, run python scripts/vc4/budget.py --write and commit tests/vc4/budget.json with it"
+    assert not lines, "\n".join([f"{path.name} costs a VideoCore IV something else than before:", *lines, asked])
+
+
+def test_the_budget_is_of_the_models_that_there_are() -> None:
+    assert sorted(budget.read(budget.STORED)) == [path.stem for path in models()]
+
+
+def test_differences_are_told_layer_by_layer(shipped: tuple[Path, Report]) -> None:
+    _, report = shipped
+    after = numbers(report)
+    assert differences(after, after) == []
+    assert differences(None, after)[0].startswith("new: ")
+    first = report.rows[0]
+    layers = {name: dict(layer) for name, layer in after["layers"].items()}
+    layers[first.layer] |= {"total": 2 * first.total, "threads": 1}
+    before = {**after, "total": after["total"] + first.total, "layers": {**layers, "old": layers[first.layer]}}
+    told = differences(before, after)
+    millions = f"{first.total / 5e5:.2f} -> {first.total / 1e6:.2f} million (-50.0%)"
+    assert f"{first.layer}: threads 1 -> {first.threads}, {millions}" in told
+    assert "old: is gone" in told
+    assert told[-1].startswith("frame: ") and len(told) == 3
+
+
+def test_numbers_are_written_and_read_again(shipped: tuple[Path, Report], tmp_path: Path) -> None:
+    path, report = shipped
+    stored = {path.stem: numbers(report)}
+    budget.write(tmp_path / "budget.json", stored)
+    assert budget.read(tmp_path / "budget.json") == stored
+    with pytest.raises(InputError, match="No such file or directory; python scripts/vc4/budget"):
+        budget.read(tmp_path / "none.json")

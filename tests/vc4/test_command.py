@@ -1,0 +1,104 @@
+"""``glsl-infer vc4``: the table, the other formats, several bundles, and bad arguments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+from command_line import Capture, refused
+
+from glsl_infer import bundle as bundles
+from glsl_infer.cli import main
+from glsl_infer.vc4 import Driver
+
+
+@pytest.fixture
+def model(driver: Driver, tmp_path: Path) -> Path:
+    return tiny.write_tiny(tmp_path)
+
+
+def test_a_line_for_each_layer_and_the_totals(model: Path, capsys: Capture) -> None:
+    code = main(["vc4", str(model)])
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert lines[0] == f"{model}: VC4 V3D 2.1, OpenGL ES 2.0 Mesa 22.3.6"
+    cells = {line.split()[0]: line.split() for line in lines[2:] if line}
+    drawn = list(dict.fromkeys(one.layer for one in bundles.read(model).manifest.passes))
+    assert [name for name in cells if name in drawn] == drawn
+    assert cells["total"][1] == str(len(bundles.read(model).manifest.passes))
+    assert {len(cells[layer]) for layer in drawn} == {len(cells["layer"]) - 2}, "two heads are of two words"
+    assert sum("estimate at" in line for line in lines) == 2
+    assert code == ("error: " in printed.err)
+
+
+def test_json_and_csv_agree(model: Path, capsys: Capture) -> None:
+    main(["vc4", "--json", str(model)])
+    (found,) = json.loads(capsys.readouterr().out)["bundles"]
+    main(["vc4", "--csv", str(model)])
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["layer"] for row in rows] == [one["layer"] for one in found["layers"]]
+    for row, one in zip(rows, found["layers"]):
+        assert int(row["total"]) == one["total"]
+        assert row["floor_per_fetch"] == ("" if one["floor_per_fetch"] is None else str(one["floor_per_fetch"]))
+    assert found["totals"]["total"] == sum(int(row["total"]) for row in rows)
+    assert [one["clock_mhz"] for one in found["estimates"]] == [250.0, 300.0]
+
+
+def test_two_models_stand_side_by_side(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    other = tiny.write_tiny(tmp_path, "planar.glslnn", layout="planar")
+    main(["vc4", str(model), str(other)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["layer", "tiny", "planar", "change"]
+    expand = next(line.split() for line in lines if line.startswith("expand "))
+    assert expand[-1] == "+0.0%" and expand[1:4] == expand[4:7]
+    assert any(line.startswith("planar: ") and " 0 loads " in line for line in lines)
+
+
+def test_disassembly_of_a_layer(model: Path, capsys: Capture) -> None:
+    assert main(["vc4", str(model), "--disassemble", "unit-pw"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == f"; {model}: layer 'unit-pw', program 'unit-pw'"
+    assert sum("load_tmu0" in line for line in lines) == 8
+    message = refused(capsys, ["vc4", model, "--disassemble", "unit"])
+    assert "no layer 'unit' that draws; there are: stem, expand, " in message
+
+
+def test_a_plot_is_a_picture(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    main(["vc4", str(model), "--plot", str(tmp_path / "plot.png")])
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    for bad, words in ((tmp_path / "plot.txt", "name the plot *.png"), (tmp_path / "no/plot.png", "no such folder")):
+        capsys.readouterr()
+        assert words in refused(capsys, ["vc4", model, "--plot", bad])
+
+
+def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    capsys.readouterr()
+    assert "no such file" in refused(capsys, ["vc4", tmp_path / "none.glslnn"])
+    assert "--draw-share 2; give a share from 0 to 1" in refused(capsys, ["vc4", model, "--draw-share", "2"])
+    assert "no VideoCore IV driver there (--driver)" in refused(capsys, ["vc4", model, "--driver", tmp_path])
+
+
+def test_another_driver_is_refused_by_name(model: Path) -> None:
+    command = [sys.executable, "-m", "glsl_infer.vc4.harness", str(model)]
+    environment = {**os.environ, "EGL_PLATFORM": "surfaceless", "LIBGL_ALWAYS_SOFTWARE": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the OpenGL driver is 'llvmpipe")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_driver_that_cannot_be_loaded_is_explained(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    from glsl_infer.vc4.driver import FILES
+
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("not a library")
+    message = refused(capsys, ["vc4", model, "--driver", tmp_path])
+    assert "sudo apt install libdrm2 libexpat1 zlib1g" in message

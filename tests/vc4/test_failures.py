@@ -1,0 +1,91 @@
+"""Layers that a VideoCore IV cannot draw, or only slowly, are named: with shaders that really are so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import replaced
+import tiny
+from command_line import Capture
+from on_driver import lines_of
+
+from glsl_infer.cli import main
+from glsl_infer.errors import RunError
+from glsl_infer.vc4 import Driver, measure, report
+from glsl_infer.vc4.report import Problem
+from glsl_infer.vc4.transcript import parse
+
+
+def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:
+    return [one for one in report(*measure(path, driver)).problems if one.layer == layer]
+
+
+def test_too_few_registers(driver: Driver, tmp_path: Path) -> None:
+    path = replaced.write(tmp_path, replaced.alive(18))
+    made, measured = measure(path, driver)
+    assert list(measured.failures) == [replaced.LAYER], "the program has the layer's name"
+    found = report(made, measured)
+    (row,) = (one for one in found.rows if one.layer == replaced.LAYER)
+    assert row.failed and row.instructions == row.total == 0
+    (problem,) = (one for one in found.problems if one.layer == replaced.LAYER)
+    assert problem.fatal
+    assert problem.text.startswith("program 'expand': the compiler has too few registers for it")
+
+
+def test_one_thread_for_want_of_registers(driver: Driver, tmp_path: Path) -> None:
+    (problem,) = problems(replaced.write(tmp_path, replaced.alive(8)), driver)
+    assert problem.fatal
+    assert problem.text.startswith("falls to one thread")
+    assert problems(replaced.write(tmp_path, replaced.alive(4)), driver) == []
+
+
+def test_one_thread_by_a_fetch_in_a_branch(driver: Driver, tmp_path: Path) -> None:
+    (problem,) = problems(replaced.write(tmp_path, replaced.BRANCH), driver)
+    assert problem.fatal
+    assert "no fetch in a branch" in problem.text
+
+
+def test_one_thread_is_no_problem_where_nothing_is_fetched(driver: Driver, tmp_path: Path) -> None:
+    path = replaced.write(tmp_path, "gl_FragColor = at.xyxy;")
+    made, measured = measure(path, driver)
+    assert measured.programs["expand"].threads == 1
+    assert measured.programs["expand"].fetches == 0
+    assert [one for one in report(made, measured).problems if one.layer == replaced.LAYER] == []
+
+
+def test_what_does_not_compile_at_all(driver: Driver, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"replaced\.glslnn: layer 'expand' on VC4 .*: the driver refuses the fragment"):
+        measure(replaced.write(tmp_path, "nonsense;"), driver)
+
+
+REJECTED = """
+import ctypes, fcntl, os, struct
+
+code = ctypes.create_string_buffer({code!r})
+with open("/dev/dri/renderD128", "r+b", buffering=0) as device:
+    request = struct.pack("<IIQII", len(code) - 1, 0, ctypes.addressof(code), 0, 0)
+    fcntl.ioctl(device, 3 << 30 | len(request) << 16 | ord("d") << 8 | 0x45, request)
+"""
+
+
+def test_what_the_kernel_rejects(driver: Driver) -> None:
+    """No shader that it rejects is known (the compiler made none of 860 at random), so it is given code alone."""
+    made = tiny.tiny_bundle(weights="uniform")
+    said = lines_of(driver, REJECTED.format(code=bytes(64)))
+    index = next(index for index, one in enumerate(made.manifest.passes) if one.layer == replaced.LAYER)
+    compiled = "@says MESA_SHADER_FRAGMENT shader: 8 inst, 2 threads, 3 uniforms, 1 max-temps, 9 estimated-cycles"
+    measured = parse([f"@draw {index}", compiled, *said], made.manifest.passes)
+    assert measured.failures["expand"].startswith("the kernel rejects its fragment shader (")
+    assert "no reason" not in measured.failures["expand"]
+    (problem,) = (one for one in report(made, measured).problems if one.layer == replaced.LAYER)
+    assert problem.fatal
+
+
+def test_the_command_ends_with_1_and_names_the_layer(driver: Driver, tmp_path: Path, capsys: Capture) -> None:
+    path = replaced.write(tmp_path, replaced.alive(18))
+    assert main(["vc4", str(path)]) == 1
+    printed = capsys.readouterr()
+    assert f"error: {path}: layer 'expand': program 'expand': the compiler has too few registers" in printed.err
+    row = next(line.split() for line in printed.out.splitlines() if line.startswith("expand "))
+    assert row[1:9] == ["16", *"-------"]
