@@ -19,7 +19,7 @@ from glsl_infer.program import MemoryUse, Program
 MEMORY = ("auto", *memory.METHODS)
 """``auto`` is the method that needs the fewest bytes; see ``memory``."""
 
-MOST_LARGER = 16
+MOST_LARGER = 12
 """A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
 
 

@@ -11,7 +11,7 @@ from training.models import x22
 
 BEATMUP, GOAL = 5.6e6, 3.8e6
 
-TAKEN = {"naive": 10_046_296, "greedy": 3_594_216, "by-size": 3_594_216, "flow": 3_594_456}
+TAKEN = {"naive": 10_046_296, "greedy": 3_739_280, "by-size": 3_737_516, "flow": 3_739_244}
 """The three largest layers, which are alive in one step, are 3,519,044 of it."""
 
 
@@ -30,4 +30,4 @@ def test_atlas(graph, method):
 
 def test_planar_is_below_the_articles_engine(graph):
     made = lowering.to_program(graph, weights="uniform", layout="planar", memory="by-size")
-    assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 3_988_076 < BEATMUP
+    assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 4_115_468 < BEATMUP
