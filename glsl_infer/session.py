@@ -224,13 +224,17 @@ class Session(Closing):
         wanted = layers[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
+        self._clear({texture for source in wanted for texture in textures_of(layers[source].output)})
         for source, array in zip(wanted, inputs):
             self._upload_value(source, layers[source].output, array)
         self.draw_layer(name)
         return self._read_value(layers[name].output, self._handles)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
+        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+
+        Layers may share it: after a whole frame it holds the output of the last one that did.
+        """
         self._settle()
         if name not in self._handles.framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
@@ -414,6 +418,14 @@ class Session(Closing):
         self._picture[..., :3] = image
         entry = self.bundle.manifest.input
         self._upload(handles.textures[entry.texture], entry.x, entry.y, self._picture)
+
+    def _clear(self, textures: Iterable[str]) -> None:
+        """Clear the targets among some textures, in whose gutters a layer that shares them may have drawn."""
+        for name in textures:
+            if name in self._handles.framebuffers:
+                self._gl.BindFramebuffer(FRAMEBUFFER, self._handles.framebuffers[name])
+                self._gl.ClearColor(*(byte / 255.0 for byte in self._textures[name].clear))
+                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
 
     def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
         array = np.asarray(array)

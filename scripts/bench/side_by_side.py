@@ -58,7 +58,7 @@ class Contender:
     threads: int = 2
 
 
-PLANAR = ("--layout", "planar")
+PLANAR = ("--layout", "planar", "--memory", "naive")
 CONTENDERS = {
     "planned": Contender("engine", "planned.glslnn"),
     BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform")),
