@@ -152,6 +152,13 @@ def vertices(
     return np.array(rows, np.float32), first
 
 
+def covering_vertices(varyings: int) -> NDArray[np.float32]:
+    """Return six vertices, laid out as those of ``vertices``, that cover whatever the viewport is."""
+    corners = np.zeros((len(CORNERS), 2 + 4 * varyings), np.float32)
+    corners[:, :2] = 2.0 * np.array(CORNERS) - 1.0
+    return corners
+
+
 def position(quad: Quad, corner: tuple[int, int], target: Texture) -> tuple[float, float]:
     """Return a corner of a quad in clip space; row 0 of the texture is at -1."""
     return (

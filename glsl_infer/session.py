@@ -15,19 +15,21 @@ from glsl_infer import bundle as bundles
 from glsl_infer import frame, ops, probe
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
-from glsl_infer.errors import ImageError, InputError, RunError, SelfCheckError
+from glsl_infer.errors import InputError, RunError, SelfCheckError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
-from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.layout import FixedPoint, Value, textures_of
+from glsl_infer.gl.objects import Objects
+from glsl_infer.layout import textures_of
 from glsl_infer.linking import Linker
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.picture_input import Picture, PictureInput
 from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
-from glsl_infer.program import Pass
+from glsl_infer.program import PRELUDE, Pass
+from glsl_infer.resampling import Resampler
 from glsl_infer.stopwatch import Stopwatch
-from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
+from glsl_infer.transfers import Transfers
 
 _FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
@@ -93,6 +95,7 @@ class Session(Closing):
         clock.lap("context")
         self._closed = self._checked = False
         self._pipeline: Pipeline | None = None
+        self._resampler: Resampler | None = None
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
         try:
@@ -108,13 +111,17 @@ class Session(Closing):
 
     # Running ---------------------------------------------------------------------------------------
 
-    def run(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the output for a picture uint8 (size, size, 3) at the model's size.
+    def run(self, image: Picture) -> NDArray[np.float32]:
+        """Return the output for a picture, float32: logits (classes,), or a feature map (height, width, channels).
 
-        That is float32: logits (classes,), or a feature map (height, width, channels) where the model ends in one.
+        Args:
+            image: uint8 (size, size, 3) at the model's size, which is taken as it is; uint8 (height, width, 3) of any
+                other size, or a ``TexturePicture`` of the session's context, whose centred square shaders scale: within
+                2 of 255 of what ``preprocess`` makes of it. One that no texture can hold is scaled by the CPU.
 
         Raises:
-            ImageError: another shape or type; ``preprocess.load`` makes the right one of any picture.
+            ImageError: another shape or type, or no such texture; ``preprocess.load`` takes any picture.
+            ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
         self.upload(image)
@@ -123,7 +130,7 @@ class Session(Closing):
         self._check_first()
         return output
 
-    def run_async(self, image: NDArray[np.uint8]) -> PendingFrame:
+    def run_async(self, image: Picture) -> PendingFrame:
         """Give the GPU a frame and return before it is computed; ask the answer for its ``result`` later.
 
         Two frames may be on their way. When a third comes, the first is waited for, if its result has not been asked
@@ -133,18 +140,18 @@ class Session(Closing):
         Raises:
             As ``run``.
         """
-        self._check_picture(image)
+        self._picture.check(image)
         self.activate()
         if self._pipeline is None:
             self._pipeline = Pipeline(
                 Slot(self._handles, self.frame),
                 self._another_slot,
                 self.activate,
-                lambda handles: self._read_value(self.bundle.manifest.outputs[0].value, handles),
+                lambda handles: self._transfers.read(self.bundle.manifest.outputs[0].value, handles),
                 fences.available(self.context),
             )
         slot = self._pipeline.next()
-        self._upload_picture(image, slot.handles)
+        self._picture.put(image, slot.handles)
         for function, arguments in slot.calls:
             function(*arguments)
         frame = self._pipeline.submitted(slot)
@@ -152,7 +159,7 @@ class Session(Closing):
         self._check_first()
         return frame
 
-    def stream(self, images: Iterable[NDArray[np.uint8]], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]:
+    def stream(self, images: Iterable[Picture], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]:
         """Yield the output of each image, in order, while the GPU already computes the next one.
 
         Args:
@@ -174,15 +181,15 @@ class Session(Closing):
         if before is not None:
             yield before.result(wait)
 
-    def upload(self, image: NDArray[np.uint8]) -> None:
+    def upload(self, image: Picture) -> None:
         """Do the first step of ``run``: make the context this session's, and give it the picture.
 
         Raises:
             ImageError: as ``run``.
         """
-        self._check_picture(image)
+        self._picture.check(image)
         self._settle()
-        self._upload_picture(image, self._handles)
+        self._picture.put(image, self._handles)
 
     def submit(self) -> None:
         """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
@@ -191,9 +198,9 @@ class Session(Closing):
 
     def read_back(self) -> NDArray[np.float32]:
         """Do the last step of ``run``: wait for the frame to end, and return the model's output."""
-        return self._read_value(self.bundle.manifest.outputs[0].value, self._handles)
+        return self._transfers.read(self.bundle.manifest.outputs[0].value, self._handles)
 
-    def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def layers(self, image: Picture) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
 
         Each is drawn when it is asked for: finish the loop before you run this session on something else.
@@ -203,7 +210,7 @@ class Session(Closing):
             if layer.op == "input":
                 continue
             self.draw_layer(layer.name)
-            yield layer.name, self._read_value(layer.output, self._handles)
+            yield layer.name, self._transfers.read(layer.output, self._handles)
             self.activate()
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
@@ -224,11 +231,13 @@ class Session(Closing):
         wanted = layers[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
-        self._clear({texture for source in wanted for texture in textures_of(layers[source].output)})
+        self._transfers.clear(
+            {texture for source in wanted for texture in textures_of(layers[source].output)}, self._handles
+        )
         for source, array in zip(wanted, inputs):
-            self._upload_value(source, layers[source].output, array)
+            self._transfers.write(source, layers[source].output, array, self._handles)
         self.draw_layer(name)
-        return self._read_value(layers[name].output, self._handles)
+        return self._transfers.read(layers[name].output, self._handles)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
@@ -238,7 +247,7 @@ class Session(Closing):
         self._settle()
         if name not in self._handles.framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
-        return self._read_texture(name, self._handles)
+        return self._transfers.read_texture(name, self._handles)
 
     def selfcheck(self) -> tuple[probe.LayerError, ...]:
         """Run the probe through all layers and return every layer's error.
@@ -269,7 +278,7 @@ class Session(Closing):
         """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
         manifest = self.bundle.manifest
         layer = manifest.model.output
-        before = self._read_value(self.bundle.values[layer], self._handles)
+        before = self._transfers.read(self.bundle.values[layer], self._handles)
         output = self.run(probe.picture(manifest.input.size))
         logits = np.asarray(manifest.probe.logits, np.float32)
         off = float(np.abs(output - (logits if logits.size else before)).max())
@@ -299,6 +308,8 @@ class Session(Closing):
             self._pipeline.close()
         try:
             self.context.make_current()
+            if self._resampler is not None:
+                self._resampler.close()
             self._objects.close()
         finally:
             if self.context.owner is self:
@@ -310,7 +321,6 @@ class Session(Closing):
 
     def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
-        self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
         device_lines = self.context.device_lines
@@ -323,7 +333,12 @@ class Session(Closing):
         clock.lap("program_cache")
         self._handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
         vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
-        self._vertex_buffer = self._objects.buffer(vertices.tobytes())
+        everything = frame.covering_vertices(self._varyings)
+        self._vertex_buffer = self._objects.buffer(vertices.tobytes() + everything.tobytes())
+        prelude = members[PRELUDE] + device_lines.encode()
+        self._resampler = Resampler(self._gl, prelude, manifest.input.size, len(vertices))
+        self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler)
+        self._transfers = Transfers(self.bundle, self._gl, self._objects, self._picture)
         recorder = frame.Recorder(self._gl, self._handles, self._textures, members, self._first_vertex)
         calls, constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
@@ -334,8 +349,6 @@ class Session(Closing):
             by_layer.setdefault(one.layer, []).append(one)
         self._layer_calls = {name: recorder.record(passes, constant) for name, passes in by_layer.items()}
         self._constant_uniforms = constant
-        size = manifest.input.size
-        self._picture = np.full((size, size, 4), 255, np.uint8)
         clock.lap("textures")
 
     def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
@@ -402,72 +415,6 @@ class Session(Closing):
         """
         for function, arguments in self._layer_calls.get(layer, ()):
             function(*arguments)
-
-    # Textures ----------------------------------------------------------------------------------------
-
-    def _check_picture(self, image: NDArray[np.uint8]) -> None:
-        size = self.bundle.manifest.input.size
-        if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape != (size, size, 3):
-            given = f"{image.dtype} {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
-            raise ImageError(
-                f"the model reads uint8 ({size}, {size}, 3), {given} was given; "
-                "glsl_infer.preprocess.load makes it of any picture"
-            )
-
-    def _upload_picture(self, image: NDArray[np.uint8], handles: frame.Handles) -> None:
-        self._picture[..., :3] = image
-        entry = self.bundle.manifest.input
-        self._upload(handles.textures[entry.texture], entry.x, entry.y, self._picture)
-
-    def _clear(self, textures: Iterable[str]) -> None:
-        """Clear the targets among some textures, in whose gutters a layer that shares them may have drawn."""
-        for name in textures:
-            if name in self._handles.framebuffers:
-                self._gl.BindFramebuffer(FRAMEBUFFER, self._handles.framebuffers[name])
-                self._gl.ClearColor(*(byte / 255.0 for byte in self._textures[name].clear))
-                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-
-    def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
-        array = np.asarray(array)
-        shape = shape_of(value)
-        if array.shape != shape:
-            raise InputError(f"input '{name}' has shape {array.shape}; the layer reads {shape}")
-        if isinstance(value, FixedPoint):
-            self._upload(self._handles.textures[value.texture], 0, 0, pack_fixed(array, value))
-            return
-        tiles = pack_tiles(array, value)
-        if name == self._input_layer:
-            tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
-        for view, tile in zip(value.views, tiles):
-            self._upload(self._handles.textures[view.texture], view.x, view.y, tile)
-
-    def _upload(self, texture: int, x: int, y: int, texels: NDArray[np.uint8]) -> None:
-        data = np.ascontiguousarray(texels)
-        self._gl.ActiveTexture(GL.GL_TEXTURE0)
-        self._gl.BindTexture(TEXTURE_2D, texture)
-        height, width = data.shape[:2]
-        self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
-
-    def _read_texture(self, name: str, handles: frame.Handles) -> NDArray[np.uint8]:
-        self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
-        return self._objects.read(self._textures[name].width, self._textures[name].height)
-
-    def _read_value(self, value: Value, handles: frame.Handles) -> NDArray[np.float32]:
-        if isinstance(value, FixedPoint):
-            self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[value.texture])
-            return unpack_fixed(self._objects.read(*value.size), value)
-        textures = {name: self._texels(name, handles) for name in textures_of(value)}
-        tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
-        return unpack_tiles(np.stack(tiles), value)
-
-    def _texels(self, name: str, handles: frame.Handles) -> NDArray[np.uint8]:
-        """Return a texture's texels; those of the picture's, which nothing renders into, as they were uploaded."""
-        if name in handles.framebuffers:
-            return self._read_texture(name, handles)
-        entry, texture = self.bundle.manifest.input, self._textures[name]
-        texels = np.zeros((texture.height, texture.width, 4), np.uint8)
-        texels[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = self._picture
-        return texels
 
     def _probe_layers(self) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
         """Draw layer by layer and yield each one's textures by name."""
