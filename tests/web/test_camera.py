@@ -18,6 +18,15 @@ PHOTOGRAPH = ROOT / "docs/images/cardboard18.jpg"
 LABEL = "cardboard"
 FRAMES = 30
 
+WATCH = """(frames) => {
+    globalThis.said = [];
+    const watcher = new MutationObserver(() => {
+        said.push(document.querySelector("#labels li span").textContent);
+        if (said.length === frames) watcher.disconnect();
+    });
+    watcher.observe(document.getElementById("labels"), {childList: true});
+}"""
+
 
 @pytest.fixture(scope="module")
 def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -52,11 +61,7 @@ def text(page: Page, element: str) -> str:
 
 def test_the_film_is_labelled_frame_after_frame(filmed: Page) -> None:
     filmed.evaluate("document.getElementById('camera').click()")
-    filmed.evaluate("""(() => {
-        globalThis.said = [];
-        new MutationObserver(() => said.push(document.querySelector("#labels li span").textContent))
-            .observe(document.getElementById("labels"), {childList: true});
-    })()""")
+    filmed.evaluate(WATCH, FRAMES)
     filmed.wait_for(f"said.length >= {FRAMES}")
     assert set(filmed.evaluate("said")) == {LABEL}
     assert int(text(filmed, "frames")) >= FRAMES

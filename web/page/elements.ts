@@ -39,7 +39,7 @@ export function complain(error: unknown): void {
   page.status.textContent = error instanceof Error ? sentence(error.message) : String(error);
 }
 
-/** Begin a message with a capital letter, unless with an address. */
+/** Begin a message with a capital letter, unless with the name of a file. */
 function sentence(message: string): string {
-  return /^[\w.:/-]+\.glslnn|^https?:/.test(message) ? message : message.charAt(0).toUpperCase() + message.slice(1);
+  return /^\S+: /.test(message) ? message : message.charAt(0).toUpperCase() + message.slice(1);
 }

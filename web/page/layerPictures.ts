@@ -36,7 +36,8 @@ function figure(layer: Layer, output: Tensor): HTMLElement {
 
 function canvas(output: Tensor, width: number, height: number, channels: number, shown: number): HTMLCanvasElement {
   const zoom = Math.max(1, Math.floor(48 / Math.max(width, height)));
-  const columns = Math.max(1, Math.min(shown, Math.floor(1024 / (zoom * width + GAP))));
+  const fit = Math.max(1, Math.min(shown, Math.floor(1024 / (zoom * width + GAP))));
+  const columns = 2 ** Math.floor(Math.log2(fit)); // channels mostly come in powers of two: full rows
   const rows = Math.ceil(shown / columns);
   const canvas = document.createElement("canvas");
   canvas.width = columns * (width + GAP) - GAP;

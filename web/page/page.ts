@@ -62,6 +62,8 @@ async function useModel(source: string | File): Promise<void> {
   const loaded = await GlslInfer.load(given, undefined, {
     progress: (bytes, of) => say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`),
   });
+  // Drivers put much of the work off until the first frame, which is thus no measure of the others.
+  await loaded.run(new Uint8Array(4 * loaded.session.size ** 2));
   if (mine !== turn) return loaded.close(); // another model was chosen meanwhile
   model = loaded;
   const { passes, programs, textureBytes } = loaded.session.statistics();
@@ -120,9 +122,14 @@ async function watch(): Promise<void> {
 
 /** Run the model on a picture, and show what comes out. */
 async function frame(source: Picture): Promise<void> {
-  if (!model) return;
+  const [mine, used] = [turn, model];
+  if (!used) return;
   const begun = performance.now();
-  results.show(model, await model.run(source), performance.now() - begun);
+  try {
+    results.show(used, await used.run(source), performance.now() - begun);
+  } catch (error) {
+    if (mine === turn) throw error; // else another model was chosen meanwhile, and this one is closed
+  }
 }
 
 /** Open what was chosen or dropped: a picture or a model. */
