@@ -4,6 +4,8 @@
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
 # make test-web                   its part on the browser runner, in Chromium
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
+# make test-android               its part in Java: the runner, the APK, the app on a faked Android
+# make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
 # make lint types                 ruff, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
@@ -14,12 +16,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 
-.PHONY: classify web test test-engine test-drivers test-vc4 test-keras test-web lint types clean
+.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-web test-keras
+test: test-engine test-drivers test-vc4 test-web test-android test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -48,8 +50,16 @@ web: web/node_modules/.ready
 	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
 
+test-android: $(VENV)/.all
+	$(BIN)/python -m pytest tests/android
+
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training
+
+# Without MODEL the one that android/app/build.gradle names; several are separated by spaces.
+apk:
+	scripts/system-packages --java
+	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .

@@ -1,0 +1,383 @@
+package glslinfer.app;
+
+import android.Manifest;
+import android.app.Activity;
+import android.app.AlertDialog;
+import android.content.Context;
+import android.content.DialogInterface;
+import android.content.Intent;
+import android.content.pm.PackageManager;
+import android.graphics.SurfaceTexture;
+import android.hardware.display.DisplayManager;
+import android.net.Uri;
+import android.opengl.GLSurfaceView;
+import android.os.Build;
+import android.os.Bundle;
+import android.os.Handler;
+import android.view.Gravity;
+import android.view.View;
+import android.view.WindowManager;
+import android.widget.Button;
+import android.widget.FrameLayout;
+import android.widget.LinearLayout;
+import glslinfer.runner.Errors;
+import java.util.List;
+
+/**
+ * The camera on the whole screen, and what a network makes of it.
+ *
+ * <p>Started with an extra, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}, the network gets that
+ * many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model inside the app.
+ */
+public final class MainActivity extends Activity
+        implements CameraRenderer.Listener, CameraSource.Listener, DisplayManager.DisplayListener {
+    private static final int CAMERA_PERMISSION = 1;
+    private static final int OPEN_FILE = 2;
+    private static final float BUDGET = 12;
+    private static final String MODEL = "model";
+    private static final String FRONT = "front";
+
+    private GLSurfaceView view;
+    private ResultsView results;
+    private CameraRenderer renderer;
+    private CameraSource camera;
+    private Models models;
+    private Button pauseButton;
+    private Button torchButton;
+
+    private SurfaceTexture surface;
+    private String model;
+    private int size;
+    private boolean resumed;
+    private boolean front;
+    private boolean torch;
+    private boolean paused;
+    private String cameraMessage = "";
+    private String modelMessage = "";
+
+    /** Counts choices of a model, so that one read late does not replace a later one. */
+    private int choice;
+
+    @Override
+    protected void onCreate(Bundle saved) {
+        super.onCreate(saved);
+        getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
+        models = new Models(getAssets());
+        results = new ResultsView(this);
+        view = new GLSurfaceView(this);
+        view.setEGLContextClientVersion(2);
+        view.setPreserveEGLContextOnPause(true);
+        renderer = new CameraRenderer(view, results, models, this, budget());
+        view.setRenderer(renderer);
+        view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
+        camera = new CameraSource(this, new Handler(getMainLooper()), this);
+        setContentView(content());
+        List<String> names = models.names();
+        String asked = saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL);
+        front = saved != null && saved.getBoolean(FRONT);
+        if (names.isEmpty()) {
+            tellOfModel("There is no model in this app: open a *.glslnn file with the button below.");
+        } else {
+            choose(asked == null || !names.contains(asked) ? names.get(0) : asked);
+        }
+        if (!allowed()) {
+            requestPermissions(new String[] {Manifest.permission.CAMERA}, CAMERA_PERMISSION);
+        }
+    }
+
+    private double budget() {
+        float wanted = getIntent().getFloatExtra("budget", BUDGET);
+        return wanted > 0 ? wanted : BUDGET;
+    }
+
+    private View content() {
+        LinearLayout buttons = new LinearLayout(this);
+        buttons.setOrientation(LinearLayout.HORIZONTAL);
+        buttons.setGravity(Gravity.CENTER);
+        buttons.addView(
+                button(
+                        "Model",
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View clicked) {
+                                chooseModel();
+                            }
+                        }));
+        buttons.addView(
+                button(
+                        "Turn",
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View clicked) {
+                                front = !front;
+                                torch = false;
+                                openCamera();
+                            }
+                        }));
+        torchButton =
+                button(
+                        "Light",
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View clicked) {
+                                torch = !torch;
+                                camera.setTorch(torch);
+                            }
+                        });
+        buttons.addView(torchButton);
+        pauseButton =
+                button(
+                        "Pause",
+                        new View.OnClickListener() {
+                            @Override
+                            public void onClick(View clicked) {
+                                setPaused(!paused);
+                            }
+                        });
+        buttons.addView(pauseButton);
+        results.setOnClickListener(
+                new View.OnClickListener() {
+                    @Override
+                    public void onClick(View clicked) {
+                        if (!allowed()) { // the message says so
+                            requestPermissions(new String[] {Manifest.permission.CAMERA}, CAMERA_PERMISSION);
+                        }
+                    }
+                });
+        FrameLayout frame = new FrameLayout(this);
+        int all = FrameLayout.LayoutParams.MATCH_PARENT;
+        frame.addView(view, new FrameLayout.LayoutParams(all, all));
+        frame.addView(results, new FrameLayout.LayoutParams(all, all));
+        frame.addView(buttons, new FrameLayout.LayoutParams(all, FrameLayout.LayoutParams.WRAP_CONTENT, Gravity.BOTTOM));
+        return frame;
+    }
+
+    private Button button(String text, View.OnClickListener listener) {
+        Button button = new Button(this);
+        button.setText(text);
+        button.setOnClickListener(listener);
+        return button;
+    }
+
+    // Coming and going ---------------------------------------------------------------------------------------------------
+
+    @Override
+    protected void onResume() {
+        super.onResume();
+        resumed = true;
+        DisplayManager displays = (DisplayManager) getSystemService(Context.DISPLAY_SERVICE);
+        displays.registerDisplayListener(this, new Handler(getMainLooper()));
+        onDisplayChanged(0);
+        view.onResume();
+        openCamera();
+    }
+
+    @Override
+    protected void onPause() {
+        resumed = false;
+        ((DisplayManager) getSystemService(Context.DISPLAY_SERVICE)).unregisterDisplayListener(this);
+        camera.close();
+        view.onPause();
+        super.onPause();
+    }
+
+    @Override
+    protected void onSaveInstanceState(Bundle saved) {
+        super.onSaveInstanceState(saved);
+        saved.putString(MODEL, model);
+        saved.putBoolean(FRONT, front);
+    }
+
+    @Override
+    public void onDisplayAdded(int display) {}
+
+    @Override
+    public void onDisplayRemoved(int display) {}
+
+    /** Also where the screen turns upside down, which changes no configuration. */
+    @Override
+    public void onDisplayChanged(int display) {
+        renderer.setRotation(getWindowManager().getDefaultDisplay().getRotation());
+        view.requestRender();
+    }
+
+    private void setPaused(boolean pause) {
+        paused = pause;
+        renderer.setPaused(pause);
+        pauseButton.setText(pause ? "Go on" : "Pause");
+        view.requestRender();
+    }
+
+    // The camera -----------------------------------------------------------------------------------------------------------
+
+    private boolean allowed() {
+        // Before Android 6 the permission was given when the app was installed.
+        return Build.VERSION.SDK_INT < Build.VERSION_CODES.M
+                || checkSelfPermission(Manifest.permission.CAMERA) == PackageManager.PERMISSION_GRANTED;
+    }
+
+    @Override
+    public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
+        if (code == CAMERA_PERMISSION) {
+            if (!allowed()) {
+                tellOfCamera(
+                        "Without the camera there is nothing to see. Touch here to be asked again, or allow it in the"
+                                + " system's settings for this app. Pictures never leave the phone.");
+            }
+            openCamera();
+        }
+    }
+
+    private void tellOfCamera(String message) {
+        cameraMessage = message;
+        results.setMessage(cameraMessage.isEmpty() ? modelMessage : cameraMessage);
+    }
+
+    private void tellOfModel(String message) {
+        modelMessage = message;
+        results.setMessage(cameraMessage.isEmpty() ? modelMessage : cameraMessage);
+    }
+
+    /** Opens the camera as soon as there is all that it takes: the permission, the texture, the screen. */
+    private void openCamera() {
+        if (resumed && surface != null && allowed()) {
+            camera.open(surface, front, size);
+        }
+    }
+
+    @Override
+    public void onSurfaceTexture(final SurfaceTexture texture) {
+        runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        surface = texture;
+                        openCamera();
+                    }
+                });
+    }
+
+    @Override
+    public void onCamera(
+            final int width, final int height, final int sensorDegrees, final boolean isFront, boolean hasTorch) {
+        tellOfCamera("");
+        torchButton.setEnabled(hasTorch);
+        view.queueEvent(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        renderer.setCamera(width, height, sensorDegrees, isFront);
+                    }
+                });
+    }
+
+    @Override
+    public void onCameraFailed(String message) {
+        tellOfCamera(message);
+    }
+
+    // Models -----------------------------------------------------------------------------------------------------------------
+
+    private void chooseModel() {
+        final List<String> names = models.names();
+        String[] items = names.toArray(new String[names.size() + 1]);
+        items[names.size()] = "Open a file ...";
+        new AlertDialog.Builder(this)
+                .setTitle("Model")
+                .setItems(
+                        items,
+                        new DialogInterface.OnClickListener() {
+                            @Override
+                            public void onClick(DialogInterface dialog, int which) {
+                                if (which < names.size()) {
+                                    choose(names.get(which));
+                                } else {
+                                    openFile();
+                                }
+                            }
+                        })
+                .show();
+    }
+
+    private void openFile() {
+        Intent intent = new Intent(Intent.ACTION_OPEN_DOCUMENT);
+        intent.addCategory(Intent.CATEGORY_OPENABLE);
+        intent.setType("*/*"); // no type is registered for these files
+        try {
+            startActivityForResult(intent, OPEN_FILE);
+        } catch (android.content.ActivityNotFoundException error) {
+            tellOfModel("This device has no app to choose files with.");
+        }
+    }
+
+    @Override
+    protected void onActivityResult(int code, int result, Intent data) {
+        super.onActivityResult(code, result, data);
+        if (code == OPEN_FILE && result == RESULT_OK && data != null && data.getData() != null) {
+            load(null, data.getData());
+        }
+    }
+
+    private void choose(String name) {
+        model = name;
+        load(name, null);
+    }
+
+    private void load(final String name, final Uri uri) {
+        final int mine = ++choice;
+        tellOfModel("Reading the model ...");
+        Runnable read =
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        try {
+                            onRead(mine, name != null ? models.read(name) : models.read(getContentResolver(), uri));
+                        } catch (Errors.GlslInferError error) {
+                            onModelFailed(error.getMessage());
+                        }
+                    }
+                };
+        new Thread(read, "model").start();
+    }
+
+    private void onRead(final int mine, final glslinfer.runner.Bundle bundle) {
+        runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        if (mine == choice) {
+                            size = bundle.manifest.input.size;
+                            view.queueEvent(
+                                    new Runnable() {
+                                        @Override
+                                        public void run() {
+                                            renderer.setBundle(bundle);
+                                        }
+                                    });
+                        }
+                    }
+                });
+    }
+
+    @Override
+    public void onModelReady(glslinfer.runner.Bundle bundle) {
+        runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        tellOfModel("");
+                    }
+                });
+    }
+
+    @Override
+    public void onModelFailed(final String message) {
+        runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        tellOfModel(message);
+                    }
+                });
+    }
+}

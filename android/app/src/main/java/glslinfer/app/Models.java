@@ -1,0 +1,103 @@
+package glslinfer.app;
+
+import android.content.ContentResolver;
+import android.content.res.AssetManager;
+import android.net.Uri;
+import glslinfer.runner.Bundle;
+import glslinfer.runner.Errors;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The models inside the app, and those opened from files. */
+final class Models {
+    private static final String FOLDER = "models";
+    private static final String SUFFIX = ".glslnn";
+
+    private final AssetManager assets;
+
+    Models(AssetManager assets) {
+        this.assets = assets;
+    }
+
+    /** Returns the names of the models inside the app, without their suffix. */
+    List<String> names() {
+        List<String> names = new ArrayList<String>();
+        try {
+            for (String file : assets.list(FOLDER)) {
+                if (file.endsWith(SUFFIX)) {
+                    names.add(file.substring(0, file.length() - SUFFIX.length()));
+                }
+            }
+        } catch (IOException error) {
+            return names; // an app without models; files can still be opened
+        }
+        return names;
+    }
+
+    /**
+     * Reads a model inside the app; takes a moment, so not in the main thread.
+     *
+     * @throws Errors.InputError it cannot be read or used
+     */
+    Bundle read(String name) {
+        try {
+            InputStream stream = assets.open(FOLDER + "/" + name + SUFFIX);
+            try {
+                return classifier(Bundle.read(stream, name));
+            } finally {
+                stream.close();
+            }
+        } catch (IOException error) {
+            throw new Errors.InputError(name + ": cannot be read (" + error.getMessage() + ")");
+        }
+    }
+
+    /** Reads a model that the user chose; as {@link #read(String)}. */
+    Bundle read(ContentResolver resolver, Uri uri) {
+        String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
+        try {
+            InputStream stream = resolver.openInputStream(uri);
+            if (stream == null) {
+                throw new Errors.InputError(name + ": cannot be opened");
+            }
+            try {
+                return classifier(Bundle.read(stream, name));
+            } finally {
+                stream.close();
+            }
+        } catch (IOException error) {
+            throw new Errors.InputError(name + ": cannot be read (" + error.getMessage() + ")");
+        } catch (SecurityException error) {
+            throw new Errors.InputError(name + ": may not be read (" + error.getMessage() + ")");
+        }
+    }
+
+    private static Bundle classifier(Bundle bundle) {
+        if (bundle.labels.isEmpty()) {
+            throw new Errors.InputError(bundle.file + ": makes images and has no labels to show; choose another model");
+        }
+        return bundle;
+    }
+
+    /** Returns the text of a file inside the app. */
+    String text(String name) {
+        try {
+            InputStream stream = assets.open(name);
+            try {
+                ByteArrayOutputStream out = new ByteArrayOutputStream();
+                byte[] chunk = new byte[4096];
+                for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
+                    out.write(chunk, 0, count);
+                }
+                return out.toString("UTF-8");
+            } finally {
+                stream.close();
+            }
+        } catch (IOException error) {
+            throw new IllegalStateException(name + " is missing in the app", error);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Build android/build/glsl-infer-demo.apk: the camera app with a model inside, from Debian's packages alone.
+
+    android/build_apk.py [--model FILE.glslnn ...] [-o FILE.apk] [--keystore FILE] [--json]
+
+The same sources, models and tools give the same bytes, apart from the signature of another key. The key is that of
+Android's own debug builds, ~/.android/debug.keystore, made if it is not there, so that an app of this build replaces
+one that Gradle built. Exit status 2: what was given cannot be used; 1: a tool failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from toolchain import ANDROID, ToolError, Tools, run
+
+APK = ANDROID / "build" / "glsl-infer-demo.apk"
+KEYSTORE = Path.home() / ".android" / "debug.keystore"
+MODULES = ("runner", "gles", "app")
+MAIN = ANDROID / "app" / "src" / "main"
+
+STORED = (".arsc", ".glslnn", ".png")
+"""What is stored as it is: Android 11 refuses a deflated resources.arsc, the others are compressed already."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Build, sign and verify the APK; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Build the Android camera app.", formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "--model", type=Path, nargs="+", default=[default_model()], metavar="FILE", help="models to put inside"
+    )
+    parser.add_argument("-o", "--output", type=Path, default=APK, metavar="FILE", help="the APK")
+    parser.add_argument("--keystore", type=Path, default=KEYSTORE, metavar="FILE", help="made if it is not there")
+    parser.add_argument("--json", action="store_true", help="print the facts about the APK as JSON")
+    arguments = parser.parse_args(argv)
+    for model in arguments.model:
+        if model.suffix != ".glslnn" or not zipfile.is_zipfile(model):
+            print(f"error: {model}: not a model file; give a *.glslnn file", file=sys.stderr)
+            return 2
+    try:
+        facts = build(Tools(), arguments.model, arguments.output, arguments.keystore)
+    except (ToolError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if arguments.json:
+        print(json.dumps(facts))
+    else:
+        print(f"{facts['apk']}: {facts['bytes']:,} bytes, {facts['package']}, signed {', '.join(facts['signatures'])}")
+    return 0
+
+
+def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[str, object]:
+    """Build ``apk``, replacing an existing one only when all is done, and return what it is.
+
+    Raises:
+        ToolError: a tool is missing or fails.
+    """
+    apk.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".apk-", dir=apk.parent) as name:
+        folder = Path(name)
+        sources = [ANDROID / module / "src" / "main" / "java" for module in MODULES]
+        tools.javac(sources, folder / "classes", android=True)
+        dex = folder / "classes.dex"
+        run(
+            [
+                "java",
+                "-Xmx512m",
+                "-jar",
+                tools.dx,
+                *("--dex", "--min-sdk-version=21", f"--output={dex}", folder / "classes"),
+            ]
+        )
+        shutil.copytree(MAIN / "assets", folder / "assets")
+        (folder / "assets" / "models").mkdir()
+        for model in models:
+            shutil.copyfile(model, folder / "assets" / "models" / model.name)
+        identity = settings()
+        manifest = (MAIN / "AndroidManifest.xml").read_text("utf-8")
+        package = f'<manifest package="{identity["namespace"]}" '  # which Gradle wants to hear of in its own file alone
+        (folder / "AndroidManifest.xml").write_text(manifest.replace("<manifest ", package, 1), "utf-8")
+        tools.command(
+            *("aapt", "package", "-f", "-M", folder / "AndroidManifest.xml", "-S", MAIN / "res"),
+            *("--min-sdk-version", identity["minSdk"], "--target-sdk-version", identity["targetSdk"]),
+            *("--version-code", identity["versionCode"], "--version-name", identity["versionName"]),
+            *("-A", folder / "assets", "-I", tools.framework, "-F", folder / "resources.apk"),
+        )
+        pack(folder / "resources.apk", dex, folder / "packed.apk")
+        tools.command("zipalign", "-f", "-p", "4", folder / "packed.apk", folder / "aligned.apk")
+        make_key(keystore)
+        sign = ["java", "-jar", tools.apksigner]
+        versions = [f"--v{version}-signing-enabled" for version in (1, 2, 3)]
+        run(
+            [*sign, "sign", "--ks", keystore, "--ks-pass", "pass:android", "--ks-key-alias", "androiddebugkey"]
+            + [word for version in versions for word in (version, "true")]
+            + ["--v4-signing-enabled", "false", "--out", folder / "signed.apk", folder / "aligned.apk"]
+        )
+        verified = run([*sign, "verify", "--verbose", "--min-sdk-version", identity["minSdk"], folder / "signed.apk"])
+        badging = tools.command("aapt", "dump", "badging", folder / "signed.apk")
+        (folder / "signed.apk").replace(apk)
+    return {
+        "apk": os.path.relpath(apk),
+        "bytes": apk.stat().st_size,
+        "package": f"{identity['namespace']} {identity['versionName']}",
+        "models": [model.name for model in models],
+        "signatures": [f"v{version}" for version in re.findall(r"using v(\d) scheme [^\n]*: true", verified)],
+        "badging": badging,
+    }
+
+
+def settings() -> dict[str, str]:
+    """Return what Gradle would say of the app: its name, SDKs and version, from app/build.gradle."""
+    text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
+    keys = ("namespace", "minSdk", "targetSdk", "versionCode", "versionName")
+    found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
+    return {key: match.group(1) for key, match in found.items() if match}
+
+
+def default_model() -> Path:
+    """Return the model that the app has inside unless told otherwise: the one that app/build.gradle names."""
+    text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
+    (path,) = re.findall(r"^def model = .* \?: '([^']*)'$", text, re.MULTILINE)
+    return (ANDROID / "app" / path).resolve()
+
+
+def pack(resources: Path, dex: Path, out: Path) -> None:
+    """Write what aapt made and the classes as a zip without dates, in one order."""
+    with zipfile.ZipFile(resources) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["classes.dex"] = dex.read_bytes()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.external_attr = 0o644 << 16
+            info.create_system = 3
+            info.compress_type = zipfile.ZIP_STORED if name.endswith(STORED) else zipfile.ZIP_DEFLATED
+            archive.writestr(info, members[name], compresslevel=9)
+
+
+def make_key(keystore: Path) -> None:
+    """Make the debug key that every Android SDK makes on first use, unless it is there."""
+    if keystore.exists():
+        return
+    keystore.parent.mkdir(parents=True, exist_ok=True)
+    temporary = keystore.with_name(f".{keystore.name}.{os.getpid()}")
+    run(
+        [
+            *("keytool", "-genkeypair", "-keystore", temporary, "-storepass", "android", "-keypass", "android"),
+            *("-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"),
+            *("-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"),
+        ]
+    )
+    temporary.replace(keystore)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Errors.BundleError;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * The fields of one JSON object, read strictly: every key is asked for by name and type, and none may be left over.
+ *
+ * <p>Every method throws {@link BundleError}, which names the object and the field.
+ */
+final class Fields {
+    /** The largest 32-bit float; it also keeps out infinity. */
+    static final double MAX_NUMBER = 3.4028234663852886e38;
+
+    final String where;
+    private final Map<String, Object> left;
+
+    Fields(Object value, String where) {
+        this.where = where;
+        this.left = new LinkedHashMap<String, Object>(object(value, where));
+    }
+
+    /** Refuses the keys that nobody asked for. */
+    void done() {
+        if (!left.isEmpty()) {
+            throw new BundleError(where + ": unknown key '" + new TreeSet<String>(left.keySet()).first() + "'");
+        }
+    }
+
+    /** Returns whether a key is there and was not asked for yet. */
+    boolean has(String key) {
+        return left.containsKey(key);
+    }
+
+    /** Returns the value of a key, whatever it is; null where it is absent. */
+    Object optional(String key) {
+        return left.remove(key);
+    }
+
+    Object any(String key) {
+        if (!left.containsKey(key)) {
+            throw new BundleError(where + ": '" + key + "' is missing");
+        }
+        return left.remove(key);
+    }
+
+    String text(String key, String... oneOf) {
+        return text(any(key), where + ": '" + key + "'", oneOf);
+    }
+
+    int integer(String key, int low, int high) {
+        return integer(any(key), where + ": '" + key + "'", low, high);
+    }
+
+    double number(String key, double low) {
+        return number(any(key), where + ": '" + key + "'", low);
+    }
+
+    boolean flag(String key) {
+        Object value = any(key);
+        if (!(value instanceof Boolean)) {
+            throw new BundleError(where + ": '" + key + "' is " + shown(value) + ", not true or false");
+        }
+        return (Boolean) value;
+    }
+
+    List<Object> items(String key) {
+        return items(any(key), where + ": '" + key + "'");
+    }
+
+    List<String> texts(String key) {
+        List<String> out = new ArrayList<String>();
+        for (Object item : items(key)) {
+            out.add(text(item, where + ": '" + key + "'[" + out.size() + "]"));
+        }
+        return out;
+    }
+
+    /** Returns the numbers of an array, each one that a 32-bit float holds. */
+    double[] numbers(String key) {
+        List<Object> items = items(key);
+        double[] out = new double[items.size()];
+        for (int i = 0; i < out.length; i++) {
+            out[i] = number(items.get(i), where + "." + key, -MAX_NUMBER);
+        }
+        return out;
+    }
+
+    Map<String, Object> mapping(String key) {
+        return object(any(key), where + ": '" + key + "'");
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> object(Object value, String where) {
+        if (!(value instanceof Map)) {
+            throw new BundleError(where + " is not an object");
+        }
+        return (Map<String, Object>) value;
+    }
+
+    @SuppressWarnings("unchecked")
+    static List<Object> items(Object value, String where) {
+        if (!(value instanceof List)) {
+            throw new BundleError(where + " is not a list");
+        }
+        return (List<Object>) value;
+    }
+
+    static String text(Object value, String where, String... oneOf) {
+        if (!(value instanceof String)) {
+            throw new BundleError(where + " is " + shown(value) + ", not a string");
+        }
+        String text = (String) value;
+        if (oneOf.length > 0 && !Arrays.asList(oneOf).contains(text)) {
+            StringBuilder allowed = new StringBuilder();
+            for (String one : oneOf) {
+                allowed.append(allowed.length() > 0 ? ", " : "").append(one);
+            }
+            throw new BundleError(where + " is '" + shown(text) + "', not one of " + allowed);
+        }
+        for (int i = 0; i < text.length(); i++) {
+            boolean pair = i + 1 < text.length() && Character.isSurrogatePair(text.charAt(i), text.charAt(i + 1));
+            if (Character.isSurrogate(text.charAt(i)) && !pair) {
+                throw new BundleError(where + " has half of a surrogate pair in it");
+            }
+            i += pair ? 1 : 0;
+        }
+        return text;
+    }
+
+    static int integer(Object value, String where, int low, int high) {
+        if (!(value instanceof Long) || (Long) value < low || (Long) value > high) {
+            throw new BundleError(where + " is " + shown(value) + ", not an integer from " + low + " to " + high);
+        }
+        return ((Long) value).intValue();
+    }
+
+    static double number(Object value, String where, double low) {
+        double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
+        if (!(low <= number && number <= MAX_NUMBER)) {
+            String least = low == -MAX_NUMBER ? "" : " of " + (low == 0 ? "0" : String.valueOf(low)) + " or more";
+            throw new BundleError(where + " is " + shown(value) + ", not a number" + least + " that a 32-bit float holds");
+        }
+        return number;
+    }
+
+    /** Returns a value as a message shows it: 40 characters at most. */
+    static String shown(Object value) {
+        String text = String.valueOf(value);
+        return text.length() > 40 ? text.substring(0, 40) : text;
+    }
+}

@@ -1,0 +1,302 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Program.Pass;
+import glslinfer.runner.Program.Quad;
+import glslinfer.runner.Program.Source;
+import glslinfer.runner.Program.Texture;
+import glslinfer.runner.Program.Uniform;
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A frame as a list of GL calls, worked out once and replayed for every picture without allocating. */
+final class Frame {
+    private static final int BIND_FRAMEBUFFER = 0;
+    private static final int VIEWPORT = 1;
+    private static final int CLEAR_COLOR = 2;
+    private static final int CLEAR = 3;
+    private static final int USE_PROGRAM = 4;
+    private static final int ACTIVE_TEXTURE = 5;
+    private static final int BIND_TEXTURE = 6;
+    private static final int UNIFORM = 7;
+    private static final int DRAW = 8;
+
+    /** Two triangles of a quad, as x, y of each corner. */
+    private static final int[][] CORNERS = {{0, 0}, {1, 0}, {0, 1}, {0, 1}, {1, 0}, {1, 1}};
+
+    private Frame() {}
+
+    /** GL calls: each is a code and four integers, and the values of a uniform. */
+    static final class Calls {
+        private int[] code = new int[64];
+        private int size;
+        private final List<FloatBuffer> values = new ArrayList<FloatBuffer>();
+        private FloatBuffer[] fixed;
+
+        private void add(int kind, int a, int b, int c, int d) {
+            if (size + 5 > code.length) {
+                code = Arrays.copyOf(code, 2 * code.length);
+            }
+            code[size] = kind;
+            code[size + 1] = a;
+            code[size + 2] = b;
+            code[size + 3] = c;
+            code[size + 4] = d;
+            size += 5;
+        }
+
+        /** Returns how many GL calls these are. */
+        int count() {
+            return size / 5;
+        }
+
+        void replay(Gl gl) {
+            if (fixed == null) {
+                fixed = values.toArray(new FloatBuffer[0]);
+            }
+            for (int i = 0; i < size; i += 5) {
+                int a = code[i + 1];
+                int b = code[i + 2];
+                switch (code[i]) {
+                    case BIND_FRAMEBUFFER:
+                        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, a);
+                        break;
+                    case VIEWPORT:
+                        gl.glViewport(0, 0, a, b);
+                        break;
+                    case CLEAR_COLOR:
+                        gl.glClearColor(
+                                (float) (a / 255.0),
+                                (float) (b / 255.0),
+                                (float) (code[i + 3] / 255.0),
+                                (float) (code[i + 4] / 255.0));
+                        break;
+                    case CLEAR:
+                        gl.glClear(Gl.GL_COLOR_BUFFER_BIT);
+                        break;
+                    case USE_PROGRAM:
+                        gl.glUseProgram(a);
+                        break;
+                    case ACTIVE_TEXTURE:
+                        gl.glActiveTexture(a);
+                        break;
+                    case BIND_TEXTURE:
+                        gl.glBindTexture(Gl.GL_TEXTURE_2D, a);
+                        break;
+                    case UNIFORM:
+                        uniform(gl, a, b, code[i + 3], fixed[code[i + 4]]);
+                        break;
+                    default:
+                        gl.glDrawArrays(Gl.GL_TRIANGLES, a, b);
+                }
+            }
+        }
+
+        private static void uniform(Gl gl, int location, int count, int width, FloatBuffer values) {
+            if (width == 4) {
+                gl.glUniform4fv(location, count, values);
+            } else if (width == 3) {
+                gl.glUniform3fv(location, count, values);
+            } else if (width == 2) {
+                gl.glUniform2fv(location, count, values);
+            } else {
+                gl.glUniform1fv(location, count, values);
+            }
+        }
+    }
+
+    /** A linked program: its GL name and the locations of its uniforms. */
+    static final class Linked {
+        final int name;
+        final Map<String, Integer> locations;
+
+        Linked(int name, Map<String, Integer> locations) {
+            this.name = name;
+            this.locations = locations;
+        }
+    }
+
+    /** GL names of everything that passes refer to, by the names of the manifest, and the first vertex of each pass. */
+    static final class Handles {
+        final Map<String, Linked> programs = new HashMap<String, Linked>();
+        final Map<String, Integer> textures = new HashMap<String, Integer>();
+        final Map<String, Integer> framebuffers = new HashMap<String, Integer>();
+        final Map<Pass, Integer> firstVertex = new IdentityHashMap<Pass, Integer>();
+    }
+
+    /** Turns passes into GL calls, leaving out those that would set what is set already. */
+    static final class Recorder {
+        private final Bundle bundle;
+        private final Handles handles;
+        private final Map<String, Texture> sizes;
+        private final Map<String, Uniform> constant = new HashMap<String, Uniform>();
+        private final Map<String, ByteBuffer> members = new HashMap<String, ByteBuffer>();
+        private final Map<Uniform, FloatBuffer> values = new HashMap<Uniform, FloatBuffer>();
+
+        Recorder(Bundle bundle, Handles handles, Map<String, Texture> sizes) {
+            this.bundle = bundle;
+            this.handles = handles;
+            this.sizes = sizes;
+        }
+
+        /** Returns the calls that set, once, what never changes within a frame; {@link #record} leaves these out. */
+        Calls constantUniforms(List<Pass> passes) {
+            Map<String, Boolean> varies = new HashMap<String, Boolean>();
+            Map<String, Uniform> first = new HashMap<String, Uniform>();
+            for (Pass pass : passes) {
+                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
+                    String key = key(pass.program, one.getKey());
+                    Uniform before = first.containsKey(key) ? first.get(key) : one.getValue();
+                    first.put(key, before);
+                    varies.put(key, Boolean.TRUE.equals(varies.get(key)) || !before.equals(one.getValue()));
+                }
+            }
+            Calls calls = new Calls();
+            for (Pass pass : passes) {
+                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
+                    String key = key(pass.program, one.getKey());
+                    if (!varies.get(key) && constant.put(key, one.getValue()) == null) {
+                        calls.add(USE_PROGRAM, handles.programs.get(pass.program).name, 0, 0, 0);
+                        uniform(calls, pass.program, one.getKey(), one.getValue());
+                    }
+                }
+            }
+            return calls;
+        }
+
+        /** Returns the calls that draw passes from any GL state. */
+        Calls record(List<Pass> passes) {
+            Calls calls = new Calls();
+            String program = null;
+            String target = null;
+            Map<Integer, String> bound = new HashMap<Integer, String>();
+            int active = -1;
+            int[] colour = null;
+            Map<String, Uniform> uniforms = new HashMap<String, Uniform>();
+            for (Pass pass : passes) {
+                Texture size = sizes.get(pass.target);
+                if (!pass.target.equals(target)) {
+                    target = pass.target;
+                    calls.add(BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
+                    calls.add(VIEWPORT, size.width, size.height, 0, 0);
+                }
+                if (pass.clear) {
+                    if (!Arrays.equals(size.clear, colour)) {
+                        colour = size.clear;
+                        calls.add(CLEAR_COLOR, colour[0], colour[1], colour[2], colour[3]);
+                    }
+                    calls.add(CLEAR, 0, 0, 0, 0);
+                }
+                if (!pass.program.equals(program)) {
+                    program = pass.program;
+                    calls.add(USE_PROGRAM, handles.programs.get(program).name, 0, 0, 0);
+                }
+                for (int unit = 0; unit < pass.textures.size(); unit++) {
+                    String texture = pass.textures.get(unit);
+                    if (!texture.equals(bound.put(unit, texture))) {
+                        if (active != unit) {
+                            active = unit;
+                            calls.add(ACTIVE_TEXTURE, Gl.GL_TEXTURE0 + unit, 0, 0, 0);
+                        }
+                        calls.add(BIND_TEXTURE, handles.textures.get(texture), 0, 0, 0);
+                    }
+                }
+                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
+                    String key = key(program, one.getKey());
+                    if (!constant.containsKey(key) && !one.getValue().equals(uniforms.put(key, one.getValue()))) {
+                        uniform(calls, program, one.getKey(), one.getValue());
+                    }
+                }
+                calls.add(DRAW, handles.firstVertex.get(pass), CORNERS.length * pass.quads.size(), 0, 0);
+            }
+            return calls;
+        }
+
+        private static String key(String program, String uniform) {
+            return program + "\n" + uniform; // GLSL's names have no line feed, so no two pairs give the same key
+        }
+
+        private void uniform(Calls calls, String program, String name, Uniform value) {
+            int location = handles.programs.get(program).locations.get(name);
+            if (location < 0) {
+                return; // the compiler found that it has no influence
+            }
+            FloatBuffer floats = values.get(value);
+            if (floats == null) {
+                floats = value.member == null ? numbers(value.numbers) : slice(value);
+                values.put(value, floats);
+            }
+            int width = value.member == null ? value.count : 4;
+            calls.add(UNIFORM, location, value.count / width, width, calls.values.size());
+            calls.values.add(floats);
+        }
+
+        private static FloatBuffer numbers(double[] numbers) {
+            FloatBuffer floats = GlObjects.direct(4 * numbers.length).asFloatBuffer();
+            for (int i = 0; i < numbers.length; i++) {
+                floats.put(i, (float) numbers[i]);
+            }
+            return floats;
+        }
+
+        private FloatBuffer slice(Uniform value) {
+            ByteBuffer all = members.get(value.member);
+            if (all == null) {
+                byte[] bytes = bundle.member(value.member);
+                all = GlObjects.direct(bytes.length);
+                ByteBuffer little = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+                for (int at = 0; at < bytes.length; at += 4) {
+                    all.putInt(at, little.getInt(at)); // bits, not floats: those of a NaN may change on the way
+                }
+                members.put(value.member, all);
+            }
+            ByteBuffer part = all.duplicate();
+            Buffer range = part; // as ByteBuffer's own, which later Javas have, old Androids lack these methods
+            range.limit(4 * (value.offset + value.count));
+            range.position(4 * value.offset);
+            return part.slice().order(ByteOrder.nativeOrder()).asFloatBuffer();
+        }
+    }
+
+    /**
+     * Returns the vertices of all passes, and puts the first of each into {@code handles}.
+     *
+     * <p>A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4.
+     */
+    static ByteBuffer vertices(List<Pass> passes, Map<String, Texture> textures, int varyings, Handles handles) {
+        int floats = 2 + 4 * varyings;
+        int count = 0;
+        for (Pass pass : passes) {
+            handles.firstVertex.put(pass, count);
+            count += CORNERS.length * pass.quads.size();
+        }
+        ByteBuffer out = GlObjects.direct(4 * floats * count);
+        int at = 0;
+        for (Pass pass : passes) {
+            Texture target = textures.get(pass.target);
+            for (Quad quad : pass.quads) {
+                for (int[] corner : CORNERS) {
+                    out.putFloat(at, (float) (2.0 * (quad.x + corner[0] * quad.width) / target.width - 1.0));
+                    out.putFloat(at + 4, (float) (2.0 * (quad.y + corner[1] * quad.height) / target.height - 1.0));
+                    for (int k = 0; k < pass.sources.size(); k++) {
+                        Source source = pass.sources.get(k);
+                        Texture size = textures.get(pass.textures.get(source.unit));
+                        double u = quad.origins[2 * k] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5);
+                        double v = quad.origins[2 * k + 1] + 0.5 + source.strideY * (corner[1] * quad.height - 0.5);
+                        out.putFloat(at + 8 + 8 * k, (float) (u / size.width));
+                        out.putFloat(at + 12 + 8 * k, (float) (v / size.height));
+                    }
+                    at += 4 * floats;
+                }
+            }
+        }
+        return out;
+    }
+}

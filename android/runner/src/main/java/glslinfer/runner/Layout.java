@@ -1,0 +1,182 @@
+package glslinfer.runner;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Where the output of a layer lies in textures, and what its bytes stand for. */
+public final class Layout {
+    private Layout() {}
+
+    /** The tile of one slice (4 channels): the texture's name and the texel of pixel (0, 0). */
+    public static final class View {
+        public final String texture;
+        public final int x;
+        public final int y;
+
+        View(String texture, int x, int y) {
+            this.texture = texture;
+            this.x = x;
+            this.y = y;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof View
+                    && texture.equals(((View) other).texture)
+                    && x == ((View) other).x
+                    && y == ((View) other).y;
+        }
+
+        @Override
+        public int hashCode() {
+            return Arrays.hashCode(new Object[] {texture, x, y});
+        }
+    }
+
+    /** An output: a {@link FeatureMap}, a {@link FixedMap} or {@link FixedPoint}. */
+    public abstract static class Value {
+        Value() {}
+
+        /** Returns the names of the textures that it lies in, each once. */
+        public abstract List<String> textures();
+
+        /** Returns how many numbers it holds. */
+        public abstract int count();
+
+        /** Returns everything that makes it up, for comparisons. */
+        abstract List<Object> parts();
+
+        @Override
+        public final boolean equals(Object other) {
+            return other instanceof Value && getClass() == other.getClass() && parts().equals(((Value) other).parts());
+        }
+
+        @Override
+        public final int hashCode() {
+            return parts().hashCode();
+        }
+    }
+
+    /** Tiles of height x width texels, one for each view. */
+    public abstract static class Tiles extends Value {
+        public final int height;
+        public final int width;
+        public final int channels;
+        public final List<View> views;
+
+        Tiles(int height, int width, int channels, List<View> views) {
+            this.height = height;
+            this.width = width;
+            this.channels = channels;
+            this.views = Collections.unmodifiableList(views);
+        }
+
+        @Override
+        public List<String> textures() {
+            Set<String> names = new LinkedHashSet<String>();
+            for (View view : views) {
+                names.add(view.texture);
+            }
+            return new ArrayList<String>(names);
+        }
+
+        @Override
+        public int count() {
+            return height * width * channels;
+        }
+    }
+
+    /** 8 bits: byte b of channel c stands for {@code scale(c) * (b - zero(c)) / 255}. */
+    public static final class FeatureMap extends Tiles {
+        public final int gutter;
+        final double[] scales;
+        final double[] zeros;
+
+        FeatureMap(int height, int width, int channels, int gutter, List<View> views, double[] scales, double[] zeros) {
+            super(height, width, channels, views);
+            this.gutter = gutter;
+            this.scales = scales;
+            this.zeros = zeros;
+        }
+
+        /** Returns what 255 steps of a channel are worth. */
+        public double scale(int channel) {
+            return scales[scales.length == 1 ? 0 : channel];
+        }
+
+        /** Returns the byte that stands for 0 in a channel. */
+        public double zero(int channel) {
+            return zeros[zeros.length == 1 ? 0 : channel];
+        }
+
+        @Override
+        List<Object> parts() {
+            return Arrays.<Object>asList(
+                    height, width, channels, gutter, views, Arrays.toString(scales), Arrays.toString(zeros));
+        }
+    }
+
+    /** 16-bit fixed point in a map, two channels a texel, as multiples of scale / 256. */
+    public static final class FixedMap extends Tiles {
+        public final double scale;
+
+        FixedMap(int height, int width, int channels, double scale, List<View> views) {
+            super(height, width, channels, views);
+            this.scale = scale;
+        }
+
+        @Override
+        List<Object> parts() {
+            return Arrays.<Object>asList(height, width, channels, scale, views);
+        }
+    }
+
+    /** 16-bit fixed point, two values a texel: a vector ({@code columns} 0), or partial sums. */
+    public static final class FixedPoint extends Value {
+        public final String texture;
+        public final int columns;
+        public final int length;
+        public final double scale;
+
+        FixedPoint(String texture, int columns, int length, double scale) {
+            this.texture = texture;
+            this.columns = columns;
+            this.length = length;
+            this.scale = scale;
+        }
+
+        /** Returns the width of its packing, in texels. */
+        public int width() {
+            return columns > 0 ? columns : slicesOf(length, 2);
+        }
+
+        /** Returns the height of its packing, in texels. */
+        public int height() {
+            return columns > 0 ? slicesOf(length, 2) : 1;
+        }
+
+        @Override
+        public List<String> textures() {
+            return Collections.singletonList(texture);
+        }
+
+        @Override
+        public int count() {
+            return Math.max(columns, 1) * length;
+        }
+
+        @Override
+        List<Object> parts() {
+            return Arrays.<Object>asList(texture, columns, length, scale);
+        }
+    }
+
+    /** Returns how many texels of {@code perTexel} values hold {@code values}. */
+    static int slicesOf(int values, int perTexel) {
+        return (values + perTexel - 1) / perTexel;
+    }
+}

@@ -1,0 +1,166 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Errors.BundleError;
+import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Tiles;
+import glslinfer.runner.Layout.Value;
+import glslinfer.runner.Layout.View;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+
+/** The probe: a picture by formula, and what every layer of a network must make of it. */
+public final class Probe {
+    private static final int RECORD = 8;
+
+    private Probe() {}
+
+    /** What the manifest says of it. */
+    static final class Expected {
+        final String member;
+        final List<Entry> layers;
+        final double[] logits;
+        final double maxError;
+
+        Expected(String member, List<Entry> layers, double[] logits, double maxError) {
+            this.member = member;
+            this.layers = layers;
+            this.logits = logits;
+            this.maxError = maxError;
+        }
+
+        Entry of(String layer) {
+            for (Entry entry : layers) {
+                if (entry.layer.equals(layer)) {
+                    return entry;
+                }
+            }
+            return null;
+        }
+    }
+
+    /** The records of one layer and how far it may be off, in stored integers. */
+    static final class Entry {
+        final String layer;
+        final int offset;
+        final int count;
+        final double maxError;
+        final double meanError;
+
+        Entry(String layer, int offset, int count, double maxError, double meanError) {
+            this.layer = layer;
+            this.offset = offset;
+            this.count = count;
+            this.maxError = maxError;
+            this.meanError = meanError;
+        }
+    }
+
+    /** How far one layer is off, in stored integers. */
+    public static final class LayerError {
+        public final String layer;
+        public final double worst;
+        public final double mean;
+        final Entry allowed;
+
+        LayerError(double worst, double mean, Entry allowed) {
+            this.layer = allowed.layer;
+            this.worst = worst;
+            this.mean = mean;
+            this.allowed = allowed;
+        }
+
+        /** Returns whether both errors are within the tolerance. */
+        public boolean passed() {
+            return worst <= allowed.maxError && mean <= allowed.meanError;
+        }
+    }
+
+    /** Returns the probe's picture: {@code size * size * 3} bytes, red, green, blue of each pixel, top row first. */
+    public static byte[] picture(int size) {
+        byte[] rgb = new byte[3 * size * size];
+        for (int y = 0; y < size; y++) {
+            for (int x = 0; x < size; x++) {
+                for (int c = 0; c < 3; c++) {
+                    rgb[3 * (y * size + x) + c] = (byte) ((3 * x * x + 5 * y * y + 7 * x * y) / 8 + 89 * c);
+                }
+            }
+        }
+        return rgb;
+    }
+
+    /** Refuses records that lie outside the output of their layer. */
+    static void check(Manifest manifest, byte[] member) {
+        if (member.length % RECORD != 0) {
+            throw new BundleError("probe: member '" + manifest.probe.member + "' is no sequence of 8-byte records");
+        }
+        for (Entry entry : manifest.probe.layers) {
+            Value value = manifest.layer(entry.layer).output;
+            for (int k = 0; k < entry.count; k++) {
+                int at = RECORD * (entry.offset + k);
+                int x = word(member, at);
+                int y = word(member, at + 2);
+                boolean inside;
+                if (value instanceof FixedPoint) {
+                    inside = x < ((FixedPoint) value).width() && y < ((FixedPoint) value).height();
+                } else {
+                    Tiles tiles = (Tiles) value;
+                    View view = tiles.views.get(k % tiles.views.size());
+                    inside = x >= view.x && y >= view.y && x < view.x + tiles.width && y < view.y + tiles.height;
+                }
+                if (!inside) {
+                    throw new BundleError("probe: a texel of layer '" + entry.layer + "' lies outside its output");
+                }
+            }
+        }
+    }
+
+    /**
+     * Compares one layer's textures with its records.
+     *
+     * @param textures whole textures by name, as they are directly after the layer's last pass
+     * @param widths texels of a row of each
+     */
+    static LayerError compare(
+            Manifest manifest, byte[] member, String layer, Map<String, ByteBuffer> textures, Map<String, Integer> widths) {
+        Entry entry = manifest.probe.of(layer);
+        Value value = manifest.layer(layer).output;
+        double worst = 0;
+        double sum = 0;
+        int count = 0;
+        for (int k = 0; k < entry.count; k++) {
+            int at = RECORD * (entry.offset + k);
+            int x = word(member, at);
+            int y = word(member, at + 2);
+            String name =
+                    value instanceof FixedPoint
+                            ? ((FixedPoint) value).texture
+                            : ((Tiles) value).views.get(k % ((Tiles) value).views.size()).texture;
+            int texel = 4 * (y * widths.get(name) + x);
+            ByteBuffer given = textures.get(name);
+            int lanes = value instanceof FeatureMap ? 4 : 2;
+            for (int lane = 0; lane < lanes; lane++) {
+                if (value instanceof FixedPoint) {
+                    FixedPoint point = (FixedPoint) value;
+                    if (2 * (point.columns > 0 ? y : x) + lane >= point.length) {
+                        continue; // an odd length leaves a pad value
+                    }
+                }
+                int off =
+                        lanes == 4
+                                ? (given.get(texel + lane) & 255) - (member[at + 4 + lane] & 255)
+                                : Texels.fixed16(given.get(texel + 2 * lane) & 255, given.get(texel + 2 * lane + 1) & 255)
+                                        - Texels.fixed16(member[at + 4 + 2 * lane] & 255, member[at + 5 + 2 * lane] & 255);
+                worst = Math.max(worst, Math.abs(off));
+                sum += Math.abs(off);
+                count++;
+            }
+        }
+        return new LayerError(worst, sum / Math.max(count, 1), entry);
+    }
+
+    private static int word(byte[] bytes, int at) {
+        return (bytes[at] & 255) + 256 * (bytes[at + 1] & 255);
+    }
+}

@@ -1,0 +1,160 @@
+package glslinfer.runner;
+
+import java.util.List;
+import java.util.Map;
+
+/** What a runner executes: textures, shader programs and passes, as plain data; docs/bundle-format.md explains them. */
+public final class Program {
+    /** The member that every fragment shader begins with. */
+    static final String PRELUDE = "shaders/prelude.glsl";
+
+    private Program() {}
+
+    /** An RGBA8 texture. Its kind is {@code input}, {@code target} or {@code constant}. */
+    public static final class Texture {
+        public final String name;
+        public final int width;
+        public final int height;
+        public final String kind;
+        /** Where the texels of a constant texture are; else null. */
+        public final String member;
+        /** Red, green, blue, alpha of a texel that nothing is drawn on. */
+        final int[] clear;
+
+        Texture(String name, int width, int height, String kind, String member, int[] clear) {
+            this.name = name;
+            this.width = width;
+            this.height = height;
+            this.kind = kind;
+            this.member = member;
+            this.clear = clear;
+        }
+
+        boolean isTarget() {
+            return kind.equals("target");
+        }
+    }
+
+    /** A pair of shaders: the k-th sampler reads unit k; {@code uniforms} says how many floats each other uniform has. */
+    public static final class ShaderProgram {
+        public final String name;
+        public final String vertex;
+        public final String fragment;
+        public final List<String> samplers;
+        public final int varyings;
+        public final Map<String, Integer> uniforms;
+
+        ShaderProgram(
+                String name, String vertex, String fragment, List<String> samplers, int varyings, Map<String, Integer> uniforms) {
+            this.name = name;
+            this.vertex = vertex;
+            this.fragment = fragment;
+            this.samplers = samplers;
+            this.varyings = varyings;
+            this.uniforms = uniforms;
+        }
+    }
+
+    /** The value of a uniform: numbers, or {@code count} floats of a member from the {@code offset}-th on. */
+    static final class Uniform {
+        /** Null where the value is {@link #numbers}. */
+        final String member;
+
+        final int offset;
+        final int count;
+        final double[] numbers;
+
+        Uniform(String member, int offset, int count) {
+            this.member = member;
+            this.offset = offset;
+            this.count = count;
+            this.numbers = new double[0];
+        }
+
+        Uniform(double[] numbers) {
+            this.member = null;
+            this.offset = 0;
+            this.count = numbers.length;
+            this.numbers = numbers;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            if (!(other instanceof Uniform)) {
+                return false;
+            }
+            Uniform that = (Uniform) other;
+            return (member == null ? that.member == null : member.equals(that.member))
+                    && offset == that.offset
+                    && count == that.count
+                    && java.util.Arrays.equals(numbers, that.numbers);
+        }
+
+        @Override
+        public int hashCode() {
+            return java.util.Arrays.hashCode(numbers) + 31 * offset + (member == null ? 0 : member.hashCode());
+        }
+    }
+
+    /** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
+    static final class Source {
+        final int unit;
+        final double strideX;
+        final double strideY;
+
+        Source(int unit, double strideX, double strideY) {
+            this.unit = unit;
+            this.strideX = strideX;
+            this.strideY = strideY;
+        }
+    }
+
+    /** A rectangle of the target; origins are x, y of the texel that its first pixel reads, for each source. */
+    static final class Quad {
+        final int x;
+        final int y;
+        final int width;
+        final int height;
+        final int[] origins;
+
+        Quad(int x, int y, int width, int height, int[] origins) {
+            this.x = x;
+            this.y = y;
+            this.width = width;
+            this.height = height;
+            this.origins = origins;
+        }
+    }
+
+    /** One draw of one or more quads. */
+    public static final class Pass {
+        public final String layer;
+        public final String program;
+        public final String target;
+        /** Whether the target is cleared first: at the start of a job. */
+        public final boolean clear;
+        public final List<String> textures;
+        final List<Source> sources;
+        final List<Quad> quads;
+        final Map<String, Uniform> uniforms;
+
+        Pass(
+                String layer,
+                String program,
+                String target,
+                boolean clear,
+                List<String> textures,
+                List<Source> sources,
+                List<Quad> quads,
+                Map<String, Uniform> uniforms) {
+            this.layer = layer;
+            this.program = program;
+            this.target = target;
+            this.clear = clear;
+            this.textures = textures;
+            this.sources = sources;
+            this.quads = quads;
+            this.uniforms = uniforms;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FixedMap;
+import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Tiles;
+import glslinfer.runner.Layout.View;
+import java.nio.ByteBuffer;
+
+/** From the RGBA8 texels that hold a layer's output to numbers; rounded to a 32-bit float once, as in Python. */
+final class Texels {
+    private Texels() {}
+
+    /** Returns the integer of two bytes of 16-bit fixed point: (high - 128) * 256 + low. */
+    static int fixed16(int high, int low) {
+        return (high - 128) * 256 + low;
+    }
+
+    /**
+     * Decodes a vector or partial sums.
+     *
+     * @param texels {@code value.width()} x {@code value.height()} texels from (0, 0) of its texture
+     * @param out takes (columns, length) or (length) numbers
+     */
+    static void unpack(ByteBuffer texels, FixedPoint value, float[] out) {
+        double unit = value.scale / 256.0;
+        int width = value.width();
+        for (int column = 0; column < Math.max(value.columns, 1); column++) {
+            for (int i = 0; i < value.length; i++) {
+                int texel = value.columns > 0 ? i / 2 * width + column : i / 2;
+                out[column * value.length + i] = (float) (pair(texels, 4 * texel + i % 2 * 2) * unit);
+            }
+        }
+    }
+
+    /**
+     * Decodes one view of a map.
+     *
+     * @param texels a whole texture, {@code textureWidth} texels a row
+     * @param index which view
+     * @param out takes (height, width, channels) numbers, of which this view's are set
+     */
+    static void unpack(ByteBuffer texels, int textureWidth, Tiles value, int index, float[] out) {
+        View view = value.views.get(index);
+        int each = value instanceof FixedMap ? 2 : 4;
+        int lanes = Math.min(each, value.channels - each * index);
+        for (int y = 0; y < value.height; y++) {
+            for (int x = 0; x < value.width; x++) {
+                int from = 4 * ((view.y + y) * textureWidth + view.x + x);
+                int to = (y * value.width + x) * value.channels + each * index;
+                for (int lane = 0; lane < lanes; lane++) {
+                    out[to + lane] = number(texels, from, value, each * index + lane, lane);
+                }
+            }
+        }
+    }
+
+    private static float number(ByteBuffer texels, int from, Tiles value, int channel, int lane) {
+        if (value instanceof FixedMap) {
+            return (float) (pair(texels, from + 2 * lane) * (((FixedMap) value).scale / 256.0));
+        }
+        FeatureMap map = (FeatureMap) value;
+        return (float) (map.scale(channel) * ((texels.get(from + lane) & 255) - map.zero(channel)) / 255.0);
+    }
+
+    private static int pair(ByteBuffer texels, int at) {
+        return fixed16(texels.get(at) & 255, texels.get(at + 1) & 255);
+    }
+}

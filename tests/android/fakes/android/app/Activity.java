@@ -1,0 +1,78 @@
+package android.app;
+
+import android.content.Context;
+import android.content.Intent;
+import android.os.Bundle;
+import android.view.View;
+import android.view.Window;
+import android.view.WindowManager;
+import glslinfer.fake.Phone;
+
+public class Activity extends Context {
+    public static final int RESULT_OK = -1;
+
+    public View content;
+    public Intent intent = new Intent("start");
+
+    protected void onCreate(Bundle saved) {}
+
+    protected void onResume() {}
+
+    protected void onPause() {}
+
+    protected void onSaveInstanceState(Bundle saved) {}
+
+    protected void onActivityResult(int code, int result, Intent data) {}
+
+    public void onRequestPermissionsResult(int code, String[] names, int[] granted) {}
+
+    public void setContentView(View view) {
+        content = view;
+    }
+
+    public Intent getIntent() {
+        return intent;
+    }
+
+    public Window getWindow() {
+        return new Window();
+    }
+
+    public WindowManager getWindowManager() {
+        return Phone.windows;
+    }
+
+    public final void runOnUiThread(Runnable action) {
+        Phone.post(action);
+    }
+
+    public final void requestPermissions(String[] names, int code) {
+        Phone.asked(names, code);
+    }
+
+    public void startActivityForResult(Intent wanted, int code) {
+        Phone.chooser = code;
+    }
+
+    // What the system does, which the harness calls.
+
+    public void create(Bundle saved) {
+        onCreate(saved);
+    }
+
+    public void resume() {
+        onResume();
+    }
+
+    public void pause() {
+        onPause();
+    }
+
+    public void save(Bundle saved) {
+        onSaveInstanceState(saved);
+    }
+
+    public void result(int code, int result, Intent data) {
+        onActivityResult(code, result, data);
+    }
+}

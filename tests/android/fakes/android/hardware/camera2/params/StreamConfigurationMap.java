@@ -1,0 +1,15 @@
+package android.hardware.camera2.params;
+
+import android.util.Size;
+
+public class StreamConfigurationMap {
+    private final Size[] sizes;
+
+    public StreamConfigurationMap(Size... sizes) {
+        this.sizes = sizes;
+    }
+
+    public <T> Size[] getOutputSizes(Class<T> kind) {
+        return sizes;
+    }
+}

@@ -1,0 +1,7 @@
+package android.util;
+
+import glslinfer.fake.Phone;
+
+public class DisplayMetrics {
+    public float density = Phone.density;
+}

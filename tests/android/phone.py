@@ -1,0 +1,150 @@
+"""A phone without Android: the app of an APK on faked ``android.*`` classes, driven line by line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import preprocess
+
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
+"""What is inside the app under test, whatever `make apk` puts there."""
+
+IMAGES = ROOT / "docs" / "images"
+Pixels = NDArray[np.uint8]
+
+PORTRAIT, LANDSCAPE = (270, 480), (480, 270)
+CAMERA_SIZES = ((1280, 720), (640, 480), (320, 240))
+CAMERA = (640, 480)
+"""What the app chooses of these: the smallest that is good enough for a screen."""
+
+
+def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
+    """A photograph of docs/images before the camera: it fills the square that the network sees, mirrored beyond."""
+    side = min(width, height)
+    square = preprocess.to_square(preprocess.open_image(IMAGES / name), side)
+    above, before = (height - side) // 2, (width - side) // 2
+    around = ((above, height - side - above), (before, width - side - before), (0, 0))
+    return np.pad(square, around, "reflect")
+
+
+class Phone:
+    """One start of the app's process. ``scene`` is what stands before the camera, upright, as the user sees it."""
+
+    def __init__(self, command: Sequence[str], apk: Path, folder: Path, *, screen: tuple[int, int] = PORTRAIT) -> None:
+        self.folder, self.screen, self.rotation = folder, screen, 0
+        self._density = screen[0] / 360 if screen[0] < screen[1] else screen[1] / 360
+        self._process = subprocess.Popen(
+            [*command, str(apk), str(screen[0]), str(screen[1]), str(self._density)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+        self.tell("sizes", *(side for size in CAMERA_SIZES for side in size))
+
+    def tell(self, *words: object) -> Any:
+        """Send a command of glslinfer.fake.Phone and return its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("\t".join(str(word) for word in words) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the app's process has ended"
+        answer = json.loads(line)
+        assert not isinstance(answer, str), answer
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(timeout=60)
+
+    def start(self, *extras: object) -> Any:
+        """Start the app with the camera permitted, and wait until its model is ready."""
+        self.tell("grant")
+        self.tell("start", *extras)
+        return self.ready()
+
+    def ready(self) -> Any:
+        """Do all that is due, until the model is read and compiled."""
+        for _ in range(2000):
+            state = self.tell("idle")
+            if not any(text.startswith("Reading the model") for text in state["texts"]):
+                return state
+        raise AssertionError("the model never gets ready")
+
+    def rotate(self, rotation: int) -> Any:
+        """Turn the screen as Display.getRotation says it."""
+        self.rotation = rotation
+        upright = self.screen if rotation % 2 == 0 else self.screen[::-1]
+        self.tell("rotate", rotation, *upright)
+        return self.tell("idle")
+
+    def look(self, scene: Pixels, *, front: bool = False) -> Any:
+        """Let the camera send a picture of ``scene`` and the app do what it does with it; return what is to be seen."""
+        buffer, matrix = sent(scene, self.rotation, front=front)
+        assert (buffer.shape[1], buffer.shape[0]) == CAMERA
+        path = self.folder / "camera.rgba"
+        alpha = np.full((*buffer.shape[:2], 1), 255, np.uint8)
+        path.write_bytes(np.concatenate([buffer, alpha], 2).tobytes())
+        if not self.tell("picture", path, *CAMERA, *matrix):
+            return None
+        return self.tell("idle")
+
+    def input(self, size: int) -> Pixels:
+        """Return what the network was given last, uint8 (size, size, 4)."""
+        path = self.folder / "input.rgba"
+        self.tell("input", path, size)
+        return np.frombuffer(path.read_bytes(), np.uint8).reshape(size, size, 4)
+
+    def shot(self) -> Pixels:
+        """Return the screen, uint8 (height, width, 3)."""
+        path = self.folder / "screen.rgba"
+        self.tell("screen", path)
+        width, height = self.screen if self.rotation % 2 == 0 else self.screen[::-1]
+        return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)[..., :3]
+
+
+def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[float]]:
+    """Return what a camera sends of a scene, and its SurfaceTexture's matrix.
+
+    By the definitions of Android's documentation: with ``rotation`` 1 the phone was turned counter-clockwise, so in its
+    natural orientation the scene lies turned clockwise; a sensor's picture is upright there when it is turned clockwise
+    by SENSOR_ORIENTATION (90 at the back, 270 at the front); and a front camera's is a mirror image then.
+    """
+    natural = np.rot90(np.fliplr(scene) if front else scene, -rotation)
+    unmirrored = np.fliplr(natural) if front else natural
+    buffer = np.rot90(unmirrored, 3 if front else 1)
+    height, width = natural.shape[:2]
+
+    def place(s: float, t: float) -> tuple[float, float]:
+        """Where a point of the natural picture (from the lower left) lies in the buffer (from its first row)."""
+        x, y = s * width, (1 - t) * height
+        if front:
+            x = width - x
+            x, y = height - y, x  # np.rot90(..., 3): turned clockwise
+        else:
+            x, y = y, width - x
+        return x / buffer.shape[1], y / buffer.shape[0]
+
+    origin, right, up = place(0, 0), place(1, 0), place(0, 1)
+    columns = [[right[0] - origin[0], right[1] - origin[1], 0, 0], [up[0] - origin[0], up[1] - origin[1], 0, 0]]
+    columns += [[0, 0, 1, 0], [*origin, 0, 1]]
+    return np.ascontiguousarray(buffer), [float(number) for column in columns for number in column]
+
+
+def labels(state: Any) -> list[tuple[str, float]]:
+    """Return the labels on the screen with their percentages."""
+    rows = [text.split(" %  ") for text in state["texts"] if " %  " in text]
+    return [(label, float(percent)) for percent, label in rows]

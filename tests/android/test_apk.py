@@ -1,0 +1,123 @@
+"""The APK: what it says of itself, what is inside, that it verifies, and that it can be made again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import build_apk
+import pytest
+from phone import MODEL
+from toolchain import Tools, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def badging(tools: Tools, apk: Path) -> str:
+    return tools.command("aapt", "dump", "badging", apk)
+
+
+def members(apk: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(apk) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_what_it_says_of_itself(badging: str) -> None:
+    assert "package: name='glslinfer.app' versionCode='1' versionName='0.1.0'" in badging
+    assert "sdkVersion:'21'" in badging
+    (target,) = re.findall(r"targetSdkVersion:'(\d+)'", badging)
+    assert int(target) >= 34
+    assert "uses-gl-es: '0x20000'" in badging
+    assert "application-label:'glsl-infer'" in badging
+    assert "launchable-activity: name='glslinfer.app.MainActivity'" in badging
+    assert re.findall(r"uses-permission: name='([^']*)'", badging) == ["android.permission.CAMERA"]
+
+
+def test_its_icon(apk: Path, badging: str) -> None:
+    (icon,) = re.findall(r"application: label='glsl-infer' icon='([^']*)'", badging)
+    inside = members(apk)
+    assert icon in inside
+    (png,) = [data for name, data in inside.items() if name.endswith("/icon.png")]
+    assert png.startswith(b"\x89PNG")
+
+
+def test_it_verifies_from_v1_to_v3(tools: Tools, apk: Path) -> None:
+    said = run(["java", "-jar", tools.apksigner, "verify", "--verbose", "--min-sdk-version", "21", apk])
+    assert said.startswith("Verifies\n")
+    for version in (1, 2, 3):
+        assert re.search(rf"using v{version} scheme \(.*\): true", said)
+
+
+def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path) -> None:
+    data = bytearray(apk.read_bytes())
+    data[data.index(b"glslnn") + 200] ^= 1
+    (tmp_path / "changed.apk").write_bytes(data)
+    done = subprocess.run(
+        ["java", "-jar", str(tools.apksigner), "verify", str(tmp_path / "changed.apk")],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode != 0
+
+
+def test_what_is_inside(apk: Path) -> None:
+    inside = members(apk)
+    assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()
+    shaders = build_apk.MAIN / "assets" / "shaders"
+    for path in shaders.iterdir():
+        assert inside[f"assets/shaders/{path.name}"] == path.read_bytes()
+    assert inside["classes.dex"].startswith(b"dex\n")
+    assert not [name for name in inside if name.endswith((".java", ".class", ".keystore"))]
+
+
+def test_resources_are_stored_and_aligned(apk: Path) -> None:
+    """Android 11 and later refuse an app that targets them otherwise."""
+    data = apk.read_bytes()
+    with zipfile.ZipFile(apk) as archive:
+        info = archive.getinfo("resources.arsc")
+    assert info.compress_type == zipfile.ZIP_STORED
+    name, extra = struct.unpack("<HH", data[info.header_offset + 26 : info.header_offset + 30])
+    assert (info.header_offset + 30 + name + extra) % 4 == 0
+
+
+def test_the_same_again(tools: Tools, apk: Path, tmp_path: Path) -> None:
+    again = tmp_path / "elsewhere" / "again.apk"
+    build_apk.build(tools, [MODEL], again, apk.parent / "key" / "debug.keystore")
+    assert hashlib.sha256(again.read_bytes()).digest() == hashlib.sha256(apk.read_bytes()).digest()
+    assert [path.name for path in again.parent.iterdir()] == ["again.apk"]
+
+
+def test_other_models_and_another_key(apk: Path, tmp_path: Path) -> None:
+    models = [ROOT / "models" / "superres-x2-96.glslnn", MODEL]
+    command = [sys.executable, str(ROOT / "android" / "build_apk.py"), "--json", "-o", str(tmp_path / "two.apk")]
+    command += ["--keystore", str(tmp_path / "own.keystore"), "--model", *map(str, models)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["signatures"] == ["v1", "v2", "v3"]
+    first, second = members(apk), members(tmp_path / "two.apk")
+    del second["assets/models/superres-x2-96.glslnn"]
+    assert {name for name in first if first[name] != second[name]} == {
+        f"META-INF/{name}" for name in ("MANIFEST.MF", "ANDROIDD.SF", "ANDROIDD.RSA")
+    }
+
+
+@pytest.mark.parametrize("name", ["missing.glslnn", "example.jpg"])
+def test_a_model_that_is_none(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.apk").write_text("an app from before")
+    model = ROOT / "docs" / "images" / name
+    assert build_apk.main(["--model", str(model), "-o", str(tmp_path / "app.apk")]) == 2
+    assert capsys.readouterr().err == f"error: {model}: not a model file; give a *.glslnn file\n"
+    assert (tmp_path / "app.apk").read_text() == "an app from before"
+
+
+def test_the_runner_knows_nothing_of_android() -> None:
+    sources = list((ROOT / "android" / "runner").rglob("*.java"))
+    assert len(sources) > 15
+    for path in sources:
+        assert not re.search(r"^import (android|javax|com)\.", path.read_text("utf-8"), re.MULTILINE)

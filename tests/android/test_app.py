@@ -1,0 +1,248 @@
+"""The app of the APK itself, its dex turned back into a jar, on faked android.* classes and a real OpenGL ES driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from phone import IMAGES, LANDSCAPE, MODEL, PORTRAIT, Phone, Pixels, labels, scene
+from PIL import Image
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+from glsl_infer import preprocess
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def phone(app: list[str], apk: Path, tmp_path: Path) -> Iterator[Phone]:
+    made = Phone(app, apk, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Iterator[glsl_infer.Classifier]:
+    with glsl_infer.Classifier(MODEL) as made:
+        yield made
+
+
+def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
+    """What is on the screen is what Python says of the same bytes, and the label that it gives to the photograph."""
+    size = classifier.session.bundle.manifest.input.size
+    logits = classifier.session.run(np.ascontiguousarray(phone.input(size)[..., :3]))
+    wanted = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
+    assert labels(state) == wanted
+    assert classifier.classify(picture, top=1)[0].label == wanted[0][0]
+
+
+def test_what_the_network_is_given(phone: Phone) -> None:
+    phone.start()
+    picture = scene("example.jpg")
+    phone.look(picture)
+    size = bundles.read(MODEL).manifest.input.size
+    given = phone.input(size)
+    difference = np.abs(given[..., :3].astype(int) - preprocess.load(picture, size))
+    assert difference.max() <= 1
+    assert difference.mean() < 0.005  # ties: averages of bytes lie in the middle of two rather often
+    assert (given[..., 3] == 255).all()
+
+
+def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classifier) -> None:
+    phone.start()
+    found = []
+    for name in ("example.jpg", "cardboard18.jpg", "paper104.jpg", "metal114.jpg"):
+        picture = scene(name)
+        state = phone.look(picture)
+        assert_labels(phone, state, classifier, picture)
+        assert state["gl_error"] == 0
+        found.append(labels(state)[0][0])
+    assert len(set(found)) > 2
+    assert any("results/s" in text for text in state["texts"])
+    assert any(text.startswith("camera ") and text.endswith(" ms") for text in state["texts"])
+
+
+def test_a_frame_allocates_nothing(phone: Phone) -> None:
+    phone.start()
+    for name in ("example.jpg", "paper104.jpg"):  # the first ones may: what is made on first use
+        phone.look(scene(name))
+    phone.tell("allocated")
+    before = phone.tell("frames")
+    for name in ("metal114.jpg", "example.jpg", "trash100.jpg"):
+        phone.look(scene(name))
+    assert phone.tell("frames") - before >= 6
+    assert phone.tell("allocated") == 0
+
+
+@pytest.mark.parametrize("rotation", [1, 2, 3])
+def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotation: int) -> None:
+    phone.start()
+    phone.rotate(rotation)
+    picture = scene("example.jpg", *((640, 480) if rotation % 2 else (480, 640)))
+    state = phone.look(picture)
+    assert_labels(phone, state, classifier, picture)
+    screen = phone.shot()
+    assert screen.shape[:2] == (PORTRAIT if rotation % 2 else LANDSCAPE)
+    assert likeness(screen, picture) < 25
+    assert likeness(screen, picture[::-1, ::-1]) > 35
+
+
+def likeness(screen: Pixels, picture: Pixels) -> float:
+    """Return how far the middle of the screen is from the picture's part that should be there, in the mean."""
+    high, wide = screen.shape[:2]
+    scale = max(wide / picture.shape[1], high / picture.shape[0])
+    size = (round(picture.shape[1] * scale), round(picture.shape[0] * scale))
+    whole = np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.BILINEAR), np.float64)
+    top, left = (whole.shape[0] - high) // 2, (whole.shape[1] - wide) // 2
+    middle = slice(high // 4, high // 2)
+    return float(np.abs(whole[top : top + high, left : left + wide][middle] - screen[middle]).mean())
+
+
+def test_the_front_camera_is_a_mirror_but_not_to_the_network(phone: Phone, classifier: glsl_infer.Classifier) -> None:
+    phone.start()
+    phone.tell("press", "Turn")
+    assert phone.tell("idle")["camera"] == "1"
+    picture = scene("paper104.jpg")
+    state = phone.look(picture, front=True)
+    assert_labels(phone, state, classifier, picture)
+    screen = phone.shot()
+    assert likeness(screen, picture[:, ::-1]) < 25
+    assert likeness(screen, picture) > likeness(screen, picture[:, ::-1]) + 5
+
+
+def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
+    phone.start()
+    before = labels(phone.look(scene("example.jpg")))
+    phone.tell("press", "Pause")
+    assert "Go on".upper() in phone.tell("idle")["texts"]
+    assert labels(phone.look(scene("paper104.jpg"))) == before
+    phone.tell("press", "Go on")
+    assert labels(phone.look(scene("paper104.jpg"))) != before
+
+
+def test_the_light(phone: Phone) -> None:
+    assert not phone.start()["torch"]
+    phone.tell("press", "Light")
+    assert phone.tell("state")["torch"]
+    phone.tell("press", "Light")
+    assert not phone.tell("state")["torch"]
+
+
+def test_leaving_and_coming_back(phone: Phone) -> None:
+    assert phone.start()["open"] == 1
+    before = labels(phone.look(scene("example.jpg")))
+    phone.tell("pause")
+    state = phone.tell("idle")
+    assert (state["camera"], state["open"]) == (None, 0)
+    assert phone.look(scene("paper104.jpg")) is None
+    phone.tell("resume")
+    assert phone.tell("idle")["open"] == 1
+    assert labels(phone.look(scene("paper104.jpg"))) != before
+    assert labels(phone.look(scene("example.jpg"))) == before
+
+
+def test_a_lost_context(phone: Phone) -> None:
+    phone.start()
+    before = labels(phone.look(scene("example.jpg")))
+    phone.tell("pause")
+    phone.tell("lose")
+    phone.tell("resume")
+    state = phone.tell("idle")
+    assert (state["open"], state["gl_error"]) == (1, 0)
+    phone.look(scene("paper104.jpg"))
+    assert labels(phone.look(scene("example.jpg"))) == before
+
+
+def test_made_anew(phone: Phone) -> None:
+    phone.start()
+    phone.tell("press", "Turn")
+    phone.tell("idle")
+    phone.tell("recreate")
+    state = phone.ready()
+    assert (state["camera"], state["open"], state["questions"]) == ("1", 1, 0)
+    assert labels(phone.look(scene("example.jpg"), front=True))
+
+
+def test_the_camera_is_refused_then_given(phone: Phone) -> None:
+    phone.tell("start")
+    phone.tell("idle")
+    phone.tell("answer", "no")
+    state = phone.ready()
+    assert (state["questions"], state["open"]) == (1, 0)
+    assert "Without the camera" in " ".join(state["texts"])
+    phone.tell("pause")
+    phone.tell("resume")
+    assert phone.tell("idle")["questions"] == 1  # nobody is asked twice without a reason
+    phone.tell("touch")
+    phone.tell("pause")
+    phone.tell("answer", "yes")
+    state = phone.ready()
+    assert (state["questions"], state["open"]) == (2, 1)
+    assert "Without" not in " ".join(state["texts"])
+    assert labels(phone.look(scene("example.jpg")))
+
+
+def test_another_app_takes_the_camera(phone: Phone) -> None:
+    phone.start()
+    phone.look(scene("example.jpg"))
+    state = phone.tell("disconnect")
+    assert "another app has taken the camera" in " ".join(state["texts"])
+    phone.tell("pause")
+    phone.tell("resume")
+    assert "another app" not in " ".join(phone.tell("idle")["texts"])
+    assert labels(phone.look(scene("example.jpg")))
+
+
+def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
+    phone.start()
+    before = labels(phone.look(scene("example.jpg")))
+    broken = bytearray(MODEL.read_bytes())
+    broken[len(broken) // 2] ^= 255
+    (tmp_path / "broken.glslnn").write_bytes(broken)
+    for path, words in [
+        (tmp_path / "broken.glslnn", "damaged"),
+        (IMAGES / "example.jpg", "not a glsl-infer model"),
+        (ROOT / "models" / "superres-x2-96.glslnn", "makes images"),
+    ]:
+        phone.tell("press", "Model")
+        phone.tell("choose", "Open a file ...")
+        phone.tell("file", path)
+        message = " ".join(phone.ready()["texts"])
+        assert path.name in message
+        assert words in message
+    assert labels(phone.look(scene("example.jpg"))) == before  # with the model from before
+
+
+def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) -> None:
+    phone.start()
+    phone.look(scene("example.jpg"))
+    phone.tell("press", "Model")
+    phone.tell("choose", "Open a file ...")
+    phone.tell("file", other_model)
+    phone.ready()
+    state = phone.look(scene("example.jpg"))
+    assert {label for label, _ in labels(state)} == {"first", "second class", "dritte Klasse: größte"}
+    phone.tell("press", "Model")
+    phone.tell("choose", MODEL.stem)
+    phone.ready()
+    assert labels(phone.look(scene("example.jpg")))[0][0] not in {"first", "second class"}
+
+
+@pytest.mark.parametrize("budget, whole", [(0.001, False), (1e6, True)])
+def test_a_budget_divides_the_network(
+    phone: Phone, classifier: glsl_infer.Classifier, budget: float, whole: bool
+) -> None:
+    phone.start("budget", budget)
+    picture = scene("example.jpg")
+    first = labels(phone.look(picture))
+    before = phone.tell("frames")
+    state = phone.look(picture)
+    assert labels(state) == first
+    (line,) = [text for text in state["texts"] if text.startswith("network ")]
+    steps = int(line.split(" ms in ")[1].split(" step")[0])
+    assert steps == (1 if whole else classifier.session.statistics().jobs)
+    assert phone.tell("frames") - before == steps + 1  # and one for the result

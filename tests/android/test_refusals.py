@@ -1,0 +1,151 @@
+"""The Java runner refuses the bundles that the Python runner refuses, in one line that names the file."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from bundle_files import members_of, rehashed, zipped
+from jvm import Jvm
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import BundleError
+
+JSON_VALUES = (None, True, -1, 0, 1, 3, 2**40, 0.5, 1e39, "", "image", [], {}, [1, 2, 3], ["image", 0, 0])
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return tiny.write_tiny(tmp_path_factory.mktemp("good")).read_bytes()
+
+
+def verdicts(runner: Jvm, paths: list[Path]) -> list[str]:
+    """Return what Java finds wrong with each file; empty where nothing is."""
+    done = runner.start("read", *paths)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.split("\n")[:-1]
+    assert len(lines) == len(paths)
+    for path, line in zip(paths, lines):
+        assert not line or line.startswith(f"{path}: ")
+    return [line.removeprefix(f"{path}: ") for path, line in zip(paths, lines)]
+
+
+def python_refuses(path: Path) -> bool:
+    try:
+        bundles.read(path)
+    except BundleError:
+        return True
+    return False
+
+
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every (container, key) of JSON data, in order."""
+    for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        yield data, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+def test_manifests_changed_in_one_place(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members, rng = members_of(good, tmp_path), random.Random(11)
+    manifest, paths = json.loads(members["manifest.json"]), []
+    count = sum(1 for _ in places(manifest))
+    for trial in range(400):
+        changed = copy.deepcopy(manifest)
+        # The first places are the rarest kinds: of these all, of the rest some.
+        where = trial if trial < 40 else rng.randrange(count)
+        container, key = next(place for index, place in enumerate(places(changed)) if index == where)
+        value = container[key]
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        kind = rng.randrange(4)
+        if kind == 0:
+            del container[key]
+        elif kind == 1 and isinstance(container, dict):
+            container["unknown"] = value
+        elif kind == 2 and number:
+            container[key] = value + rng.choice((-1, 1, 0.5))
+        else:
+            container[key] = rng.choice(JSON_VALUES)
+        paths.append(zipped(tmp_path / f"{trial}.glslnn", {**members, "manifest.json": json.dumps(changed).encode()}))
+    java = [bool(line) for line in verdicts(runner, paths)]
+    assert java == [python_refuses(path) for path in paths]
+    assert 250 < sum(java) < 400
+
+
+def test_the_container(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    damaged = bytearray(members["weights/stem.f32"])
+    damaged[7] ^= 1
+    less = {name: data for name, data in members.items() if name != "labels.txt"}
+    newer = members["manifest.json"].replace(b'"version":1', b'"version":2')
+    bare = {name: data for name, data in members.items() if name != "manifest.json"}
+    cases = {
+        "member 'weights/stem.f32' is damaged": {**members, "weights/stem.f32": bytes(damaged)},
+        "member 'labels.txt' is missing": less,
+        "member 'weights/more.f32' is not in the manifest": {**members, "weights/more.f32": b"abcd"},
+        "format version 2, this program reads up to 1": {**members, "manifest.json": newer},
+        "no manifest.json": bare,
+        "manifest.json is no JSON": {**members, "manifest.json": b"["},
+        "not UTF-8": {**members, "manifest.json": b"\xff\xfe"},
+        "the same key twice": {**members, "manifest.json": b'{"a":1,"a":2}'},
+        "nested more than 64 deep": {**members, "manifest.json": b"[" * 100_000},
+        "this is no glsl-infer model": {**members, "manifest.json": b'{"format":"other"}'},
+        "2 labels for 3 classes": rehashed(members, {"labels.txt": b"a\nb\n"}),
+        **{
+            f"not allowed in a model: member '{name}'": {**members, name: b"x"}
+            for name in ("../outside.f32", "/etc/passwd", "weights/.hidden", "weights/a/b.f32", "weights\\b", "code.py")
+        },
+    }
+    paths = [zipped(tmp_path / f"{index}.glslnn", entries) for index, entries in enumerate(cases.values())]
+    for expected, given in zip(cases, verdicts(runner, paths)):
+        assert expected in given
+
+
+def test_files_that_are_no_zip_or_cut_off(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    paths = []
+    for index, data in enumerate([b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"\x89PNG\r\n\x1a\n", b"a,b\n" * 999]):
+        paths.append(tmp_path / f"foreign{index}.glslnn")
+        paths[-1].write_bytes(data)
+    (start,) = struct.unpack("<I", good[-6:-2])  # of the directory: all that is in the file lies before it
+    for length in range(10, start, start // 60):
+        paths.append(tmp_path / f"cut{length}.glslnn")
+        paths[-1].write_bytes(good[:length])
+    assert all(verdicts(runner, paths))
+
+
+def test_damaged_bytes(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    rng, paths = random.Random(5), []
+    for trial in range(150):
+        data = bytearray(good)
+        for _ in range(rng.choice((1, 2, 8))):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        paths.append(tmp_path / f"{trial}.glslnn")
+        paths[-1].write_bytes(data)
+    assert sum(bool(line) for line in verdicts(runner, paths)) > 100  # nothing but BundleError gets here
+
+
+def test_a_zip_bomb(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    path = zipped(tmp_path / "bomb.glslnn", members_of(good, tmp_path))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("weights/bomb.f32", "w") as member:
+        for _ in range(257):
+            member.write(bytes(1 << 20))
+    lies = zipped(tmp_path / "lies.glslnn", {**members_of(good, tmp_path), "weights/bomb.f32": bytes(64 << 20)})
+    lies.write_bytes(lies.read_bytes().replace(struct.pack("<I", 64 << 20), struct.pack("<I", 1000)))
+    small = Jvm([runner.command[0], "-Xmx48m", *runner.command[1:]])
+    first, second = verdicts(small, [path, lies])
+    assert "unpacks to more than 256 MiB" in first
+    assert "unpacks to more than is allowed or declared" in second
+
+
+def test_a_command_says_what_is_wrong(runner: Jvm, tmp_path: Path) -> None:
+    (tmp_path / "a.glslnn").write_text("no zip")
+    assert "not a glsl-infer model" in runner.refused("check", tmp_path / "a.glslnn")
+    assert "give one of: run" in runner.refused("frobnicate")
