@@ -142,7 +142,7 @@ def test_layers_of_a_scaled_picture(session: Session) -> None:
     np.testing.assert_array_equal(dict(session.layers(picture))["dense"], output)
 
 
-@pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (300, 301)])
+@pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (7, 2), (40, 5), (300, 301)])
 def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
     picture = photograph(width, height)
     with Objects(context.gl) as objects:
