@@ -60,5 +60,5 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tools,dev]'
+	$(PIP) install --quiet --editable '.[train,tools,memory,dev]'
 	@touch $@ $(VENV)/.run

@@ -231,13 +231,19 @@ class Session(Closing):
         wanted = layers[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
+        self._transfers.clear(
+            {texture for source in wanted for texture in textures_of(layers[source].output)}, self._handles
+        )
         for source, array in zip(wanted, inputs):
             self._transfers.write(source, layers[source].output, array, self._handles)
         self.draw_layer(name)
         return self._transfers.read(layers[name].output, self._handles)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
+        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+
+        Layers may share it: after a whole frame it holds the output of the last one that did.
+        """
         self._settle()
         if name not in self._handles.framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,6 +68,14 @@ class Transfers:
             return self._picture.texels(handles)
         self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
         return self._objects.read(self._textures[name].width, self._textures[name].height)
+
+    def clear(self, textures: Iterable[str], handles: Handles) -> None:
+        """Clear the targets among some textures, in whose gutters a layer that shares them may have drawn."""
+        for name in textures:
+            if name in handles.framebuffers:
+                self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
+                self._gl.ClearColor(*(byte / 255.0 for byte in self._textures[name].clear))
+                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
 
     def _upload(self, texture: int, x: int, y: int, texels: NDArray[np.uint8]) -> None:
         data = np.ascontiguousarray(texels)

@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
-    from glsl_infer import preprocess
     from glsl_infer.classifier import Classifier, Prediction
 
     if TYPE_CHECKING:
@@ -71,11 +70,10 @@ def run(args: argparse.Namespace) -> int:
                 report(path, predictions)
 
         # While the GPU computes one picture, the CPU decodes the next.
-        size = classifier.session.bundle.manifest.input.size
         waiting: tuple[Path, PendingFrame] | None = None
         for path in progress.bar(files, "pictures"):
             try:
-                started = (path, classifier.session.run_async(preprocess.load(path, size)))
+                started = (path, classifier.start(path))
             except ImageError as error:
                 if args.debug:
                     raise

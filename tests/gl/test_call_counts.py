@@ -52,7 +52,7 @@ def test_the_exact_calls_of_the_tiny_network(context: Context) -> None:
             "glUniform4fv": 50,
             "glBindTexture": 10,
             "glBindFramebuffer": 7,
-            "glViewport": 7,
+            "glViewport": 6,
             "glClear": 7,
             "glUseProgram": 7,
             "glActiveTexture": 6,
