@@ -43,7 +43,7 @@ def test_it_prints_counts_start_and_steps(calm: None, tmp_path: Path, capsys: Ca
     text = output(capsys, path, *FEW)
     assert f"{path} (tiny, 9x9)" in text
     assert "54 draws in 7 jobs, 150 GL calls (and 3 to upload, 2 to read back)" in text
-    assert "7 programs, 10 textures of 0.01 MB" in text
+    assert "7 programs, 9 textures of 0.01 MB" in text
     for word in ("compile the programs", "first run", "4 runs after 1, ms", "GPU, submit until finished", "read-back"):
         assert word in text
 
