@@ -61,4 +61,4 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> Objects:
         else:
             members[best[1]].append(tensor)
             sizes[best[1]] = best[2]
-    return Objects(members)
+    return Objects(members, sizes)

@@ -60,9 +60,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Objects:
-    """Objects in the making: the tensors of each."""
+    """Objects in the making: the tensors of each, and sizes that are known to hold them (none where none are)."""
 
     tensors: Sequence[Sequence[Tensor]]
+    enough: Sequence[Size] = ()
 
     def plan(self, method: str, unit: int, cost: int | None) -> Plan:
         """Return the plan in which each tensor takes that of its sizes that fits its object best."""
@@ -71,6 +72,9 @@ class Objects:
         objects = []
         for number, members in enumerate(self.tensors):
             size, chosen = fitted(members)
+            if self.enough and math.prod(self.enough[number]) < math.prod(size):
+                size = self.enough[number]
+                chosen = [next(one for one in tensor.choices if joined(size, one) == size) for tensor in members]
             objects.append(size)
             for tensor, one in zip(members, chosen):
                 placement[tensor.index], sizes[tensor.index] = number, one
