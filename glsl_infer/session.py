@@ -238,6 +238,11 @@ class Session(Closing):
         self.draw_layer(name)
         return self._transfers.read(layers[name].output, self._handles)
 
+    def input_pixels(self) -> NDArray[np.uint8]:
+        """Return the picture of the last ``run`` or ``upload`` as the network reads it, uint8 (size, size, 3)."""
+        self._settle()
+        return self._picture.pixels(self._handles)
+
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
 

@@ -74,6 +74,12 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     assert (found[..., 3] == 255).all()
 
 
+def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
+    session.upload(photograph(40, 40))
+    session.upload(tiny_picture(5))
+    np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))
+
+
 @pytest.mark.parametrize("size", [32, 129])
 @pytest.mark.parametrize(("width", "height"), [(130, 140), (129, 300), (257, 258), (31, 33), (128, 500), (1280, 720)])
 def test_networks_of_other_sizes(context: Context, size: int, width: int, height: int) -> None:
