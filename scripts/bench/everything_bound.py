@@ -47,8 +47,9 @@ def everything_bound(calls: Sequence[Call], passes: Sequence[Pass]) -> list[Call
                 made += textures[number]
             made += uniforms.get(_program(state), {}).values()
             made.append(call)
-        else:  # a clear and its colour, right after the target's change
-            made += [state[one] for one in STATE[:2]]
+        else:
+            if name == "glClear":
+                made += [state[one] for one in STATE[:2]]
             made.append(call)
     return made
 

@@ -89,7 +89,8 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
         RunError: a step failed.
     """
     model = folder / "model.keras"
-    if any(not (folder / CONTENDERS[name].file).exists() for name in names) and not model.exists():
+    missing = any(not (folder / CONTENDERS[name].file).exists() for name in names)
+    if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
         given = ["--keras", str(keras)] if keras else ["--size", str(size)]
         run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
     for name in names:
