@@ -125,7 +125,7 @@ class Recorder:
         else:
             numbers = np.array(value, np.float32)
             width = len(value)
-        array = (ctypes.c_float * numbers.size)(*numbers.tolist())
+        array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
         function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
         return [(function, (location, numbers.size // width, array))]
 

@@ -55,7 +55,6 @@ class PictureInput:
         self._limit = gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self._bytes = np.full((self._entry.size, self._entry.size, 4), 255, np.uint8)
         self._framebuffers: dict[int, int] = {}
-        self._drawn: set[int] = set()
 
     def check(self, picture: Picture) -> None:
         """Refuse what is no picture.
@@ -104,27 +103,29 @@ class PictureInput:
                 return
             picture = preprocess.to_square(Image.fromarray(picture), size)  # no texture is large enough
         self._bytes[..., :3] = picture
-        self._drawn.discard(name)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         self._gl.BindTexture(TEXTURE_2D, name)
         self._gl.TexSubImage2D(
             TEXTURE_2D, 0, self._entry.x, self._entry.y, size, size, RGBA, UNSIGNED_BYTE, self._bytes.ctypes.data
         )
 
+    def pixels(self, handles: Handles) -> NDArray[np.uint8]:
+        """Return the picture itself, uint8 (size, size, 3)."""
+        entry = self._entry
+        return self.texels(handles)[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size, :3]
+
     def texels(self, handles: Handles) -> NDArray[np.uint8]:
         """Return the whole input texture as it is, uint8 (height, width, 4)."""
-        name, texture, entry = handles.textures[self._entry.texture], self._texture, self._entry
-        if name in self._drawn:
-            self._gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self._framebuffers[name])
-            return self._objects.read(texture.width, texture.height)
-        texels = np.zeros((texture.height, texture.width, 4), np.uint8)
-        texels[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = self._bytes
-        return texels
+        self._gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self._framebuffer(handles.textures[self._entry.texture]))
+        return self._objects.read(self._texture.width, self._texture.height)
 
-    def _scale(self, source: int, width: int, height: int, square: Square, name: int) -> None:
+    def _framebuffer(self, name: int) -> int:
+        """Return what renders into an input texture; most sessions never need it."""
         if name not in self._framebuffers:
             self._framebuffers[name] = self._objects.framebuffer(name)
+        return self._framebuffers[name]
+
+    def _scale(self, source: int, width: int, height: int, square: Square, name: int) -> None:
         one = self._texture
-        target = Target(self._framebuffers[name], one.width, one.height, self._entry.x, self._entry.y)
+        target = Target(self._framebuffer(name), one.width, one.height, self._entry.x, self._entry.y)
         self._resampler.draw(source, width, height, square, target)
-        self._drawn.add(name)

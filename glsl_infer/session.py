@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import frame, ops, probe
+from glsl_infer import frame, probe, selfcheck
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
-from glsl_infer.errors import InputError, RunError, SelfCheckError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
@@ -23,7 +23,6 @@ from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import Objects
 from glsl_infer.layout import textures_of
 from glsl_infer.linking import Linker
-from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.picture_input import Picture, PictureInput
 from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.program import PRELUDE, Pass
@@ -239,6 +238,11 @@ class Session(Closing):
         self.draw_layer(name)
         return self._transfers.read(layers[name].output, self._handles)
 
+    def input_pixels(self) -> NDArray[np.uint8]:
+        """Return the picture of the last ``run`` or ``upload`` as the network reads it, uint8 (size, size, 3)."""
+        self._settle()
+        return self._picture.pixels(self._handles)
+
     def read_texture(self, name: str) -> NDArray[np.uint8]:
         """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
 
@@ -255,38 +259,7 @@ class Session(Closing):
         Raises:
             SelfCheckError: naming the first layer that is further off than its tolerance.
         """
-        manifest = self.bundle.manifest
-        self.upload(probe.picture(manifest.input.size))
-        errors = tuple(
-            probe.compare(
-                manifest.probe, self.bundle.members[manifest.probe.member], self._probe_layers(), self.bundle.values
-            )
-        )
-        for error in errors:
-            if not error.passed:
-                renderer = self._gl.text(GL.GL_RENDERER)
-                raise SelfCheckError(
-                    f"layer '{error.layer}' comes out wrong on this driver ({renderer}): off by up to {error.worst:g} "
-                    f"({error.mean:.2f} in the mean), where {error.allowed.max_error:g} "
-                    f"({error.allowed.mean_error:.2f} in the mean) is tolerated; please report it with the output of "
-                    "'glsl-infer info'"
-                )
-        self._check_whole_frame()
-        return errors
-
-    def _check_whole_frame(self) -> None:
-        """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
-        manifest = self.bundle.manifest
-        layer = manifest.model.output
-        before = self._transfers.read(self.bundle.values[layer], self._handles)
-        output = self.run(probe.picture(manifest.input.size))
-        logits = np.asarray(manifest.probe.logits, np.float32)
-        off = float(np.abs(output - (logits if logits.size else before)).max())
-        if not off <= manifest.probe.max_error:
-            raise SelfCheckError(
-                f"every layer comes out right, but the output of a whole frame is off by {off:g}, where "
-                f"{manifest.probe.max_error:g} is tolerated; please report it with the output of 'glsl-infer info'"
-            )
+        return selfcheck.check(self)
 
     def statistics(self) -> Statistics:
         """Return what one frame takes."""
@@ -415,10 +388,3 @@ class Session(Closing):
         """
         for function, arguments in self._layer_calls.get(layer, ()):
             function(*arguments)
-
-    def _probe_layers(self) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
-        """Draw layer by layer and yield each one's textures by name."""
-        for layer in self.bundle.manifest.model.layers:
-            if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
-                self.draw_layer(layer.name)
-                yield layer.name, {name: self.read_texture(name) for name in textures_of(layer.output)}

@@ -25,7 +25,7 @@ class Transfers:
         bundle: whose values.
         gl: the functions of the context.
         objects: reads framebuffers.
-        picture: knows what lies in the input texture, which nothing can read where no framebuffer has it.
+        picture: reads the input texture, which no pass renders into.
     """
 
     def __init__(self, bundle: Bundle, gl: Api, objects: Objects, picture: PictureInput) -> None:

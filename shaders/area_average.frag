@@ -24,8 +24,7 @@ void main() {
     for (int tap = 0; tap < TAPS; ++tap) {
         float at = first + float(tap);
         float share = clamp(min(end, at + 1.0) - max(begin, at), 0.0, 1.0);
-        // Beyond the square nothing counts, but a texel outside the texture may be anything.
-        vec2 texel = across + axis * min(at, side - 1.0);
+        vec2 texel = across + axis * at; // whose share is 0 beyond the square
         sum += share * texture2D(source, (texel + 0.5) * source_texel).rgb;
     }
     gl_FragColor = store(vec4(sum / width, 1.0));

@@ -74,6 +74,12 @@ def test_a_picture_of_any_size(session: Session, width: int, height: int) -> Non
     assert (found[..., 3] == 255).all()
 
 
+def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
+    session.upload(photograph(40, 40))
+    session.upload(tiny_picture(5))
+    np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))
+
+
 @pytest.mark.parametrize("size", [32, 129])
 @pytest.mark.parametrize(("width", "height"), [(130, 140), (129, 300), (257, 258), (31, 33), (128, 500), (1280, 720)])
 def test_networks_of_other_sizes(context: Context, size: int, width: int, height: int) -> None:
@@ -142,7 +148,7 @@ def test_layers_of_a_scaled_picture(session: Session) -> None:
     np.testing.assert_array_equal(dict(session.layers(picture))["dense"], output)
 
 
-@pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (300, 301)])
+@pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (7, 2), (40, 5), (300, 301)])
 def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
     picture = photograph(width, height)
     with Objects(context.gl) as objects:
