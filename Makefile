@@ -2,9 +2,11 @@
 # make test                       all set-up, then the whole test suite
 # make test-drivers               its part that draws, on each of Mesa's software drivers
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
+# make test-web                   its part on the browser runner, in Chromium
+# make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
-# make lint types                 ruff and mypy
+# make lint types                 ruff, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
 PYTHON ?= python3
@@ -12,13 +14,14 @@ IMAGE ?= docs/images/example.jpg
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+PORT ?= 8000
 
-.PHONY: classify test test-engine test-drivers test-vc4 test-keras test-android apk lint types clean
+.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-android test-keras
+test: test-engine test-drivers test-vc4 test-web test-android test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -38,6 +41,15 @@ test-vc4: $(VENV)/.all
 	$(BIN)/python -c "import glsl_infer.vc4; glsl_infer.vc4.find()" 2>/dev/null || scripts/vc4/build.sh
 	$(BIN)/python -m pytest tests/vc4
 
+# Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
+test-web: $(VENV)/.all web/node_modules/.ready
+	$(BIN)/python -m pytest tests/web
+
+web: web/node_modules/.ready
+	cd web && npm run --silent build
+	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
+	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
+
 test-android: $(VENV)/.all
 	$(BIN)/python -m pytest tests/android
 
@@ -53,11 +65,18 @@ lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.all
+types: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/mypy
+	cd web && npm run --silent types
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules web/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# What it takes to build the browser's runner.
+web/node_modules/.ready: web/package.json web/package-lock.json
+	scripts/system-packages --web
+	cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 # What it takes to run a model.
 $(VENV)/.run: pyproject.toml
@@ -70,5 +89,5 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tools,dev]'
+	$(PIP) install --quiet --editable '.[train,tools,memory,dev]'
 	@touch $@ $(VENV)/.run

@@ -10,6 +10,7 @@
 from glsl_infer import errors, images, preprocess, reference
 from glsl_infer.classifier import Classifier, Prediction
 from glsl_infer.errors import GlslInferError
+from glsl_infer.picture_input import TexturePicture
 from glsl_infer.session import Session, Statistics
 
 __version__ = "0.1.0"
@@ -20,6 +21,7 @@ __all__ = [
     "Prediction",
     "Session",
     "Statistics",
+    "TexturePicture",
     "errors",
     "images",
     "preprocess",

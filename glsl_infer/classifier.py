@@ -16,6 +16,7 @@ from glsl_infer.closing import Closing
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.ops.softmax import softmax
+from glsl_infer.pipeline import PendingFrame
 from glsl_infer.preprocess import ImageSource
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
@@ -72,8 +73,18 @@ class Classifier(Closing):
         """
         if top < 1:
             raise InputError(f"top={top}; at least 1 is possible")
-        pixels = preprocess.load(image, self.session.bundle.manifest.input.size)
-        return self.rank(self.session.run(pixels), top)
+        return self.rank(self.session.run(self._load(image)), top)
+
+    def start(self, image: ImageSource) -> PendingFrame:
+        """Give the GPU a picture and return before it is classified; ``rank`` the frame's ``result()`` later.
+
+        Raises:
+            ImageError: the picture cannot be read.
+        """
+        return self.session.run_async(self._load(image))
+
+    def _load(self, image: ImageSource) -> NDArray[np.uint8]:
+        return preprocess.load(image, self.session.bundle.manifest.input.size)
 
     def rank(self, logits: NDArray[np.float32], top: int = 5) -> list[Prediction]:
         """Return the ``top`` classes of some logits; equal ones keep the order of the labels."""

@@ -16,12 +16,12 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.files import not_a_file
 from glsl_infer.graph import Graph
-from glsl_infer.layout import textures_of
+from glsl_infer.layout import FixedPoint, Value, textures_of
 from glsl_infer.prepare import Prepared, prepare
 from glsl_infer.prepare.fixed_point import ScaleChoice
 from glsl_infer.prepare.ranges import RangeChoice
 from glsl_infer.prepare.wide import WideLayer
-from glsl_infer.program import Program
+from glsl_infer.program import MemoryUse, Program
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""
@@ -53,7 +53,10 @@ class Report:
         wide: what convolutions over more than 8 slices cost.
         scales: how each 16-bit value got its scale.
         warnings: sentences for the person who exports.
-        totals: passes, jobs, programs, texture bytes, file bytes.
+        totals: passes, jobs, programs, texture bytes, file bytes; activation bytes, which are those of textures that
+            passes render into, and slice bytes, which layers draw in them if they share nothing: without gutters and
+            the corners of atlases that stay empty.
+        memory: what textures that passes render into take with each method of sharing them.
     """
 
     layers: tuple[LayerReport, ...]
@@ -62,6 +65,7 @@ class Report:
     scales: tuple[ScaleChoice, ...]
     warnings: tuple[str, ...]
     totals: dict[str, int]
+    memory: tuple[MemoryUse, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -73,13 +77,14 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, layout: see ``lowering.to_program``.
+        weights, layout, memory: see ``lowering.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
     """
 
     weights: str = "auto"
     layout: str = "atlas"
+    memory: str = "auto"
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
 
@@ -132,7 +137,7 @@ def build(
     pictures = _Told(calibration, tell)
     prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
     tell("shaders and probe")
-    program = lowering.to_program(prepared.graph, weights=options.weights, layout=options.layout)
+    program = lowering.to_program(prepared.graph, weights=options.weights, layout=options.layout, memory=options.memory)
     return bundles.make(program, labels), program, prepared
 
 
@@ -239,5 +244,15 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, file_bytes: int
         "programs": len(program.programs),
         "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
         "file_bytes": file_bytes,
+        "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
+        "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
     }
-    return Report(tuple(layers), prepared.ranges, prepared.wide, prepared.scales, warnings, totals)
+    return Report(tuple(layers), prepared.ranges, prepared.wide, prepared.scales, warnings, totals, program.memory)
+
+
+def _slice_bytes(value: Value) -> int:
+    """Return the bytes of the texels that a layer draws."""
+    if isinstance(value, FixedPoint):
+        width, height = value.size
+        return 4 * width * height
+    return 4 * len(value.views) * value.height * value.width

@@ -51,7 +51,7 @@ class Recorder:
         members: Mapping[str, bytes],
         first_vertex: Mapping[int, int],
     ) -> None:
-        self._gl, self._handles, self._sizes = gl, handles, textures
+        self._gl, self._handles, self._sizes = gl.prepared, handles, textures
         self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
         self._first_vertex = first_vertex
 
@@ -80,17 +80,20 @@ class Recorder:
         bound: dict[int, str] = {}
         active: int | None = None
         colour: tuple[int, ...] | None = None
+        viewport: tuple[int, int] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
         for one in passes:
             if one.target != target:
                 target = one.target
                 size = self._sizes[target]
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
-                calls.append((gl.Viewport, (0, 0, size.width, size.height)))
+                if (size.width, size.height) != viewport:
+                    viewport = (size.width, size.height)
+                    calls.append((gl.Viewport, (0, 0, *viewport)))
             if one.clear:
                 if self._sizes[one.target].clear != colour:
                     colour = self._sizes[one.target].clear
-                    calls.append((gl.ClearColor, tuple(byte / 255.0 for byte in colour)))
+                    calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
             if one.program != program:
                 program = one.program
@@ -122,7 +125,7 @@ class Recorder:
         else:
             numbers = np.array(value, np.float32)
             width = len(value)
-        array = (ctypes.c_float * numbers.size)(*numbers.tolist())
+        array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
         function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
         return [(function, (location, numbers.size // width, array))]
 
@@ -147,6 +150,13 @@ def vertices(
                     row += coordinate(quad, corner, source, origin, size)
                 rows.append(row + [0.0] * (2 + 4 * varyings - len(row)))
     return np.array(rows, np.float32), first
+
+
+def covering_vertices(varyings: int) -> NDArray[np.float32]:
+    """Return six vertices, laid out as those of ``vertices``, that cover whatever the viewport is."""
+    corners = np.zeros((len(CORNERS), 2 + 4 * varyings), np.float32)
+    corners[:, :2] = 2.0 * np.array(CORNERS) - 1.0
+    return corners
 
 
 def position(quad: Quad, corner: tuple[int, int], target: Texture) -> tuple[float, float]:

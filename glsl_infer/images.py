@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,8 +117,9 @@ def run_whole(
     height, width = pixels.shape[:2]
     places = tiling.tiles(height, width, size, overlap)
 
-    def run(tile: NDArray[np.uint8]) -> NDArray[Any]:
-        return session.run(tile) if raw else to_picture(session.run(tile), bundle)
+    def run(tiles: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[Any]]:
+        for output in session.stream(tiles):  # the GPU computes one while the CPU puts another in its place
+            yield output if raw else to_picture(output, bundle)
 
     return tiling.through(run, pixels, size, watch(places, "tiles"))
 

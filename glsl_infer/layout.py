@@ -7,8 +7,9 @@ the layout (all slices of a layer in one texture, or a texture for each) is deci
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Union
 
 import numpy as np
@@ -155,18 +156,40 @@ def slices_of(channels: int, per_texel: int = 4) -> int:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Equal tiles in rows of so many columns, and the texture that holds them."""
+
+    columns: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
 class Placement:
-    """Where tiles lie: (name, width, height) of each texture, and a view for each tile."""
+    """Where tiles lie: (name, width, height) of each texture, and a view for each tile.
+
+    ``grids`` has, for each texture, all ways in which its tiles could be arranged; see ``grids``.
+    """
 
     textures: tuple[tuple[str, int, int], ...]
     views: tuple[View, ...]
+    grids: tuple[tuple[Grid, ...], ...]
 
 
-def place(name: str, height: int, width: int, tiles: int, gutter: int, layout: str) -> Placement | None:
+def place(
+    name: str,
+    height: int,
+    width: int,
+    tiles: int,
+    gutter: int,
+    layout: str,
+    columns: Mapping[str, int] = MappingProxyType({}),
+) -> Placement | None:
     """Place equal tiles, each with ``gutter`` texels around it that neighbours share.
 
     In ``atlas`` layout they share a texture, called ``name``; where that would exceed ``MAX_TEXTURE_SIZE`` they are
     spread evenly over as few textures as possible, ``name.0``, ``name.1`` ... In ``planar`` each has its own.
+    ``columns`` is in how many columns to arrange the tiles of a texture, by its name; others take their best grid.
 
     Returns:
         The placement, or None when not even one tile fits a texture.
@@ -179,25 +202,35 @@ def place(name: str, height: int, width: int, tiles: int, gutter: int, layout: s
     each = slices_of(tiles, count)
     textures: list[tuple[str, int, int]] = []
     views: list[View] = []
+    possible: list[tuple[Grid, ...]] = []
     for first in range(0, tiles, each):
         one = name if count == 1 else f"{name}.{len(textures)}"
-        size, places = _atlas(height, width, min(each, tiles - first), gutter)
-        textures.append((one, *size))
-        views += [View(one, x, y) for x, y in places]
-    return Placement(tuple(textures), tuple(views))
+        number = min(each, tiles - first)
+        possible.append(grids(height, width, number, gutter))
+        grid = next(grid for grid in possible[-1] if columns.get(one, grid.columns) == grid.columns)
+        textures.append((one, grid.width, grid.height))
+        for index in range(number):
+            row, column = divmod(index, grid.columns)
+            views.append(View(one, gutter + column * (width + gutter), gutter + row * (height + gutter)))
+    return Placement(tuple(textures), tuple(views), tuple(possible))
 
 
-def _atlas(height: int, width: int, tiles: int, gutter: int) -> tuple[tuple[int, int], list[tuple[int, int]]]:
-    """Return the size of a texture with as few GPU tiles as possible, then as square as possible, and its places."""
-    step_x, step_y = width + gutter, height + gutter
+def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
+    """Return the ways to arrange tiles that fit a texture, less those that are larger both ways than another.
 
-    def size(columns: int) -> tuple[int, int]:
-        return columns * step_x + gutter, slices_of(tiles, columns) * step_y + gutter
+    The first has as few GPU tiles as possible, then is as square as possible.
+    """
 
-    def cost(columns: int) -> tuple[int, int]:
-        w, h = size(columns)
-        return slices_of(w, GPU_TILE) * slices_of(h, GPU_TILE), abs(w - h)
+    def grid(columns: int) -> Grid:
+        rows = slices_of(tiles, columns)
+        return Grid(columns, columns * (width + gutter) + gutter, rows * (height + gutter) + gutter)
 
-    columns = min((one for one in range(1, tiles + 1) if max(size(one)) <= MAX_TEXTURE_SIZE), key=cost)
-    places = [(gutter + index % columns * step_x, gutter + index // columns * step_y) for index in range(tiles)]
-    return size(columns), places
+    def cost(one: Grid) -> tuple[int, int]:
+        return slices_of(one.width, GPU_TILE) * slices_of(one.height, GPU_TILE), abs(one.width - one.height)
+
+    least: list[Grid] = []  # wider and wider, so that another is worth a place only where it is lower
+    for columns in range(1, tiles + 1):
+        one = grid(columns)
+        if max(one.width, one.height) <= MAX_TEXTURE_SIZE and (not least or one.height < least[-1].height):
+            least.append(one)
+    return tuple(sorted(least, key=cost))

@@ -61,6 +61,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         previous = one.target
     _check_layers(manifest, textures, written, sizes)
     _check_ends(manifest, textures, written, sizes)
+    _check_sharing(manifest)
     needed = needed_limits(manifest.textures, manifest.programs)
     if manifest.limits != needed:
         raise BundleError(f"limits are {manifest.limits}, but the contents need {needed}")
@@ -245,3 +246,25 @@ def _check_ends(
     for layer in manifest.probe.layers:
         if 8 * (layer.offset + layer.count) > sizes[manifest.probe.member]:
             raise BundleError(f"probe: the texels of layer '{layer.layer}' end beyond the member")
+
+
+def _check_sharing(manifest: Manifest) -> None:
+    """Refuse a texture that holds something else when it is read: layers may share one, each in its time."""
+    drawn = {one.layer for one in manifest.passes}
+    behind: dict[str, set[str]] = {}  # whose passes draw a layer's output: its own, or where it has none its inputs'
+    readable: dict[str, set[str]] = {}
+    for layer in manifest.model.layers:
+        readable[layer.name] = {name for source in layer.inputs for name in behind[source]}
+        behind[layer.name] = {layer.name} if layer.name in drawn else readable[layer.name]
+    holds: dict[str, str] = {}
+    for index, one in enumerate(manifest.passes):
+        for name in one.textures:
+            if name in holds and holds[name] not in readable[one.layer] | {one.layer}:
+                raise BundleError(
+                    f"pass {index} (layer '{one.layer}'): reads texture '{name}', which by then holds "
+                    f"layer '{holds[name]}', none of its inputs"
+                )
+        holds[one.target] = one.layer
+    for name in textures_of(manifest.outputs[0].value):
+        if holds[name] not in behind[manifest.model.output]:
+            raise BundleError(f"output: texture '{name}' holds layer '{holds[name]}' at the end of a frame")

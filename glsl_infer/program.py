@@ -91,7 +91,7 @@ class Pass:
 
     Attributes:
         layer: the graph node it belongs to.
-        clear: whether the target is cleared to zero first (at the start of a job).
+        clear: whether the target is cleared to its colour first (at the start of a job).
         textures: what to bind, unit by unit.
     """
 
@@ -106,6 +106,23 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class MemoryUse:
+    """What the textures that passes render into take with one method of sharing; see ``memory``.
+
+    Attributes:
+        texture_bytes, textures: of all of them, 4 bytes a texel; None where the method was not tried.
+        chosen: whether this is the program's.
+        note: why it was not tried.
+    """
+
+    method: str
+    texture_bytes: int | None
+    textures: int | None
+    chosen: bool
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Program:
     """A whole network for a runner, together with the graph it was made from.
 
@@ -114,6 +131,7 @@ class Program:
         weights_modes: ``baked`` or ``uniform`` for every convolution.
         members: files of the bundle: shaders and weights, by name.
         weight_members: for each node, the members that its weights can be read back from.
+        memory: what each method of sharing textures takes.
     """
 
     graph: Graph
@@ -124,6 +142,7 @@ class Program:
     weights_modes: Mapping[str, str]
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
+    memory: tuple[MemoryUse, ...] = ()
 
     def __str__(self) -> str:
         lines = [

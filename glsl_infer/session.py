@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -12,18 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import frame, ops, probe
+from glsl_infer import frame, probe, selfcheck
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
-from glsl_infer.errors import ImageError, InputError, RunError, SelfCheckError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl import constants as GL
+from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import require
-from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.layout import FixedPoint, Value, textures_of
-from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import PRELUDE, Pass, ShaderProgram
-from glsl_infer.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
+from glsl_infer.gl.objects import Objects
+from glsl_infer.layout import textures_of
+from glsl_infer.linking import Linker
+from glsl_infer.picture_input import Picture, PictureInput
+from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
+from glsl_infer.program import PRELUDE, Pass
+from glsl_infer.resampling import Resampler
+from glsl_infer.stopwatch import Stopwatch
+from glsl_infer.transfers import Transfers
 
 _FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
@@ -56,6 +61,15 @@ class Session(Closing):
         model: path of a ``.glslnn`` file, or a bundle that was read already.
         context: ``auto``, ``surfaceless``, ``device``, ``glfw``, or a ``Context`` that stays the caller's to close.
         selfcheck: run the probe through every layer first.
+        cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
+            cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
+
+    Attributes:
+        start_up: seconds of each step of the start: ``bundle`` and ``context`` (0 where one was given),
+            ``rounding_test``, ``programs``, ``program_cache`` (what is written to it), ``textures`` (and all else that
+            is prepared).
+        restored_programs: how many programs came from the cache and were not compiled.
+        frame: the GL calls of a frame, apart from upload and read-back, as they are made.
 
     Raises:
         BundleError, ContextError, LimitError: the file or this machine will not do.
@@ -64,18 +78,29 @@ class Session(Closing):
     """
 
     def __init__(
-        self, model: Union[str, Path, Bundle], *, context: Union[str, Context] = "auto", selfcheck: bool = False
+        self,
+        model: Union[str, Path, Bundle],
+        *,
+        context: Union[str, Context] = "auto",
+        selfcheck: bool = False,
+        cache: Union[bool, Path] = True,
     ) -> None:
+        clock = Stopwatch()
+        self.start_up: Mapping[str, float] = clock.laps
         self.bundle = model if isinstance(model, Bundle) else bundles.read(model)
+        clock.lap("bundle")
         self._own_context = not isinstance(context, Context)
         self.context = context if isinstance(context, Context) else Context(context)
+        clock.lap("context")
         self._closed = self._checked = False
+        self._pipeline: Pipeline | None = None
+        self._resampler: Resampler | None = None
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
-            self._prepare()
+            self._prepare(clock, cache)
             self._gl.check("after preparing the model")
             if selfcheck:
                 self.selfcheck()
@@ -85,43 +110,107 @@ class Session(Closing):
 
     # Running ---------------------------------------------------------------------------------------
 
-    def run(self, image: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return the output for a picture uint8 (size, size, 3) at the model's size.
+    def run(self, image: Picture) -> NDArray[np.float32]:
+        """Return the output for a picture, float32: logits (classes,), or a feature map (height, width, channels).
 
-        That is float32: logits (classes,), or a feature map (height, width, channels) where the model ends in one.
+        Args:
+            image: uint8 (size, size, 3) at the model's size, which is taken as it is; uint8 (height, width, 3) of any
+                other size, or a ``TexturePicture`` of the session's context, whose centred square shaders scale: within
+                2 of 255 of what ``preprocess`` makes of it. One that no texture can hold is scaled by the CPU.
 
         Raises:
-            ImageError: another shape or type; ``preprocess.load`` makes the right one of any picture.
+            ImageError: another shape or type, or no such texture; ``preprocess.load`` takes any picture.
+            ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
-        self._enter()
-        self._upload_picture(image)
-        for function, arguments in self._frame:
-            function(*arguments)
-        value = self.bundle.manifest.outputs[0].value
-        if isinstance(value, FixedPoint):
-            self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[value.texture])
-            output = unpack_fixed(self._objects.read(*value.size), value)
-        else:
-            output = self._read_value(value)
-        if not self._checked:
-            self._gl.check("in the first frame")
-            self._checked = True
+        self.upload(image)
+        self.submit()
+        output = self.read_back()
+        self._check_first()
         return output
 
-    def layers(self, image: NDArray[np.uint8]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    def run_async(self, image: Picture) -> PendingFrame:
+        """Give the GPU a frame and return before it is computed; ask the answer for its ``result`` later.
+
+        Two frames may be on their way. When a third comes, the first is waited for, if its result has not been asked
+        for yet; it stays to be had. So the GPU is never idle in a loop that starts a frame and then reads the one
+        before; ``stream`` is that loop.
+
+        Raises:
+            As ``run``.
+        """
+        self._picture.check(image)
+        self.activate()
+        if self._pipeline is None:
+            self._pipeline = Pipeline(
+                Slot(self._handles, self.frame),
+                self._another_slot,
+                self.activate,
+                lambda handles: self._transfers.read(self.bundle.manifest.outputs[0].value, handles),
+                fences.available(self.context),
+            )
+        slot = self._pipeline.next()
+        self._picture.put(image, slot.handles)
+        for function, arguments in slot.calls:
+            function(*arguments)
+        frame = self._pipeline.submitted(slot)
+        self._gl.Flush()  # else a driver may wait for more to do
+        self._check_first()
+        return frame
+
+    def stream(self, images: Iterable[Picture], *, wait: Wait = "sleep") -> Iterator[NDArray[np.float32]]:
+        """Yield the output of each image, in order, while the GPU already computes the next one.
+
+        Args:
+            images: as for ``run``; the next is asked for as soon as the GPU has the one before, so that a camera or a
+                decoder works while the GPU does.
+            wait: ``sleep`` until the GPU has ended a frame, or ``spin``, which takes a CPU core and less time.
+
+        Raises:
+            InputError: another word for ``wait``.
+            As ``run``.
+        """
+        check_wait(wait)
+        before: PendingFrame | None = None
+        for image in images:
+            frame = self.run_async(image)
+            if before is not None:
+                yield before.result(wait)
+            before = frame
+        if before is not None:
+            yield before.result(wait)
+
+    def upload(self, image: Picture) -> None:
+        """Do the first step of ``run``: make the context this session's, and give it the picture.
+
+        Raises:
+            ImageError: as ``run``.
+        """
+        self._picture.check(image)
+        self._settle()
+        self._picture.put(image, self._handles)
+
+    def submit(self) -> None:
+        """Do the second step of ``run``: give the driver all calls of a frame, and do not wait for what they draw."""
+        for function, arguments in self.frame:
+            function(*arguments)
+
+    def read_back(self) -> NDArray[np.float32]:
+        """Do the last step of ``run``: wait for the frame to end, and return the model's output."""
+        return self._transfers.read(self.bundle.manifest.outputs[0].value, self._handles)
+
+    def layers(self, image: Picture) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
 
         Each is drawn when it is asked for: finish the loop before you run this session on something else.
         """
-        self._enter()
-        self._upload_picture(image)
+        self.upload(image)
         for layer in self.bundle.manifest.model.layers:
             if layer.op == "input":
                 continue
-            self._draw(layer.name)
-            yield layer.name, self._read_value(layer.output)
-            self._enter()
+            self.draw_layer(layer.name)
+            yield layer.name, self._transfers.read(layer.output, self._handles)
+            self.activate()
 
     def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
         """Run one layer alone, on given inputs, and return its output.
@@ -134,26 +223,35 @@ class Session(Closing):
         Raises:
             InputError: no such layer, or inputs that do not fit it.
         """
-        self._enter()
+        self._settle()
         layers = {layer.name: layer for layer in self.bundle.manifest.model.layers}
         if name not in layers or layers[name].op == "input":
             raise InputError(f"no layer '{name}'; there are: {', '.join(list(layers)[1:])}")
         wanted = layers[name].inputs
         if len(inputs) != len(wanted):
             raise InputError(f"layer '{name}' has {len(wanted)} inputs ({', '.join(wanted)}), {len(inputs)} were given")
+        self._transfers.clear(
+            {texture for source in wanted for texture in textures_of(layers[source].output)}, self._handles
+        )
         for source, array in zip(wanted, inputs):
-            self._upload_value(source, layers[source].output, array)
-        self._draw(name)
-        return self._read_value(layers[name].output)
+            self._transfers.write(source, layers[source].output, array, self._handles)
+        self.draw_layer(name)
+        return self._transfers.read(layers[name].output, self._handles)
+
+    def input_pixels(self) -> NDArray[np.uint8]:
+        """Return the picture of the last ``run`` or ``upload`` as the network reads it, uint8 (size, size, 3)."""
+        self._settle()
+        return self._picture.pixels(self._handles)
 
     def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4)."""
-        self._enter()
-        if name not in self._framebuffers:
+        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+
+        Layers may share it: after a whole frame it holds the output of the last one that did.
+        """
+        self._settle()
+        if name not in self._handles.framebuffers:
             raise InputError(f"no texture '{name}' is rendered into")
-        self._gl.BindFramebuffer(FRAMEBUFFER, self._framebuffers[name])
-        texture = self._textures[name]
-        return self._objects.read(texture.width, texture.height)
+        return self._transfers.read_texture(name, self._handles)
 
     def selfcheck(self) -> tuple[probe.LayerError, ...]:
         """Run the probe through all layers and return every layer's error.
@@ -161,39 +259,7 @@ class Session(Closing):
         Raises:
             SelfCheckError: naming the first layer that is further off than its tolerance.
         """
-        manifest = self.bundle.manifest
-        self._enter()
-        self._upload_picture(probe.picture(manifest.input.size))
-        errors = tuple(
-            probe.compare(
-                manifest.probe, self.bundle.members[manifest.probe.member], self._probe_layers(), self.bundle.values
-            )
-        )
-        for error in errors:
-            if not error.passed:
-                renderer = self._gl.text(GL.GL_RENDERER)
-                raise SelfCheckError(
-                    f"layer '{error.layer}' comes out wrong on this driver ({renderer}): off by up to {error.worst:g} "
-                    f"({error.mean:.2f} in the mean), where {error.allowed.max_error:g} "
-                    f"({error.allowed.mean_error:.2f} in the mean) is tolerated; please report it with the output of "
-                    "'glsl-infer info'"
-                )
-        self._check_whole_frame()
-        return errors
-
-    def _check_whole_frame(self) -> None:
-        """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
-        manifest = self.bundle.manifest
-        layer = manifest.model.output
-        before = self._read_value(self.bundle.values[layer])
-        output = self.run(probe.picture(manifest.input.size))
-        logits = np.asarray(manifest.probe.logits, np.float32)
-        off = float(np.abs(output - (logits if logits.size else before)).max())
-        if not off <= manifest.probe.max_error:
-            raise SelfCheckError(
-                f"every layer comes out right, but the output of a whole frame is off by {off:g}, where "
-                f"{manifest.probe.max_error:g} is tolerated; please report it with the output of 'glsl-infer info'"
-            )
+        return selfcheck.check(self)
 
     def statistics(self) -> Statistics:
         """Return what one frame takes."""
@@ -202,7 +268,7 @@ class Session(Closing):
             passes=len(manifest.passes),
             jobs=manifest.jobs,
             programs=len(manifest.programs),
-            gl_calls=len(self._frame),
+            gl_calls=len(self.frame),
             texture_bytes=sum(4 * texture.width * texture.height for texture in manifest.textures),
         )
 
@@ -211,8 +277,12 @@ class Session(Closing):
         if self._closed:
             return
         self._closed = True
+        if self._pipeline is not None:
+            self._pipeline.close()
         try:
             self.context.make_current()
+            if self._resampler is not None:
+                self._resampler.close()
             self._objects.close()
         finally:
             if self.context.owner is self:
@@ -222,69 +292,67 @@ class Session(Closing):
 
     # Preparing -------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
         manifest, members = self.bundle.manifest, self.bundle.members
-        self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
-        programs = self._compile(manifest.programs)
-        names = {
-            texture.name: self._objects.texture(
-                texture.width,
-                texture.height,
-                bytes(texture.clear) * (texture.width * texture.height)
-                if texture.member is None
-                else members[texture.member],
-            )
-            for texture in manifest.textures
-        }
-        self._texture_names = names
-        self._framebuffers = {
-            texture.name: self._objects.framebuffer(names[texture.name])
-            for texture in manifest.textures
-            if texture.kind == "target"
-        }
-        vertices, first = frame.vertices(manifest.passes, self._textures, self._varyings)
-        self._vertex_buffer = self._objects.buffer(vertices.tobytes())
-        handles = frame.Handles(programs, names, self._framebuffers)
-        recorder = frame.Recorder(self._gl, handles, self._textures, members, first)
+        device_lines = self.context.device_lines
+        clock.lap("rounding_test")
+        linker = Linker(self.bundle, self.context, self._objects, device_lines, self._varyings, cache)
+        linked = linker.link()
+        self.restored_programs = linked.restored
+        clock.lap("programs")
+        linker.keep()
+        clock.lap("program_cache")
+        self._handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
+        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
+        everything = frame.covering_vertices(self._varyings)
+        self._vertex_buffer = self._objects.buffer(vertices.tobytes() + everything.tobytes())
+        prelude = members[PRELUDE] + device_lines.encode()
+        self._resampler = Resampler(self._gl, prelude, manifest.input.size, len(vertices))
+        self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler)
+        self._transfers = Transfers(self.bundle, self._gl, self._objects, self._picture)
+        recorder = frame.Recorder(self._gl, self._handles, self._textures, members, self._first_vertex)
         calls, constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
             function(*arguments)
-        self._frame = recorder.record(manifest.passes, constant)
+        self.frame = recorder.record(manifest.passes, constant)
         by_layer: dict[str, list[Pass]] = {}
         for one in manifest.passes:
             by_layer.setdefault(one.layer, []).append(one)
         self._layer_calls = {name: recorder.record(passes, constant) for name, passes in by_layer.items()}
-        size = manifest.input.size
-        self._picture = np.full((size, size, 4), 255, np.uint8)
+        self._constant_uniforms = constant
+        clock.lap("textures")
 
-    def _compile(self, entries: Sequence[ShaderProgram]) -> dict[str, frame.Linked]:
-        members, objects = self.bundle.members, self._objects
-        prelude = members[PRELUDE] + self.context.device_lines.encode()
-        sources = {entry.name: (members[entry.vertex], prelude + members[entry.fragment]) for entry in entries}
-        attributes = ["position", *(f"corner{index}" for index in range(self._varyings))]
-        started = {entry.name: objects.start_program(*sources[entry.name], attributes) for entry in entries}
-        users: dict[str, str] = {}
-        for one in self.bundle.manifest.passes:
-            users.setdefault(one.program, one.layer)
-        linked = {}
-        for entry in entries:
-            where = f"layer '{users.get(entry.name, entry.name)}' on {self._gl.text(GL.GL_RENDERER)}"
-            name = started[entry.name]
-            objects.check_program(name, *sources[entry.name], where)
-            self._gl.UseProgram(name)
-            for unit, sampler in enumerate(entry.samplers):
-                self._gl.Uniform1i(self._gl.GetUniformLocation(name, sampler.encode()), unit)
-            locations = {key: self._gl.GetUniformLocation(name, key.encode()) for key in entry.uniforms}
-            linked[entry.name] = frame.Linked(name, locations)
-        objects.drop_shaders()
-        return linked
+    def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
+        """Return handles that have some textures, and what renders into them, anew."""
+        textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
+        for name in names:
+            one = self._textures[name]
+            texels = bytes(one.clear) * (one.width * one.height)
+            textures[name] = self._objects.texture(
+                one.width, one.height, texels if one.member is None else self.bundle.members[one.member]
+            )
+            if one.kind == "target":
+                framebuffers[name] = self._objects.framebuffer(textures[name])
+        return frame.Handles(handles.programs, textures, framebuffers)
+
+    def _another_slot(self) -> Slot:
+        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
+        manifest = self.bundle.manifest
+        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
+        handles = self._with_textures(self._handles, sorted(own))
+        recorder = frame.Recorder(self._gl, handles, self._textures, self.bundle.members, self._first_vertex)
+        return Slot(handles, recorder.record(manifest.passes, self._constant_uniforms))
 
     # The state of the context ------------------------------------------------------------------------
 
-    def _enter(self) -> None:
-        """Make the context current, and its vertex arrays and fixed state this session's."""
+    def activate(self) -> None:
+        """Make the context current, and its vertex arrays and fixed state this session's, as every use of it does.
+
+        Raises:
+            RunError: the session is closed.
+        """
         if self._closed:
             raise RunError("the session is closed")
         self.context.make_current()
@@ -301,64 +369,22 @@ class Session(Closing):
             gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
             gl.EnableVertexAttribArray(1 + index)
 
-    def _draw(self, layer: str) -> None:
+    def _settle(self) -> None:
+        """Make the context the session's, with no frame on its way."""
+        self.activate()
+        if self._pipeline is not None:
+            self._pipeline.settle()
+
+    def _check_first(self) -> None:
+        if not self._checked:
+            self._gl.check("in the first frame")
+            self._checked = True
+
+    def draw_layer(self, layer: str) -> None:
+        """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
+
+        Args:
+            layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
+        """
         for function, arguments in self._layer_calls.get(layer, ()):
             function(*arguments)
-
-    # Textures ----------------------------------------------------------------------------------------
-
-    def _upload_picture(self, image: NDArray[np.uint8]) -> None:
-        size = self.bundle.manifest.input.size
-        if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.shape != (size, size, 3):
-            given = f"{image.dtype} {image.shape}" if isinstance(image, np.ndarray) else type(image).__name__
-            raise ImageError(
-                f"the model reads uint8 ({size}, {size}, 3), {given} was given; "
-                "glsl_infer.preprocess.load makes it of any picture"
-            )
-        self._picture[..., :3] = image
-        entry = self.bundle.manifest.input
-        self._upload(entry.texture, entry.x, entry.y, self._picture)
-
-    def _upload_value(self, name: str, value: Value, array: NDArray[np.floating]) -> None:
-        array = np.asarray(array)
-        shape = shape_of(value)
-        if array.shape != shape:
-            raise InputError(f"input '{name}' has shape {array.shape}; the layer reads {shape}")
-        if isinstance(value, FixedPoint):
-            self._upload(value.texture, 0, 0, pack_fixed(array, value))
-            return
-        tiles = pack_tiles(array, value)
-        if name == self._input_layer:
-            tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
-        for view, tile in zip(value.views, tiles):
-            self._upload(view.texture, view.x, view.y, tile)
-
-    def _upload(self, texture: str, x: int, y: int, texels: NDArray[np.uint8]) -> None:
-        data = np.ascontiguousarray(texels)
-        self._gl.ActiveTexture(GL.GL_TEXTURE0)
-        self._gl.BindTexture(TEXTURE_2D, self._texture_names[texture])
-        height, width = data.shape[:2]
-        self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
-
-    def _read_value(self, value: Value) -> NDArray[np.float32]:
-        if isinstance(value, FixedPoint):
-            return unpack_fixed(self.read_texture(value.texture), value)
-        textures = {name: self._texels(name) for name in textures_of(value)}
-        tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
-        return unpack_tiles(np.stack(tiles), value)
-
-    def _texels(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture's texels; those of the picture's, which nothing renders into, as they were uploaded."""
-        if name in self._framebuffers:
-            return self.read_texture(name)
-        entry, texture = self.bundle.manifest.input, self._textures[name]
-        texels = np.zeros((texture.height, texture.width, 4), np.uint8)
-        texels[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = self._picture
-        return texels
-
-    def _probe_layers(self) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
-        """Draw layer by layer and yield each one's textures by name."""
-        for layer in self.bundle.manifest.model.layers:
-            if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
-                self._draw(layer.name)
-                yield layer.name, {name: self.read_texture(name) for name in textures_of(layer.output)}

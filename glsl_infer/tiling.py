@@ -7,7 +7,8 @@ further than that, its answer is the same as for the whole picture at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,7 @@ def factor_of(output: tuple[int, ...], size: int) -> int:
 
 
 def through(
-    run: Callable[[NDArray[np.uint8]], NDArray[np.generic]],
+    run: Callable[[Iterator[NDArray[np.uint8]]], Iterable[NDArray[np.generic]]],
     picture: NDArray[np.uint8],
     size: int,
     places: Iterable[Tile],
@@ -94,7 +95,8 @@ def through(
     """Run every tile of a picture and put the outputs together.
 
     Args:
-        run: from (size, size, channels) to an image (height, width, ...) that is ``factor_of`` times as large.
+        run: from tiles (size, size, channels) to an image (height, width, ...) of each, in order, that is ``factor_of``
+            times as large; it may ask for a tile before it has given the image of the last one.
         picture: (height, width, channels).
         size: side of the tiles.
         places: all of ``tiles`` for this picture, or an iterator over them that shows progress.
@@ -105,8 +107,15 @@ def through(
     height, width = picture.shape[:2]
     whole: NDArray[np.generic] | None = None
     factor = 1
-    for tile in places:
-        output = run(cut_out(picture, tile, size))
+    given: deque[Tile] = deque()
+
+    def cut() -> Iterator[NDArray[np.uint8]]:
+        for tile in places:
+            given.append(tile)
+            yield cut_out(picture, tile, size)
+
+    for output in run(cut()):
+        tile = given.popleft()
         if whole is None:
             factor = factor_of(output.shape, size)
             whole = _empty((factor * height, factor * width, *output.shape[2:]), output.dtype)

@@ -48,7 +48,7 @@ def measure(cases: int, seed: int) -> dict[str, Any]:
             for case in range(seed, seed + cases):
                 made = random_bundle(kind, case)
                 rng = np.random.default_rng(case)
-                with Session(made, context=context) as session:
+                with Session(made, context=context, cache=False) as session:
                     for node in drawn_nodes(made):
                         error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
                         row = rows.setdefault(form(node), {"layers": 0, "values": 0, "worst": -1.0})

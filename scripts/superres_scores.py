@@ -67,7 +67,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     def exact(small: Picture) -> Picture:
         places = tiling.tiles(*small.shape[:2], size, images.OVERLAP)
         run = lambda tile: images.to_picture(reference.run(made, tile, mode="stored"), made)  # noqa: E731
-        return tiling.through(run, small, size, places)
+        return tiling.through(lambda tiles: map(run, tiles), small, size, places)
 
     with Session(made) as session:
         for row in ROWS:

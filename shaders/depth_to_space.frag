@@ -20,6 +20,7 @@ void main() {
     vec2 shift = vec2(0.5 / BLOCK - 0.5);
     vec4 t;
     vec4 y = vec4(0.0);
+    // All slices are fetched and lanes chosen from them: a fetch in a branch halves VideoCore IV's threads.
     //@ phases
     gl_FragColor = y;
 }

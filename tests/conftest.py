@@ -12,6 +12,9 @@ from hypothesis import settings
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ["GLSL_INFER_CACHE"] = (
+    "off"  # the user's compiled programs are no test's business; child processes inherit it
+)
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers shared by tests: tiny.py, graphs.py
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))  # what pages of docs/ are written from: operator_table

@@ -22,6 +22,7 @@ from glsl_infer import lowering
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Graph, Node
 from glsl_infer.prepare import prepare
+from glsl_infer.program import Program
 
 SIZE = 9
 LABELS = ("one", "two", "three", "four", "five")
@@ -51,11 +52,16 @@ def ranged_graph(end: str = "logits") -> Graph:
 
 
 @cache
+def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "auto") -> Program:
+    """The network as passes."""
+    prepared = prepare(ranged_graph(end), [ranged_picture(seed) for seed in range(3)], layout=layout)
+    return lowering.to_program(prepared.graph, layout=layout, memory=memory)
+
+
+@cache
 def ranged_bundle(end: str = "logits", layout: str = "atlas") -> Bundle:
     """The network as a bundle in memory, always the same object."""
-    prepared = prepare(ranged_graph(end), [ranged_picture(seed) for seed in range(3)], layout=layout)
-    program = lowering.to_program(prepared.graph, layout=layout)
-    return bundles.make(program, LABELS if end == "logits" else ())
+    return bundles.make(ranged_program(end, layout), LABELS if end == "logits" else ())
 
 
 def write_ranged(folder: Path, end: str = "logits", layout: str = "atlas") -> Path:

@@ -58,16 +58,16 @@ def tiny_graph() -> Graph:
 
 
 @cache
-def tiny_program(weights: str = "auto", layout: str = "atlas") -> Program:
-    """The network as passes; ``weights`` and ``layout`` as for ``lowering.to_program``."""
+def tiny_program(weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Program:
+    """The network as passes; ``weights``, ``layout`` and ``memory`` as for ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
-    return lowering.to_program(prepared.graph, weights=weights, layout=layout)
+    return lowering.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)
 
 
 @cache
-def tiny_bundle(weights: str = "auto", layout: str = "atlas") -> Bundle:
+def tiny_bundle(weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Bundle:
     """The network as a bundle in memory, with ``LABELS``."""
-    return bundles.make(tiny_program(weights, layout), LABELS)
+    return bundles.make(tiny_program(weights, layout, memory), LABELS)
 
 
 def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "auto", layout: str = "atlas") -> Path:

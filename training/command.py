@@ -1,54 +1,10 @@
-"""What the commands of ``training`` have in common: arguments, how they end, what they say on standard error."""
+"""What the commands of ``training`` have in common beside ``glsl_infer.cli.execution``: arguments and warnings."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
-
-from glsl_infer.errors import GlslInferError
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line, without abbreviations, and with --debug."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
-        self.add_argument("--debug", action="store_true", help="show the traceback of an error")
-
-    def error(self, message: str) -> NoReturn:
-        """Print one line and exit with 2."""
-        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
-
-
-def run(work: Callable[[argparse.Namespace], None], args: argparse.Namespace, *, interrupted: str) -> int:
-    """Do ``work(args)`` and return the exit code; what goes wrong is one message on standard error.
-
-    Args:
-        work: what the command does.
-        args: its arguments; with ``args.debug`` an error keeps its traceback.
-        interrupted: what to tell a person who stopped it.
-
-    Returns:
-        0 it worked, 1 it failed, 2 what was given cannot be used, 130 it was interrupted.
-    """
-    try:
-        work(args)
-    except KeyboardInterrupt:
-        print(f"interrupted; {interrupted}", file=sys.stderr)
-        return 130
-    except GlslInferError as error:
-        if args.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:  # a full disk, a folder that may not be written
-        if args.debug:
-            raise
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+from collections.abc import Iterable
 
 
 def warn(message: str, names: Iterable[str] = ()) -> None:

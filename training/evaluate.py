@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import bundle as bundles
-from glsl_infer.cli import Parser, add_debug, execute, progress
+from glsl_infer.cli import progress
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.files import replacing
 from glsl_infer.preprocess import load
@@ -35,9 +36,7 @@ FORMAT = 1
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, evaluate, print the report, and return the exit code."""
-    parser = Parser(
-        prog="evaluate.py", description="Measure a trained model on one split of a data set.", allow_abbrev=False
-    )
+    parser = Parser(prog="evaluate.py", description="Measure a trained model on one split of a data set.")
     add_arguments(parser)
     add_debug(parser)
     parser.set_defaults(run=run)

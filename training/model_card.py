@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import Parser, add_debug, execute
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.files import replacing
 from training.cards import pictures, sources, text
@@ -28,7 +28,7 @@ MODELS = Path(__file__).resolve().parent.parent / "models"
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, write or check the card, and return the exit code."""
-    parser = Parser(prog="model_card.py", description="Write or check a model's card.", allow_abbrev=False)
+    parser = Parser(prog="model_card.py", description="Write or check a model's card.")
     add_arguments(parser)
     add_debug(parser)
     parser.set_defaults(run=run)

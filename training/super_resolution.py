@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.importers.keras_layers import DepthToSpace
 from training import command, crops
@@ -81,7 +82,7 @@ class Crops(keras.utils.PyDataset):  # type: ignore[misc]
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    return command.run(train, _parser().parse_args(argv), interrupted="nothing is kept of this run")
+    return execute(_parser(), argv, interrupted="nothing is kept of this run")
 
 
 def train(args: argparse.Namespace) -> None:
@@ -174,7 +175,7 @@ def _bytes(values: NDArray[np.float32]) -> crops.Picture:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command.Parser(
+    parser = Parser(
         prog="super_resolution.py",
         description="Train a small network that doubles the width and height of a picture.",
     )
@@ -191,6 +192,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate", type=command.rate, default=4e-3, help="highest learning rate (default: 0.004)")
     parser.add_argument("--seed", type=int, default=0, help="of weights and crops (default: 0)")
     parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
+    add_debug(parser)
+    parser.set_defaults(run=train)
     return parser
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import images
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from training import command, data, preview
 from training.averaging import Weights
@@ -41,7 +42,7 @@ MARGIN = 1.25
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the arguments, train, and return the exit code."""
-    return command.run(train, _parser().parse_args(argv), interrupted="--resume goes on after the last validated epoch")
+    return execute(_parser(), argv, interrupted="--resume goes on after the last validated epoch")
 
 
 def train(args: argparse.Namespace) -> None:
@@ -188,7 +189,7 @@ def _recipe(args: argparse.Namespace) -> Recipe:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = command.Parser(prog="train.py", description="Train a network on a folder of pictures.")
+    parser = Parser(prog="train.py", description="Train a network on a folder of pictures.")
     parser.add_argument(
         "--data",
         type=Path,
@@ -217,6 +218,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--strict", action="store_true", help="stop at pictures that cannot be read")
     parser.add_argument("--data-parallel", action="store_true", help="share each batch among all accelerators")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    add_debug(parser)
+    parser.set_defaults(run=train)
     return parser
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from glsl_infer.cli import pictures, progress
 from glsl_infer.errors import ImageError, InputError
@@ -38,6 +39,9 @@ def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
     from glsl_infer.classifier import Classifier, Prediction
 
+    if TYPE_CHECKING:
+        from glsl_infer.pipeline import PendingFrame
+
     if args.top < 1:
         raise InputError(f"--top {args.top}; at least 1 is possible")
     if args.screenshot is not None and not args.window:
@@ -57,19 +61,30 @@ def run(args: argparse.Namespace) -> int:
     results = []
     failed = 0
     with Classifier(args.model, context=args.context) as classifier:
+
+        def finish(path: Path, frame: PendingFrame) -> None:
+            predictions = classifier.rank(frame.result(), args.top)
+            if args.json:
+                results.append({"file": str(path), "predictions": [asdict(one) for one in predictions]})
+            else:
+                report(path, predictions)
+
+        # While the GPU computes one picture, the CPU decodes the next.
+        waiting: tuple[Path, PendingFrame] | None = None
         for path in progress.bar(files, "pictures"):
             try:
-                predictions = classifier.classify(path, top=args.top)
+                started = (path, classifier.start(path))
             except ImageError as error:
                 if args.debug:
                     raise
                 failed += 1
                 print(f"error: {error}", file=sys.stderr)
                 continue
-            if args.json:
-                results.append({"file": str(path), "predictions": [asdict(one) for one in predictions]})
-                continue
-            report(path, predictions)
+            if waiting is not None:
+                finish(*waiting)
+            waiting = started
+        if waiting is not None:
+            finish(*waiting)
     if args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0

@@ -13,6 +13,7 @@ from glsl_infer.cli import pictures, progress
 from glsl_infer.errors import InputError
 from glsl_infer.layout import LAYOUTS
 from glsl_infer.lowering.builder import WEIGHTS_MODES
+from glsl_infer.lowering.sharing import MEMORY
 
 if TYPE_CHECKING:
     from glsl_infer.export import Report
@@ -35,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
+    )
+    parser.add_argument(
+        "--memory",
+        choices=MEMORY,
+        default="auto",
+        help="how layers share textures: naive (not at all), greedy in order of execution or by size, a minimum-cost "
+        "flow (needs networkx), or whichever takes the fewest bytes (the default)",
     )
     parser.add_argument(
         "--calibrate",
@@ -76,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
     options = Options(
         weights=args.weights,
         layout=args.layout,
+        memory=args.memory,
         percentile=args.percentile,
         input_range=None if args.input_range is None else tuple(args.input_range),
     )
@@ -87,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
         return 0
     _print_layers(report)
+    _print_memory(report)
     totals = report.totals
     print()
     print(
@@ -123,3 +133,14 @@ def _print_layers(report: Report) -> None:
         print(
             f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
         )
+
+
+def _print_memory(report: Report) -> None:
+    print(f"\n{'activations by planner':24} {'MB':>10} {'textures':>10}")
+    for use in report.memory:
+        if use.texture_bytes is None:
+            print(f"{use.method:24} {'-':>10} {'-':>10}  {use.note}")
+        else:
+            here = "  used here" if use.chosen else ""
+            print(f"{use.method:24} {use.texture_bytes / 1e6:10.3f} {use.textures:10}{here}")
+    print(f"{'slices alone':24} {report.totals['slice_bytes'] / 1e6:10.3f} {'':10}  of all layers, without gutters")

@@ -1,7 +1,8 @@
 """The OpenGL ES 2.0 calls that the engine makes, and nothing else.
 
-PyOpenGL finds the library; the functions are called through plain ctypes prototypes, which cost a fraction of its
-checked wrappers and touch no global state of the application.
+PyOpenGL finds the library; the functions are called through ctypes, which costs a fraction of its checked wrappers and
+touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again; see
+docs/performance.md and scripts/bench/call_overhead.py.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_float, c_int, c_uint, c_void_p
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from glsl_infer.errors import ContextError, GlError
@@ -42,6 +47,8 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "Disable": (None, (c_uint,)),
     "DrawArrays": (None, (c_uint, c_int, c_int)),
     "EnableVertexAttribArray": (None, (c_uint,)),
+    "Finish": (None, ()),
+    "Flush": (None, ()),
     "FramebufferTexture2D": (None, (c_uint, c_uint, c_uint, c_uint, c_int)),
     "GenBuffers": (None, (c_int, _UINTS)),
     "GenFramebuffers": (None, (c_int, _UINTS)),
@@ -92,13 +99,24 @@ _ERRORS = {
 class Api:
     """The functions of the GL ES 2.0 library, without their ``gl`` prefix: ``api.Clear(mask)``.
 
-    They act on whatever context is current in the calling thread.
+    They act on whatever context is current in the calling thread. Each has its GL name as ``__name__``.
+
+    Attributes:
+        prepared: those that return nothing, without prototypes: for calls that are prepared once and made often. An int
+            is passed as a C int and an array as its address; any other argument has to be a ctypes value already.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
+        self.prepared = SimpleNamespace()
         for name, (result, arguments) in _SIGNATURES.items():
             prototype = ctypes.CFUNCTYPE(result, *arguments)
-            setattr(self, name, prototype((f"gl{name}", library)))
+            function: Any = prototype((f"gl{name}", library))
+            function.__name__ = f"gl{name}"
+            setattr(self, name, function)
+            if result is None:
+                function = library[f"gl{name}"]  # a new object each time, whose prototype nobody sets
+                function.restype = None
+                setattr(self.prepared, name, function)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"gl{name} is not in glsl_infer.gl.api._SIGNATURES")
@@ -110,6 +128,34 @@ class Api:
             codes.append(_ERRORS.get(code, hex(code)))
         if codes:
             raise GlError(f"OpenGL reports {', '.join(dict.fromkeys(codes))} {where}")
+
+    @contextmanager
+    def counting(self) -> Iterator[Counter[str]]:
+        """Count the calls that are made within the block as ``api.Name()``, by GL name.
+
+        Calls recorded before hold functions of their own, and are not seen; make them through ``by_name``.
+        """
+        counts: Counter[str] = Counter()
+
+        def counted(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+            def call(*arguments: Any) -> Any:
+                counts[name] += 1
+                return function(*arguments)
+
+            return call
+
+        plain = {name: getattr(self, name) for name in _SIGNATURES}
+        try:
+            for name, function in plain.items():
+                setattr(self, name, counted(function, f"gl{name}"))
+            yield counts
+        finally:
+            vars(self).update(plain)
+
+    def by_name(self, function: Any) -> Callable[..., Any]:
+        """Return this object's function for one of the same GL name, such as one of ``prepared``."""
+        found: Callable[..., Any] = getattr(self, function.__name__[2:])
+        return found
 
     def integer(self, name: int) -> int:
         """Return one integer of glGetIntegerv."""

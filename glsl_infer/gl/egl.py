@@ -67,6 +67,18 @@ def current() -> int | None:
     return handle
 
 
+def current_display() -> int | None:
+    """Return the handle of the display of the EGL context that is current in the calling thread."""
+    handle: int | None = _egl().eglGetCurrentDisplay()
+    return handle
+
+
+def display_extensions() -> list[str]:
+    """Return the extensions of the display of the EGL context that is current in the calling thread."""
+    text: bytes | None = _egl().eglQueryString(current_display(), _EXTENSIONS)
+    return (text or b"").decode().split()
+
+
 def surfaceless() -> EglContext:
     """Make a context on Mesa's surfaceless platform.
 
@@ -86,7 +98,7 @@ def device() -> EglContext:
     """
     if "EGL_EXT_platform_device" not in _client_extensions():
         raise ContextError("no EGL driver here has EGL_EXT_platform_device", LIBRARIES_HINT)
-    query = _extension("eglQueryDevicesEXT", ctypes.CFUNCTYPE(c_uint, c_int, POINTER(c_void_p), POINTER(c_int)))
+    query = extension_function("eglQueryDevicesEXT", ctypes.CFUNCTYPE(c_uint, c_int, POINTER(c_void_p), POINTER(c_int)))
     devices, count = (c_void_p * _MAX_DEVICES)(), c_int()
     if not query(_MAX_DEVICES, devices, byref(count)) or not count.value:
         raise ContextError("EGL lists no devices", LIBRARIES_HINT)
@@ -109,6 +121,7 @@ def _egl() -> Any:
         "eglCreateContext": (handle, (handle, handle, handle, POINTER(c_int))),
         "eglDestroyContext": (c_uint, (handle, handle)),
         "eglGetCurrentContext": (handle, ()),
+        "eglGetCurrentDisplay": (handle, ()),
         "eglGetError": (c_int, ()),
         "eglGetProcAddress": (handle, (c_char_p,)),
         "eglInitialize": (c_uint, (handle, POINTER(c_int), POINTER(c_int))),
@@ -122,7 +135,7 @@ def _egl() -> Any:
 
 
 def _platform_display(platform: int, native: int | None) -> int:
-    get = _extension("eglGetPlatformDisplayEXT", ctypes.CFUNCTYPE(c_void_p, c_uint, c_void_p, POINTER(c_int)))
+    get = extension_function("eglGetPlatformDisplayEXT", ctypes.CFUNCTYPE(c_void_p, c_uint, c_void_p, POINTER(c_int)))
     display: int | None = get(platform, native, None)
     if not display:
         raise ContextError(f"EGL has no display there ({_error()})", LIBRARIES_HINT)
@@ -152,7 +165,12 @@ def _context(display: int) -> int:
     return context
 
 
-def _extension(name: str, prototype: Any) -> Any:
+def extension_function(name: str, prototype: Any) -> Any:
+    """Return a function of EGL's, or of an EGL context's GL, that is no part of the library's own interface.
+
+    Raises:
+        ContextError: there is no such function.
+    """
     address = _egl().eglGetProcAddress(name.encode())
     if not address:
         raise ContextError(f"the EGL library has no {name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ from glsl_infer.closing import Closing
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
+
+if TYPE_CHECKING:
+    from glsl_infer.gl.program_binaries import Binary, ProgramBinaries  # which needs contexts, and they this module
 
 FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
     GL.GL_FRAMEBUFFER,
@@ -84,6 +88,15 @@ class Objects(Closing):
         """Compile, link and check one program; see ``start_program`` and ``check_program``."""
         name = self.start_program(vertex, fragment, attributes)
         self.check_program(name, vertex, fragment, where)
+        return name
+
+    def restored_program(self, binaries: ProgramBinaries, binary: Binary) -> int | None:
+        """Make a program of a binary; return None, and leave nothing behind, where the driver refuses it."""
+        name: int = self.gl.CreateProgram()
+        if not binaries.put(name, binary):
+            self.gl.DeleteProgram(name)
+            return None
+        self.programs.append(name)
         return name
 
     def start_program(self, vertex: bytes, fragment: bytes, attributes: Sequence[str]) -> int:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.layout import LAYOUTS, FixedMap, textures_of
+from glsl_infer.lowering import sharing
 from glsl_infer.lowering.builder import WEIGHTS_MODES, Builder
+from glsl_infer.lowering.sharing import Share
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 
 
-def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") -> Program:
+def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Program:
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
@@ -21,10 +24,12 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") ->
         weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
             kind of layer) or ``auto`` (each where it costs less).
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
+        memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
-        InputError: an unknown weights mode or layout.
+        InputError: an unknown weights mode, layout or memory method.
+        MissingExtraError: ``flow`` without networkx.
     """
     if weights not in WEIGHTS_MODES:
         raise InputError(f"weights '{weights}'; choose one of {', '.join(WEIGHTS_MODES)}")
@@ -32,15 +37,22 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas") ->
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
     _require_a_gutter_of_zeros(graph, needed)
-    builder = Builder(graph, weights, layout, needed)
-    for node in graph.nodes:
-        ops.get(node.op).passes(node, builder)
+
+    def built(shares: Mapping[str, Share]) -> Builder:
+        builder = Builder(graph, weights, layout, needed, shares)
+        for node in graph.nodes:
+            ops.get(node.op).passes(node, builder)
+        return builder
+
+    builder = built({})
     output, picture = builder.values[graph.output], builder.values[graph.input.name]
     if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
         raise ModelError.layer(
             graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
         )
-    return builder.finish()
+    program = builder.finish()
+    shares, uses = sharing.plan(program, builder.grids, memory)
+    return replace(built(shares).finish() if shares else program, memory=uses)
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

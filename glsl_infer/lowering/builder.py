@@ -13,6 +13,7 @@ from glsl_infer.layout import (
     FeatureMap,
     FixedMap,
     FixedPoint,
+    Grid,
     Placement,
     Value,
     View,
@@ -23,6 +24,7 @@ from glsl_infer.layout import (
 )
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.sharing import Share
 from glsl_infer.program import PRELUDE, Pass, Program, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 from glsl_infer.resources import template
 
@@ -44,13 +46,18 @@ class Builder:
         graph: what is built.
         shapes: shape of every node's output.
         values: where the outputs of the nodes so far lie.
+        grids: the ways in which the tiles of each texture could be arranged.
     """
 
-    def __init__(self, graph: Graph, weights: str, layout: str, gutters: Mapping[str, int]) -> None:
+    def __init__(
+        self, graph: Graph, weights: str, layout: str, gutters: Mapping[str, int], shares: Mapping[str, Share]
+    ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
-        self._weights, self._layout, self._gutters = weights, layout, gutters
+        self.grids: dict[str, tuple[Grid, ...]] = {}
+        self._weights, self._layout, self._gutters, self._shares = weights, layout, gutters, shares
+        self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._passes: list[Pass] = []
@@ -117,7 +124,7 @@ class Builder:
             members = [index for index, one in enumerate(colours) if one == colour]
             group = name if len(distinct) == 1 else f"{name}.{number}"
             layout = self._layout if kind == "target" else "atlas"
-            placed = place(group, height, width, len(members), gutter, layout)
+            placed = place(group, height, width, len(members), gutter, layout, self._columns)
             views.update(zip(members, self._add_textures(node, placed, kind, colour)))
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
@@ -134,7 +141,9 @@ class Builder:
         slices, tiles = channels // 4 // blocks, 2 * blocks
         columns = _near_square(tiles, height, width)
         rows = slices_of(tiles, columns)
-        placed = place(self._file_name(node.name), rows * height, columns * width, slices, 0, self._layout)
+        placed = place(
+            self._file_name(node.name), rows * height, columns * width, slices, 0, self._layout, self._columns
+        )
         corners = self._add_textures(node, placed, "target", (0, 0, 0, 0))
         views = tuple(
             View(corner.texture, corner.x + tile % columns * width, corner.y + tile // columns * height)
@@ -314,14 +323,26 @@ class Builder:
                 f"{MAX_TEXTURE_SIZE}x{MAX_TEXTURE_SIZE}",
                 "use a smaller picture or fewer channels",
             )
-        for name, width, height in placed.textures:
-            self._textures[name] = Texture(name, width, height, kind, clear=clear)
-        return placed.views
+        names = {
+            name: self._add_texture(Texture(name, width, height, kind, clear=clear), possible)
+            for (name, width, height), possible in zip(placed.textures, placed.grids)
+        }
+        return tuple(replace(view, texture=names[view.texture]) for view in placed.views)
 
     def _allocate_fixed(self, node: Node, value: FixedPoint) -> FixedPoint:
-        self._textures[value.texture] = Texture(value.texture, *value.size, "target")
+        own = Texture(value.texture, *value.size, "target")
+        value = replace(value, texture=self._add_texture(own, (Grid(1, *value.size),)))
         self.values[node.name] = value
         return value
+
+    def _add_texture(self, own: Texture, possible: tuple[Grid, ...]) -> str:
+        """Add a texture, or the one that it shares with others; return the name of what was added."""
+        self.grids[own.name] = possible
+        share = self._shares.get(own.name)
+        if share is not None:
+            own = replace(own, name=share.texture, width=share.width, height=share.height)
+        self._textures[own.name] = own
+        return own.name
 
     def _file_name(self, layer: str) -> str:
         """Return the layer's name made safe for a file, and unique."""

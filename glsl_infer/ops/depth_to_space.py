@@ -67,16 +67,14 @@ class DepthToSpace(CopyOperator):
             reads = [Read(source.views[one], stride=(1.0 / block, 1.0 / block)) for one in slices]
             binding = build.bind(node, source=reads)
             lines = []
-            for number, phase in enumerate(channels):
-                lines.append(f"{'} else ' if number else ''}if (phase < {number}.5) {{")
-                for one in dict.fromkeys(channel // 4 for channel in phase):
-                    lines.append(f"    t = {binding.fetch('source', slices.index(one), shift='shift')};")
+            for place, one in enumerate(slices):
+                lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
+                for number, phase in enumerate(channels):
                     lines += [
-                        f"    y.{'xyzw'[lane]} = t.{'xyzw'[channel % 4]};"
-                        for lane, channel in enumerate(phase)
+                        f"y.{lane} = abs(phase - {number}.0) < 0.5 ? t.{'xyzw'[channel % 4]} : y.{lane};"
+                        for lane, channel in zip("xyzw", phase)
                         if channel // 4 == one
                     ]
-            lines.append("}")
             fragment = codegen.fragment(
                 "depth_to_space.frag",
                 lines={"declarations": binding.declarations("source"), "phases": lines},

@@ -50,7 +50,7 @@ class Listener:
         for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
             _function("glEnable", c_uint)(what)
         self._flush = _function("glFlush")
-        self._draw = self._gl.DrawArrays
+        self._draw = self._gl.prepared.DrawArrays
         self.drawn: int | None = 0
 
     def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
@@ -59,11 +59,11 @@ class Listener:
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         """Have draws go through ``draw``; sessions made meanwhile record that in their frames."""
-        vars(self._gl)["DrawArrays"] = self.draw
+        vars(self._gl.prepared)["DrawArrays"] = self.draw
         try:
             yield
         finally:
-            vars(self._gl)["DrawArrays"] = self._draw
+            vars(self._gl.prepared)["DrawArrays"] = self._draw
 
     def draw(self, *arguments: int) -> None:
         """Draw the next pass; mark it, and flush after the last of a layer, until ``drawn`` is None."""

@@ -22,11 +22,15 @@ TOLERANCE = 0.52
 
 
 def make_bundle(
-    graph: Graph, weights: str = "auto", layout: str = "atlas", pictures: Sequence[NDArray[np.uint8]] = ()
+    graph: Graph,
+    weights: str = "auto",
+    layout: str = "atlas",
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    memory: str = "auto",
 ) -> Bundle:
     """Return the bundle of a graph that needs no optimising, as a reader of the file gets it."""
     prepared = prepare(graph, pictures, layout=layout).graph
-    program = lowering.to_program(prepared, weights=weights, layout=layout)
+    program = lowering.to_program(prepared, weights=weights, layout=layout, memory=memory)
     classes = bundle.classes_of(program.values[prepared.output])
     made = bundle.make(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(json.loads(json.dumps(manifest_json.to_json(made.manifest))))

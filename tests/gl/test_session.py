@@ -71,8 +71,8 @@ def test_layers_can_be_mixed_with_other_calls(context: Context, made: Bundle) ->
 
 @pytest.mark.parametrize(
     "image",
-    [np.zeros((9, 9, 3)), np.zeros((9, 9, 4), np.uint8), np.zeros((10, 9, 3), np.uint8), [[1]], None],
-    ids=["float", "rgba", "size", "list", "none"],
+    [np.zeros((9, 9, 3)), np.zeros((9, 9, 4), np.uint8), np.zeros((9, 0, 3), np.uint8), [[1]], None],
+    ids=["float", "rgba", "empty", "list", "none"],
 )
 def test_wrong_pictures_are_refused(context: Context, made: Bundle, image: object) -> None:
     with Session(made, context=context) as session, pytest.raises(ImageError, match=r"uint8 \(9, 9, 3\)"):

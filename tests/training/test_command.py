@@ -1,6 +1,5 @@
-"""What the training commands have in common: one line for what goes wrong, and the exit code."""
+"""What the training commands have in common: numbers as arguments, warnings."""
 
-import argparse
 import os
 import subprocess
 import sys
@@ -8,47 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer.errors import InputError, RunError
+from glsl_infer.cli.execution import Parser
 from training import command
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def ended(error, capsys, *, debug=False):
-    def work(args):
-        if error:
-            raise error
-
-    code = command.run(work, argparse.Namespace(debug=debug), interrupted="--resume goes on")
-    output = capsys.readouterr()
-    assert output.out == ""
-    return code, output.err
-
-
-def test_how_a_command_ends(capsys):
-    assert ended(None, capsys) == (0, "")
-    assert ended(InputError("no such folder"), capsys) == (2, "error: no such folder\n")
-    assert ended(RunError("it failed"), capsys) == (1, "error: it failed\n")
-    assert ended(OSError(28, "No space left on device"), capsys) == (1, "error: [Errno 28] No space left on device\n")
-    assert ended(KeyboardInterrupt(), capsys) == (130, "interrupted; --resume goes on\n")
-
-
-@pytest.mark.parametrize("error", [InputError("x"), OSError("x")])
-def test_debug_keeps_the_traceback(error, capsys):
-    with pytest.raises(type(error)):
-        ended(error, capsys, debug=True)
-
-
-def test_other_errors_are_bugs_and_keep_theirs(capsys):
-    with pytest.raises(ZeroDivisionError):
-        ended(ZeroDivisionError(), capsys)
-
-
 def test_wrong_arguments_are_one_line(capsys):
-    parser = command.Parser(prog="train.py")
+    parser = Parser(prog="train.py")
     parser.add_argument("--epochs", type=command.positive)
     parser.add_argument("--rate", type=command.rate)
-    assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"debug": False, "epochs": 3, "rate": 0.01}
+    assert vars(parser.parse_args(["--epochs=3", "--rate=1e-2"])) == {"epochs": 3, "rate": 0.01}
     for given, said in {
         "--epochs=0": "0 is no whole number of at least 1",
         "--epochs=2.5": "2.5 is no whole number",

@@ -30,9 +30,15 @@ class StandIn:
     ) -> None:
         pass
 
-    def classify(self, path: Path, top: int) -> list[Prediction]:
+    def start(self, path: Path) -> StandIn:
         if path.name == "bad.png":
             raise ImageError(f"{path}: damaged")
+        return self
+
+    def result(self) -> None:
+        pass
+
+    def rank(self, logits: None, top: int) -> list[Prediction]:
         return [Prediction("größte", 0.7512, 2), Prediction("a b", 0.2, 0), Prediction("c", 0.0488, 1)][:top]
 
 

@@ -16,6 +16,7 @@ from glsl_infer.export import LayerReport, Options, Report, build
 from glsl_infer.prepare.fixed_point import ScaleChoice
 from glsl_infer.prepare.ranges import RangeChoice
 from glsl_infer.prepare.wide import WideLayer
+from glsl_infer.program import MemoryUse
 
 
 def report() -> Report:
@@ -31,7 +32,13 @@ def report() -> Report:
     )
     wide = (WideLayer("broad", 12, 2, 20),)
     totals = {"passes": 9, "jobs": 2, "programs": 9, "texture_bytes": 131136, "file_bytes": 30000}
-    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals)
+    totals |= {"activation_bytes": 65536, "slice_bytes": 130048}
+    memory = (
+        MemoryUse("naive", 131072, 3, False),
+        MemoryUse("by-size", 65536, 1, True),
+        MemoryUse("flow", None, None, False, "networkx is not installed"),
+    )
+    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory)
 
 
 @pytest.fixture
@@ -65,9 +72,9 @@ def test_export_prints_a_report(
         "--calibrate",
         picture,
     ]
-    argv += ["--layout", "planar", "--percentile", "99.9", "--input-range", "-1", "1"]
+    argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1", "1"]
     assert main([str(one) for one in argv]) == 0
-    options = Options(weights="baked", layout="planar", percentile=99.9, input_range=(-1.0, 1.0))
+    options = Options(weights="baked", layout="planar", memory="by-size", percentile=99.9, input_range=(-1.0, 1.0))
     assert exported == [((model, out, labels), {"options": options, "calibration": [picture, picture]})]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
@@ -78,6 +85,10 @@ def test_export_prints_a_report(
     assert "sigmoid" not in rows, "ranges that need no pictures are no news"
     assert rows["broad"] == ["broad", "12", "2", "20"]
     assert rows["pool"] == ["pool", "1", "-", "1", "0.004", "bound"]
+    assert rows["naive"] == ["naive", "0.131", "3"]
+    assert rows["by-size"] == ["by-size", "0.066", "1", "used", "here"]
+    assert rows["flow"] == ["flow", "-", "-", "networkx", "is", "not", "installed"]
+    assert rows["slices"][:3] == ["slices", "alone", "0.130"]
     assert output.out.endswith(
         f"{out}: 9 passes in 2 jobs, 9 programs, 0.13 MB of textures, 0.03 MB on disk\n",
     )
@@ -91,6 +102,13 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert data["layers"][0]["texture"] == [256, 128]
     assert data["scales"][0]["layer"] == "pool"
     assert [one["layer"] for one in data["ranges"]] == ["sigmoid", "relu"]
+    assert data["memory"][1] == {
+        "method": "by-size",
+        "texture_bytes": 65536,
+        "textures": 1,
+        "chosen": True,
+        "note": "",
+    }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20}]
     assert exported[0][1] == {"options": Options(), "calibration": []}
 

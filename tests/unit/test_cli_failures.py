@@ -14,6 +14,7 @@ from command_line import Capture, refused
 
 import glsl_infer
 from glsl_infer.cli import classify, main
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import RunError, ShaderError
 
 
@@ -36,6 +37,21 @@ def test_an_interruption_exits_with_130(capsys: Capture, monkeypatch: pytest.Mon
     monkeypatch.setattr(classify, "run", raising(KeyboardInterrupt()))
     assert main(["classify", "a.jpg"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
+
+
+def test_a_command_may_say_what_an_interruption_leaves(capsys: Capture) -> None:
+    parser = Parser(prog="train.py")
+    add_debug(parser)
+    parser.set_defaults(run=raising(KeyboardInterrupt()))
+    assert execute(parser, [], interrupted="--resume goes on") == 130
+    assert capsys.readouterr() == ("", "interrupted; --resume goes on\n")
+
+
+def test_a_command_that_returns_nothing_has_worked() -> None:
+    parser = Parser(prog="train.py")
+    add_debug(parser)
+    parser.set_defaults(run=lambda args: None)
+    assert execute(parser, []) == 0
 
 
 def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

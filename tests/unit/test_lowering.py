@@ -15,8 +15,8 @@ from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
 
 
-def program(graph: Graph, weights: str = "auto") -> Program:
-    return lowering.to_program(prepare(graph).graph, weights=weights)
+def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> Program:
+    return lowering.to_program(prepare(graph).graph, weights=weights, memory=memory)
 
 
 @pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
@@ -32,8 +32,8 @@ def test_rules_of_every_pass(weights: str) -> None:
         for quad in one.quads:
             assert quad.x + quad.width <= textures[one.target].width
             assert quad.y + quad.height <= textures[one.target].height
-    targets = [one.target for one in made.passes if one.clear]
-    assert len(targets) == len(set(targets)), "every layer is drawn in one job"
+    jobs = [one.layer for one in made.passes if one.clear]
+    assert len(jobs) == len(set(jobs)), "every layer is drawn in one job"
 
 
 def test_baked_has_a_program_a_slice_and_uniform_one_a_layer() -> None:
@@ -71,7 +71,7 @@ def test_layer_names_that_are_no_file_names() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(5), conv_node(rng, "block/conv:1", ("image",), 3, 4)]
     nodes.append(conv_node(rng, "block_conv_1", ("block/conv:1",), 4, 4))
-    made = program(classifier(rng, nodes, 4))
+    made = program(classifier(rng, nodes, 4), memory="naive")
     names = {texture.name for texture in made.textures}
     assert {"block_conv_1", "block_conv_1_1"} <= names
     assert len(names) == len(made.textures)

@@ -15,8 +15,11 @@ from glsl_infer.manifest import Manifest
 from glsl_infer.manifest_check import check, needed_limits
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
 
-GOOD = tiny.tiny_bundle().manifest
-SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
+BUNDLE = tiny.tiny_bundle(memory="naive")
+"""Every texture has the name of its layer."""
+
+GOOD = BUNDLE.manifest
+SIZES = {name: len(data) for name, data in BUNDLE.members.items()}
 
 Change = Callable[[Manifest], Manifest]
 
@@ -215,6 +218,15 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "output that is constant": (
         result(texture="dense-products.weights"),
         "output 'logits': nothing is drawn into texture 'dense-products.weights'",
+    ),
+    # 10b. what a shared texture holds by then
+    "reads what holds another layer": (
+        first_pass("unit-dw", textures=("stem", *DW.textures[1:])),
+        "layer 'unit-dw'.*reads texture 'stem', which by then holds layer 'stem'",
+    ),
+    "output overwritten": (
+        parts(passes=(*GOOD.passes, replace(GOOD.passes[-1], layer="dense-products", clear=False))),
+        "texture 'dense' holds layer 'dense-products' at the end",
     ),
     # 11. probe
     "number of logits": (probe(logits=(1.0, 2.0)), "probe: its logits"),

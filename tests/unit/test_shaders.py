@@ -46,8 +46,9 @@ def test_vertex_shaders_compile(sources: int, tmp_path: Path) -> None:
     lint(codegen.vertex(sources), "vert", tmp_path)
 
 
-def test_the_window_s_vertex_shader_compiles(tmp_path: Path) -> None:
-    lint(template("picture.vert"), "vert", tmp_path)
+@pytest.mark.parametrize("name", ["picture.vert", "resample.vert"])
+def test_other_vertex_shaders_compile(name: str, tmp_path: Path) -> None:
+    lint(template(name), "vert", tmp_path)
 
 
 @pytest.mark.parametrize("device", ["", ROUND_STORES])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,13 @@ from numpy.typing import NDArray
 
 from glsl_infer import tiling
 from glsl_infer.errors import InputError
+
+Run = Callable[[NDArray[np.uint8]], NDArray[np.generic]]
+
+
+def each(run: Run) -> Callable[[Iterable[NDArray[np.uint8]]], Iterator[NDArray[np.generic]]]:
+    """Run tile by tile."""
+    return lambda tiles: map(run, tiles)
 
 
 @st.composite
@@ -65,7 +74,7 @@ def test_nearest_upsampling_gives_the_picture_back(
         return large[..., 0] if grey else large
 
     expected = np.kron(picture, np.ones((factor, factor, 1), np.uint8))
-    result = tiling.through(enlarge, picture, size, places)
+    result = tiling.through(each(enlarge), picture, size, places)
     assert result.dtype == np.uint8
     np.testing.assert_array_equal(result, expected[..., 0] if grey else expected)
 
@@ -77,7 +86,14 @@ def test_a_network_that_looks_no_further_than_the_overlap_leaves_no_seams(
     picture, size = noise(height, width).astype(np.int64), 9
     places = tiling.tiles(max(height, size), max(width, size), size, overlap=2 + min(further, 2))
     picture = np.pad(picture, ((0, max(size - height, 0)), (0, max(size - width, 0)), (0, 0)))
-    np.testing.assert_array_equal(tiling.through(blur, picture, size, places), blur(picture))
+    np.testing.assert_array_equal(tiling.through(each(blur), picture, size, places), blur(picture))
+
+
+def test_tiles_may_be_asked_for_ahead() -> None:
+    picture = noise(40, 30)
+    places = tiling.tiles(40, 30, 9, 2)
+    assert len(places) > 10
+    np.testing.assert_array_equal(tiling.through(list, picture, 9, places), picture)
 
 
 def test_a_small_picture_goes_on_with_its_edges() -> None:
@@ -110,7 +126,7 @@ def test_a_result_that_does_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(np, "empty", full)
     with pytest.raises(InputError, match="the result, 7 x 5 pixels, does not fit into memory"):
-        tiling.through(lambda tile: tile, np.zeros((5, 7, 3), np.uint8), 9, tiling.tiles(5, 7, 9, 0))
+        tiling.through(each(lambda tile: tile), np.zeros((5, 7, 3), np.uint8), 9, tiling.tiles(5, 7, 9, 0))
 
 
 def noise(height: int, width: int) -> NDArray[np.uint8]:

@@ -1,0 +1,79 @@
+"""What a measurement was taken on: no time means anything without it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+
+BUSY = 0.5
+"""Share of the CPU cores that others may use before a measurement says little."""
+
+
+def describe(context: Context) -> dict[str, Any]:
+    """Return the machine as plain data: driver, CPU, system, versions."""
+    context.make_current()
+    gl = context.gl
+    return {
+        "renderer": gl.text(GL.GL_RENDERER),
+        "vendor": gl.text(GL.GL_VENDOR),
+        "version": gl.text(GL.GL_VERSION),
+        "context": context.how,
+        "cpu": cpu_model(),
+        "cores": cores(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": _version("numpy"),
+        "pyopengl": _version("PyOpenGL"),
+    }
+
+
+def cpu_model() -> str:
+    """Return the name of the board, where it has one, and of the CPU."""
+    board = _text("/proc/device-tree/model").rstrip("\0")
+    fields = dict(line.split(":", 1) for line in _text("/proc/cpuinfo").splitlines() if ":" in line)
+    names = {key.strip(): value.strip() for key, value in fields.items()}
+    model = names.get("model name") or platform.processor() or platform.machine()
+    return f"{board}, {model}" if board else model
+
+
+def cores() -> int:
+    """Return how many CPU cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform.startswith("linux") else os.cpu_count() or 1
+
+
+def load() -> float | None:
+    """Return how many processes were running or waiting in the mean of the last minute; None where nobody counts."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def peak_rss() -> int | None:
+    """Return the most bytes of memory that this process has ever had at once; None where nobody counts."""
+    for line in _text("/proc/self/status").splitlines():
+        if line.startswith("VmHWM:"):  # unlike getrusage's number, not inherited from who started this process
+            return 1024 * int(line.split()[1])
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # a package of the system that says nothing of itself
+        return "not known"

@@ -1,0 +1,188 @@
+"""Measure how fast a model runs here, step by step, and count what it takes.
+
+docs/performance.md says how to read each number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.cli import benchmark_text, progress
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import CHOICES
+
+RUNS, WARM_UP = 100, 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "bundle",
+        nargs="?",
+        type=Path,
+        metavar="BUNDLE",
+        help="a .glslnn file (default: the model that comes with the package)",
+    )
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"counted runs (default: {RUNS})")
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, metavar="N", help=f"runs before (default: {WARM_UP})")
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="compile every program at the start and keep none; a driver may have a cache of its own",
+    )
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="time every layer as well: by GPU timer queries where the driver has them, else by waiting for each",
+    )
+    parser.add_argument(
+        "--minutes", type=float, metavar="N", help="run for so many minutes as well: does it stay as fast?"
+    )
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        type=Path,
+        metavar=("A", "B"),
+        help="the ratio of two saved results (of --json), or of two .glslnn files, which run in turn: A B A B",
+    )
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE.png",
+        help="with --profile: its layers as bars; with --minutes: latency over time",
+    )
+    parser.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE.csv",
+        help="write every counted run as a row; with --profile every layer, with --minutes every stretch of time, "
+        "with --compare every step's ratio",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, to save and to compare later")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure or compare, then print and write what was found."""
+    check(args)
+    result = _compare(args) if args.compare else _measure(args)
+    if args.csv is not None:
+        _write_csv(table_of(result), args.csv)
+    if args.plot is not None:
+        from glsl_infer.benchmark import plots
+
+        (plots.profile if args.profile else plots.sustained)(result, args.plot)
+    if args.json:
+        print(json.dumps(result, indent=1))
+    else:
+        print("\n".join(benchmark_text.comparison(result) if args.compare else benchmark_text.result(result)))
+    return 0
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse, before anything is measured, arguments that do not go together.
+
+    Raises:
+        InputError: naming the arguments.
+    """
+    from glsl_infer.benchmark.frames import check_counts
+    from glsl_infer.benchmark.sustained import check_minutes
+
+    check_counts(args.runs, args.warm_up)
+    if args.minutes is not None:
+        check_minutes(args.minutes)
+    if args.compare:
+        for name, given in (("BUNDLE", args.bundle), ("--profile", args.profile), ("--minutes", args.minutes)):
+            if given:
+                raise InputError(f"{name} and --compare exclude each other; leave one out")
+    if args.profile and args.minutes is not None and (args.plot or args.csv):
+        raise InputError("--plot and --csv show one thing; leave --profile or --minutes out")
+    if args.csv is not None:
+        if args.csv.suffix.lower() != ".csv":
+            raise InputError(f"--csv {args.csv}; name the file *.csv")
+        if not args.csv.parent.is_dir():
+            raise InputError(f"--csv {args.csv}; no such folder")
+        if args.csv.is_dir():
+            raise InputError(f"--csv {args.csv}; that is a folder, name a file")
+    if args.plot is not None:
+        from glsl_infer.benchmark import plots
+
+        if not args.profile and args.minutes is None:
+            raise InputError("--plot shows a profile or a sustained run; give --profile or --minutes as well")
+        plots.check(args.plot)
+
+
+def _measure(args: argparse.Namespace) -> dict[str, Any]:
+    from glsl_infer.benchmark.measuring import measure, steps_of
+    from glsl_infer.resources import default_model
+
+    wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
+    how = {"context": args.context, "cache": not args.no_cache}
+    with progress.counter(steps_of(**wanted), "runs") as tell:
+        result = measure(args.bundle or default_model(), tell=tell, **how, **wanted)
+    _warn_of_load(result["machine"])
+    return result
+
+
+def _compare(args: argparse.Namespace) -> dict[str, Any]:
+    from glsl_infer.benchmark import comparison
+    from glsl_infer.benchmark.result import read
+
+    a, b = args.compare
+    if not comparison.are_bundles(a, b):
+        saved = read(a), read(b)
+        for difference in comparison.differences(saved):
+            print(f"warning: the results are of different machines: {difference}", file=sys.stderr)
+        return comparison.results(a, b, saved)
+    with progress.counter(2 * (args.runs + args.warm_up), "runs") as tell:
+        return comparison.bundles(a, b, context=args.context, runs=args.runs, warm_up=args.warm_up, tell=tell)
+
+
+def _warn_of_load(machine: dict[str, Any]) -> None:
+    from glsl_infer.benchmark.machine import BUSY
+
+    load, cores = machine["load_before"], machine["cores"]
+    if load is not None and load > BUSY * cores:
+        print(
+            f"warning: other work was running (load average {load:g} on {cores} cores): times are not this "
+            "machine's best, ratios of --compare mean more",
+            file=sys.stderr,
+        )
+
+
+def table_of(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of the CSV file: what a result's own subject is made of, ``KEY.PART`` for what lies deeper."""
+    if "ratio" in result:
+        rows = [{"step": step, **ratio} for step, ratio in result["ratio"].items()]
+    elif "profile" in result:
+        rows = [{**one, "shape": "x".join(map(str, one["shape"]))} for one in result["profile"]["layers"]]
+    elif "sustained" in result:
+        rows = result["sustained"]["windows"]
+    else:
+        steps = result["runs_ms"]
+        rows = [{"run": index, **dict(zip(steps, times))} for index, times in enumerate(zip(*steps.values()))]
+    return [_flat(row) for row in rows]
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        flat.update({f"{key}.{part}": one for part, one in value.items()} if isinstance(value, dict) else {key: value})
+    return flat
+
+
+def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
+    from glsl_infer.files import replacing
+
+    try:
+        with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None

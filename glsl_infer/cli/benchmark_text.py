@@ -1,0 +1,97 @@
+"""What ``glsl-infer benchmark`` prints for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_STEPS = {
+    "upload": "upload",
+    "gpu": "GPU, submit until finished",
+    "submit": "  of which CPU to submit",
+    "read_back": "read-back",
+    "total": "whole frame",
+}
+_START = {
+    "bundle": "read the bundle",
+    "context": "make the context",
+    "rounding_test": "measure its rounding",
+    "programs": "compile the programs",
+    "program_cache": "keep them for the next start",
+    "textures": "textures and buffers",
+    "first_run": "first run",
+    "total": "until the first result",
+}
+
+
+def result(found: dict[str, Any]) -> list[str]:
+    """Return the lines of a result."""
+    model, counts = found["model"], found["counts"]
+    calls = counts["gl_calls"]
+    restored = f" ({counts['programs_restored']} of them from the cache)" if counts["programs_restored"] else ""
+    lines = [
+        f"{'model':12} {model['file']} ({model['name']}, {model['input']}x{model['input']})",
+        *_machine(found["machine"]),
+        f"{'a frame':12} {counts['draws']:,} draws in {counts['jobs']} jobs, {calls['frame']:,} GL calls (and "
+        f"{calls['upload']} to upload, {calls['read_back']} to read back)",
+        f"{'the model':12} {counts['programs']} programs{restored}, {counts['textures']} textures of "
+        f"{counts['texture_bytes'] / 1e6:.2f} MB",
+    ]
+    if counts["peak_rss_bytes"] is not None:
+        lines.append(f"{'memory':12} {counts['peak_rss_bytes'] / 1e6:.1f} MB at the most, this whole process")
+    lines += ["", f"{'start':28} {'ms':>9}"]
+    lines += [f"{name:28} {found['start_ms'][step]:9.2f}" for step, name in _START.items()]
+    settings = found["settings"]
+    head = f"{settings['runs']} runs after {settings['warm_up']}, ms"
+    lines += ["", f"{head:28} {'median':>9} {'5 %':>9} {'95 %':>9}"]
+    lines += [f"{name:28} {_times(found['frame_ms'][step])}" for step, name in _STEPS.items()]
+    if "profile" in found:
+        lines += _profile(found["profile"], found["frame_ms"]["gpu"]["median"])
+    if "sustained" in found:
+        lines += _sustained(found["sustained"])
+    return lines
+
+
+def comparison(found: dict[str, Any]) -> list[str]:
+    """Return the lines of a comparison."""
+    lines = [f"{side.upper():12} {found[side]['file']}" for side in ("a", "b")]
+    if "machine" in found:
+        lines += _machine(found["machine"])
+    spread = "5 % and 95 % of the pairs" if found["paired"] else "as far as the two spreads allow"
+    lines += ["", f"{'medians':28} {'A, ms':>9} {'B, ms':>9} {'B / A':>9}  {spread}"]
+    for step, name in _STEPS.items():
+        a, b = (found[side]["frame_ms"][step]["median"] for side in ("a", "b"))
+        ratio = found["ratio"][step]
+        lines.append(f"{name:28} {a:9.2f} {b:9.2f} {ratio['median']:9.3f}  {ratio['p5']:.3f} to {ratio['p95']:.3f}")
+    return lines
+
+
+def _machine(machine: dict[str, Any]) -> list[str]:
+    return [
+        f"{'driver':12} {machine['renderer']}, {machine['version']}, by {machine['context']}",
+        f"{'machine':12} {machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}",
+    ]
+
+
+def _profile(profile: dict[str, Any], gpu: float) -> list[str]:
+    head = f"{'layer':24} {'operator':20} {'shape':>12} {'draws':>5}"
+    lines = ["", f"measured by {profile['by']}, {profile['runs']} runs, ms"]
+    lines.append(f"{head} {'median':>9} {'5 %':>9} {'95 %':>9} {'share':>7}")
+    for one in profile["layers"]:
+        shape = "x".join(map(str, one["shape"]))
+        what = f"{one['layer']:24} {one['op']:20} {shape:>12} {one['draws']:5}"
+        lines.append(f"{what} {_times(one['ms'])} {100 * one['share']:5.1f} %")
+    lines.append(f"all layers: {profile['sum_ms']:.2f} ms; the same as one frame, not taken apart: {gpu:.2f} ms")
+    return lines
+
+
+def _sustained(sustained: dict[str, Any]) -> list[str]:
+    return [
+        "",
+        f"{sustained['minutes']:g} minutes, {sustained['runs']:,} runs, ms: median {sustained['ms']['median']:.2f}, "
+        f"5 % {sustained['ms']['p5']:.2f}, 95 % {sustained['ms']['p95']:.2f}",
+        f"the last tenth of the time took {sustained['slowdown']:.3f} times as long for a frame as the first",
+    ]
+
+
+def _times(row: dict[str, float]) -> str:
+    return f"{row['median']:9.2f} {row['p5']:9.2f} {row['p95']:9.2f}"

@@ -1,0 +1,82 @@
+"""How a command reads its arguments and ends: one line for what goes wrong, and the exit code.
+
+Those of ``glsl_infer`` and of ``training`` alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from glsl_infer.errors import GlslInferError
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, and which takes no abbreviations."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """Print one line and exit with 2."""
+        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+
+
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--debug``, which ``execute`` needs."""
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+
+def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
+    """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
+
+    Args:
+        parser: sets ``run``, and with ``add_debug`` whether errors keep their traceback.
+        argv: arguments, by default the process's.
+        interrupted: what to tell a person who stopped it, beside that it was.
+
+    Returns:
+        What ``run`` returns; 0 for None. 1 it failed, 2 what was given cannot be used, 130 it was interrupted.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # file names and labels may have what the terminal cannot show
+        sys.stdout.reconfigure(errors="backslashreplace")
+    debug = False
+    try:
+        try:
+            args = parser.parse_args(argv)
+            debug = args.debug
+            code: int | None = args.run(args)
+            return code or 0
+        finally:
+            sys.stdout.flush()
+    except GlslInferError as error:
+        if debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        _drop_output()
+        return 1
+    except OSError as error:  # a full disk behind standard output, for one
+        if debug:
+            raise
+        _drop_output()
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _drop_output() -> None:
+    """Forget what standard output does not take: Python tries again at exit, and would report that as well."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with Path(os.devnull).open("w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())

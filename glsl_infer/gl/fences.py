@@ -1,0 +1,77 @@
+"""Waiting for a part of the GPU's work by EGL_KHR_fence_sync, where there is one: asleep, or asking again and again."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_int, c_uint, c_uint64, c_void_p
+from functools import cache
+from typing import Any
+
+from glsl_infer.closing import Closing
+from glsl_infer.errors import RunError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl import egl
+from glsl_infer.gl.context import Context
+
+EXTENSION, GL_EXTENSION = "EGL_KHR_fence_sync", "GL_OES_EGL_sync"
+
+_SYNC_FENCE, _FOREVER = 0x30F9, 0xFFFFFFFFFFFFFFFF
+_TIMEOUT_EXPIRED, _CONDITION_SATISFIED = 0x30F5, 0x30F6
+
+_SIGNATURES: dict[str, Any] = {
+    "eglClientWaitSyncKHR": ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_uint64),
+    "eglCreateSyncKHR": ctypes.CFUNCTYPE(c_void_p, c_void_p, c_uint, POINTER(c_int)),
+    "eglDestroySyncKHR": ctypes.CFUNCTYPE(c_uint, c_void_p, c_void_p),
+}
+
+
+def available(context: Context) -> bool:
+    """Return whether a context has fences; one of GLX's has none."""
+    context.make_current()
+    return (
+        egl.current() is not None
+        and EXTENSION in egl.display_extensions()
+        and GL_EXTENSION in context.gl.text(GL.GL_EXTENSIONS).split()
+    )
+
+
+class Fence(Closing):
+    """A mark behind all that the current context was given so far; only where ``available``, and flush afterwards."""
+
+    def __init__(self) -> None:
+        self._display = egl.current_display()
+        self._handle = _function("eglCreateSyncKHR")(self._display, _SYNC_FENCE, None)
+        if not self._handle:
+            raise RunError("EGL cannot make a fence; the graphics driver may be out of memory")
+
+    def passed(self) -> bool:
+        """Return whether the GPU has come by, at once."""
+        return self._wait(0)
+
+    def sleep(self) -> None:
+        """Wait, and leave the CPU to others or to rest meanwhile: it takes least power."""
+        self._wait(_FOREVER)
+
+    def spin(self) -> None:
+        """Wait with a CPU core of its own: it takes least time, for nobody has to be woken."""
+        while not self._wait(0):
+            pass
+
+    def close(self) -> None:
+        """Delete the fence; further calls do nothing."""
+        if self._handle:
+            _function("eglDestroySyncKHR")(self._display, self._handle)
+        self._handle = None
+
+    def _wait(self, nanoseconds: int) -> bool:
+        if not self._handle:
+            return True
+        state = _function("eglClientWaitSyncKHR")(self._display, self._handle, 0, nanoseconds)
+        if state not in (_CONDITION_SATISFIED, _TIMEOUT_EXPIRED):
+            raise RunError("EGL cannot wait for the GPU; its driver may have been reset: start again")
+        return bool(state == _CONDITION_SATISFIED)
+
+
+@cache
+def _function(name: str) -> Any:
+    return egl.extension_function(name, _SIGNATURES[name])

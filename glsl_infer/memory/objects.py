@@ -1,0 +1,112 @@
+"""Tensors, the objects that they share, and the finished plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+BYTES_A_TEXEL = 4
+"""Of RGBA8."""
+
+Size = tuple[int, ...]
+"""Bytes, as a tuple of one; or width and height in texels."""
+
+Choices = tuple[Size, ...]
+"""The sizes that a tensor can take, the best one alone first."""
+
+Lifetime = tuple[int, int]
+"""First and last step of a tensor, both included."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What needs memory for some steps."""
+
+    index: int
+    choices: Choices
+    lifetime: Lifetime
+
+    @property
+    def area(self) -> int:
+        """Bytes or texels that it takes alone."""
+        return math.prod(self.choices[0])
+
+    def meets(self, other: Tensor) -> bool:
+        """Return whether both are alive in some step."""
+        return self.lifetime[0] <= other.lifetime[1] and other.lifetime[0] <= self.lifetime[1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which tensors share.
+
+    Attributes:
+        method: how it was found.
+        objects: size of each object.
+        placement: index of each tensor's object.
+        sizes: the size that each tensor takes within its object.
+        total: bytes of all objects.
+        cost: of ``flow``, the optimal cost in bytes, which is ``total`` or more; of other methods None.
+    """
+
+    method: str
+    objects: tuple[Size, ...]
+    placement: tuple[int, ...]
+    sizes: tuple[Size, ...]
+    total: int
+    cost: int | None = None
+
+
+@dataclass(frozen=True)
+class Objects:
+    """Objects in the making: the tensors of each, and sizes that are known to hold them (none where none are)."""
+
+    tensors: Sequence[Sequence[Tensor]]
+    enough: Sequence[Size] = ()
+
+    def plan(self, method: str, unit: int, cost: int | None) -> Plan:
+        """Return the plan in which each tensor takes that of its sizes that fits its object best."""
+        count = sum(len(members) for members in self.tensors)
+        placement, sizes = [0] * count, [(0,)] * count  # type: list[int], list[Size]
+        objects = []
+        for number, members in enumerate(self.tensors):
+            size, chosen = fitted(members)
+            if self.enough and math.prod(self.enough[number]) < math.prod(size):
+                size = self.enough[number]
+                chosen = [next(one for one in tensor.choices if joined(size, one) == size) for tensor in members]
+            objects.append(size)
+            for tensor, one in zip(members, chosen):
+                placement[tensor.index], sizes[tensor.index] = number, one
+        total = unit * sum(math.prod(size) for size in objects)
+        return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total, cost)
+
+
+def joined(one: Size, other: Size) -> Size:
+    """Return the size of an object that holds both."""
+    return tuple(map(max, one, other))
+
+
+def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
+    """Return the least size that an object of some size has to grow to for one of the choices, and that choice."""
+    return min(((joined(size, one), one) for one in choices), key=lambda pair: math.prod(pair[0]))
+
+
+def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:
+    """Return the size of an object and the size that each of its tensors takes in it.
+
+    A tensor that is alone takes its first choice. Of several, the largest sets the shape: each of its choices is
+    tried, and every other tensor in turn takes the choice that lets the object grow least.
+    """
+    if len(members) == 1:
+        return members[0].choices[0], [members[0].choices[0]]
+    order = sorted(members, key=lambda tensor: (-tensor.area, tensor.index))
+    best: tuple[Size, dict[int, Size]] | None = None
+    for first in order[0].choices:
+        size, chosen = first, {order[0].index: first}
+        for tensor in order[1:]:
+            size, chosen[tensor.index] = within(size, tensor.choices)
+        if best is None or math.prod(size) < math.prod(best[0]):
+            best = size, chosen
+    assert best is not None
+    return best[0], [best[1][tensor.index] for tensor in members]

@@ -1,0 +1,59 @@
+"""A frame as a straightforward engine submits it: whatever a draw needs is set before that draw, needed or not.
+
+The article's C++ code works in this way, a draw at a time: target and viewport, program, every texture, every uniform
+that is not the same for good. It is what the engine's own frames, which set only what changes, are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from glsl_infer.frame import Call
+from glsl_infer.program import Pass
+
+STATE = ("glBindFramebuffer", "glViewport", "glUseProgram")
+"""Set before each draw, in this order."""
+
+
+def everything_bound(calls: Sequence[Call], passes: Sequence[Pass]) -> list[Call]:
+    """Return the calls of a frame with all state set again for each draw.
+
+    Args:
+        calls: as ``Session.frame`` has them, one draw for each pass, in order.
+        passes: of the bundle.
+    """
+    made: list[Call] = []
+    state: dict[str, Call] = {}
+    textures: dict[int, tuple[Call, Call]] = {}
+    uniforms: dict[int, dict[int, Call]] = {}
+    unit: Call | None = None
+    draws = iter(passes)
+    for call in calls:
+        function, arguments = call
+        name: str = function.__name__
+        if name in STATE:
+            state[name] = call
+        elif name == "glActiveTexture":
+            unit = call
+        elif name == "glBindTexture":
+            assert unit is not None
+            textures[unit[1][0]] = unit, call
+        elif name.startswith("glUniform"):
+            uniforms.setdefault(_program(state), {})[arguments[0]] = call
+        elif name == "glDrawArrays":
+            made += [state[one] for one in STATE]
+            for number in sorted(textures)[: len(next(draws).textures)]:
+                made += textures[number]
+            made += uniforms.get(_program(state), {}).values()
+            made.append(call)
+        else:
+            if name == "glClear":
+                made += [state[one] for one in STATE[:2]]
+            made.append(call)
+    return made
+
+
+def _program(state: dict[str, Any]) -> int:
+    program: int = state["glUseProgram"][1][0]
+    return program

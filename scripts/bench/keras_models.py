@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Keras' side of side_by_side.py: the model as a .keras file and as a .tflite file.
+
+    keras_models.py FOLDER [--keras FILE] [--size 385]
+
+Writes FOLDER/model.keras (a copy of FILE; without one X22 with random weights, 120 classes) and FOLDER/model.tflite
+(float32, as the converter makes it by default). A process of its own: TensorFlow and Mesa's LLVM cannot share one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+SCRIPTS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(SCRIPTS.parent), str(SCRIPTS)]
+
+import keras  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from accuracy_keras import random_x22  # noqa: E402
+
+import training.layers  # noqa: E402, F401  (registers the layers that a model may have)
+
+
+def main() -> int:
+    """Write both files; return the exit code."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--keras", dest="model", type=Path)
+    parser.add_argument("--size", type=int, default=385)
+    args = parser.parse_args()
+    saved = args.folder / "model.keras"
+    if args.model is None:
+        random_x22(args.size).save(saved)
+    else:
+        shutil.copyfile(args.model, saved)
+    model = keras.saving.load_model(saved, compile=False)
+    size = model.inputs[0].shape[1]
+    spec = tf.TensorSpec((1, size, size, 3), tf.float32)
+    function = tf.function(lambda pictures: model(pictures, training=False)).get_concrete_function(spec)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([function], model)
+    (args.folder / "model.tflite").write_bytes(converter.convert())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

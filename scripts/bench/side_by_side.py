@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
+
+    python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 15 minutes
+    python scripts/bench/side_by_side.py --keras models/trashnet-x22-129.keras --json
+    python scripts/bench/side_by_side.py --folder F --prepare  # only what takes TensorFlow, into F
+    python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
+
+    planned         as ``glsl-infer export`` makes it by default
+    article-style   a texture a slice, weights in uniforms, everything bound for each draw (everything_bound.py)
+    literal         a texture a slice, weights baked into a program for each slice
+    litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
+    tensorflow      Keras on TensorFlow, one compiled function, 2 threads
+
+Each runs in a process of its own and stays; in every round each in turn runs a few frames of the same picture, A B C A
+B C, and is divided by article-style's of that round. Compiled programs are not cached, neither by us nor by the driver.
+LiteRT is installed into the folder if it is not there. Where a CPU plays the GPU (llvmpipe), LiteRT wins: it was made
+for CPUs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+
+from glsl_infer import bundle, preprocess
+from glsl_infer.cli.progress import bar
+from glsl_infer.errors import GlslInferError, InputError, RunError
+
+HERE = Path(__file__).resolve().parent
+PHOTOGRAPH = HERE.parents[1] / "docs/images/example.jpg"
+BASE = "article-style"
+UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
+FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who takes part: a runner of side_by_side_worker.py, its model's file, how that is exported, and threads."""
+
+    runner: str
+    file: str
+    export: tuple[str, ...] = ()
+    threads: int = 2
+
+
+PLANAR = ("--layout", "planar", "--memory", "naive")
+CONTENDERS = {
+    "planned": Contender("engine", "planned.glslnn"),
+    BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform")),
+    "literal": Contender("engine", "literal.glslnn", (*PLANAR, "--weights", "baked")),
+    "litert-1": Contender("litert", "model.tflite", threads=1),
+    "litert-2": Contender("litert", "model.tflite"),
+    "tensorflow": Contender("tensorflow", "model.keras"),
+}
+
+
+def run(command: Sequence[str], what: str) -> None:
+    """Run a command to its end.
+
+    Raises:
+        RunError: it failed.
+    """
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        last = (done.stderr.strip() or done.stdout.strip()).rsplit("\n", 1)[-1]
+        raise RunError(f"{what} failed: {last}")
+
+
+def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -> None:
+    """Make the files that are not there yet.
+
+    Raises:
+        RunError: a step failed.
+    """
+    model = folder / "model.keras"
+    missing = any(not (folder / CONTENDERS[name].file).exists() for name in names)
+    if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
+        given = ["--keras", str(keras)] if keras else ["--size", str(size)]
+        run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
+    for name in names:
+        one = CONTENDERS[name]
+        if one.file.endswith(".glslnn") and not (folder / one.file).exists():
+            labels = _labels(folder, keras)
+            command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(folder / one.file)]
+            run([*command, "--labels", str(labels), *one.export], f"exporting {one.file}")
+    there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
+    if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
+        # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site")]
+        run([*command, "ai-edge-litert"], "installing LiteRT")
+
+
+def _labels(folder: Path, keras: Path | None) -> Path:
+    beside = keras.with_suffix(".glslnn") if keras else None
+    lines = bundle.read(beside).labels if beside and beside.exists() else [f"class {index}" for index in range(120)]
+    labels = folder / "labels.txt"
+    labels.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return labels
+
+
+class Process:
+    """A contender's process.
+
+    Attributes:
+        first: what it said of its start: ``ready``, ``first_result`` (ms), ``logits``, ``facts``.
+    """
+
+    def __init__(self, name: str, folder: Path, picture: Path, context: str) -> None:
+        one = CONTENDERS[name]
+        self.name = name
+        command = [sys.executable, str(HERE / "side_by_side_worker.py"), one.runner, str(folder / one.file)]
+        site = os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH", "")]))
+        self._process = subprocess.Popen(
+            [*command, str(picture), "--threads", str(one.threads), "--context", context],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **UNCACHED, "PYTHONPATH": site},
+        )
+        self.first = self._answer()
+
+    def frames(self, count: int) -> dict[str, list[float]]:
+        """Return the milliseconds of so many frames."""
+        assert self._process.stdin is not None
+        print("frames", count, file=self._process.stdin, flush=True)
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        line = self._process.stdout.readline()
+        if not line:
+            said = self._process.stderr.read().strip().rsplit("\n", 1)[-1]
+            raise RunError(f"{self.name} ended: {said}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def measure(folder: Path, names: Sequence[str], context: str, rounds: int, frames: int) -> dict[str, Any]:
+    """Start all contenders, one after the other, and let them take turns.
+
+    Raises:
+        RunError: one of them failed.
+    """
+    size = bundle.read(folder / CONTENDERS[BASE].file).manifest.input.size
+    picture = folder / "picture.npy"
+    np.save(picture, preprocess.load(PHOTOGRAPH, size))
+    running: list[Process] = []
+    try:
+        running = [Process(name, folder, picture, context) for name in bar(names, "starting")]
+        timed: dict[str, list[dict[str, list[float]]]] = {name: [] for name in names}
+        for _ in bar(range(rounds), "rounds"):
+            for one in running:
+                timed[one.name].append(one.frames(frames))
+        base = np.asarray(next(one for one in running if one.name == BASE).first["logits"])
+        return {one.name: summary(one, timed[one.name], timed[BASE], base) for one in running}
+    finally:
+        for one in running:
+            one.close()
+
+
+def summary(
+    one: Process, rounds: Sequence[dict[str, list[float]]], base: Sequence[dict[str, list[float]]], logits: np.ndarray
+) -> dict[str, Any]:
+    """Return a contender's numbers: medians in milliseconds; median, least and largest of the rounds' ratios."""
+    found: dict[str, Any] = {**one.first["facts"], "first_result_ms": one.first["first_result"]}
+    for step in rounds[0]:
+        found[f"{step}_ms"] = statistics.median(time for times in rounds for time in times[step])
+        if step in base[0]:
+            ratios = [statistics.median(x[step]) / statistics.median(y[step]) for x, y in zip(rounds, base)]
+            found[f"{step}_ratio"] = [statistics.median(ratios), min(ratios), max(ratios)]
+    mine = np.asarray(one.first["logits"])
+    found["same_label"] = bool(mine.argmax() == logits.argmax())
+    found["logits_off"] = float(np.abs((mine - mine.mean()) - (logits - logits.mean())).max())
+    return found
+
+
+def table(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the lines of a Markdown table, a row for each contender."""
+    first = found[BASE]["first_result_ms"]
+    lines = [
+        "| | draws | programs | jobs | GL calls | activations, MB | frame, ms | ratio | submit, ms | ratio "
+        "| first result, ms | ratio |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, one in found.items():
+        cells = [name, *(f"{one[key]:,}" if key in one else "-" for key in FACTS[:-1])]
+        cells.append(f"{one['activation_bytes'] / 1e6:.2f}" if "activation_bytes" in one else "-")
+        for step in ("total", "submit"):
+            if f"{step}_ratio" in one:
+                middle, least, most = one[f"{step}_ratio"]
+                cells += [f"{one[f'{step}_ms']:.2f}", f"{middle:.3f} ({least:.3f} to {most:.3f})"]
+            else:
+                cells += ["-", "-"]
+        cells += [f"{one['first_result_ms']:,.0f}", f"{one['first_result_ms'] / first:.3f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> int:
+    """Prepare, measure, print; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
+    parser.add_argument("--keras", type=Path, help="the model; default: X22 with random weights")
+    parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
+    parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
+    parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
+    parser.add_argument("--only", default=",".join(CONTENDERS), help=f"who takes part; {BASE} always does")
+    parser.add_argument("--context", default="auto", help="as for glsl-infer benchmark")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--frames", type=int, default=5, help="of each contender in each round (5)")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    try:
+        names = [name for name in CONTENDERS if name in {*args.only.split(","), BASE}]
+        unknown = set(args.only.split(",")) - set(CONTENDERS)
+        if unknown:
+            raise InputError(f"--only {', '.join(sorted(unknown))}: no such; there are {', '.join(CONTENDERS)}")
+        if args.prepare and args.folder is None:
+            raise InputError("--prepare makes files to keep: give --folder")
+        if args.rounds < 1 or args.frames < 1:
+            raise InputError("--rounds and --frames are 1 or more")
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = args.folder or Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            prepare(folder, names, args.keras, args.size)
+            found = {} if args.prepare else measure(folder, names, args.context, args.rounds, args.frames)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    if args.json:
+        print(json.dumps(found, indent=1))
+    elif found:
+        renderer = found[BASE]["renderer"]
+        print(
+            "\n".join(
+                [f"{renderer}; ratios to {BASE}: median (least to largest) of {args.rounds} rounds", "", *table(found)]
+            )
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

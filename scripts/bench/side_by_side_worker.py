@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""One runner of side_by_side.py, in a process of its own that is told what to do line by line.
+
+    side_by_side_worker.py {engine,everything-bound,litert,tensorflow} MODEL PICTURE.npy [--threads N] [--context KIND]
+
+Standard input: ``frames N``, again and again. Standard output, as JSON lines: first what the start took and what one
+frame takes, then the milliseconds of every frame. A runner is warm after its first result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import numpy as np
+from numpy.typing import NDArray
+
+Frames = dict[str, list[float]]
+
+
+class Engine:
+    """A bundle, by this engine.
+
+    Args:
+        model: a ``.glslnn`` file.
+        context: as for ``Session``.
+        bound: set everything before every draw; see everything_bound.py.
+    """
+
+    def __init__(self, model: Path, context: str, bound: bool) -> None:
+        from everything_bound import everything_bound
+
+        from glsl_infer.session import Session
+
+        self._session = Session(model, context=context, cache=False)
+        if bound:
+            self._session.frame = everything_bound(self._session.frame, self._session.bundle.manifest.passes)
+
+    def run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the logits."""
+        return self._session.run(picture)
+
+    def frames(self, picture: NDArray[np.uint8], count: int) -> Frames:
+        """Return milliseconds: of whole frames, and of the CPU's part until all calls have returned."""
+        from glsl_infer.benchmark import frames
+
+        series = frames.series(frames.many(self._session, picture, count, 0, lambda _: None))
+        return {"total": series["total"], "submit": series["submit"]}
+
+    def facts(self, picture: NDArray[np.uint8]) -> dict[str, Any]:
+        """Return exact counts of a frame, and what draws it."""
+        from glsl_infer.benchmark import frames, machine
+
+        counts = frames.counts(self._session, picture)
+        targets = (one for one in self._session.bundle.manifest.textures if one.kind == "target")
+        return {
+            "draws": counts["draws"],
+            "programs": counts["programs"],
+            "jobs": counts["jobs"],
+            "gl_calls": counts["gl_calls"]["frame"],
+            "activation_bytes": sum(4 * one.width * one.height for one in targets),
+            "renderer": machine.describe(self._session.context)["renderer"],
+        }
+
+
+class _OnTheCpu:
+    def run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+        raise NotImplementedError
+
+    def frames(self, picture: NDArray[np.uint8], count: int) -> Frames:
+        """Return milliseconds of whole frames."""
+        times = []
+        for _ in range(count):
+            started = time.perf_counter()
+            self.run(picture)
+            times.append(1e3 * (time.perf_counter() - started))
+        return {"total": times}
+
+    def facts(self, picture: NDArray[np.uint8]) -> dict[str, Any]:
+        """Return nothing: there are no draws to count."""
+        return {}
+
+
+class LiteRT(_OnTheCpu):
+    """A ``.tflite`` file by LiteRT's interpreter, which uses XNNPACK."""
+
+    def __init__(self, model: Path, threads: int) -> None:
+        from ai_edge_litert.interpreter import Interpreter
+
+        self._interpreter = Interpreter(model_path=str(model), num_threads=threads)
+        self._interpreter.allocate_tensors()
+        self._input = self._interpreter.get_input_details()[0]["index"]
+        self._output = self._interpreter.get_output_details()[0]["index"]
+
+    def run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the logits."""
+        self._interpreter.set_tensor(self._input, picture[None].astype(np.float32) / 255.0)
+        self._interpreter.invoke()
+        logits: NDArray[np.float32] = self._interpreter.get_tensor(self._output)[0]
+        return logits
+
+
+class TensorFlow(_OnTheCpu):
+    """A ``.keras`` file by Keras on TensorFlow, as one compiled function."""
+
+    def __init__(self, model: Path, threads: int) -> None:
+        import keras
+        import tensorflow as tf
+
+        import training.layers  # noqa: F401
+
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+        loaded = keras.saving.load_model(model, compile=False)
+        self._function = tf.function(lambda pictures: loaded(pictures, training=False))
+        self._constant = tf.constant
+
+    def run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return the logits."""
+        logits: NDArray[np.float32] = self._function(self._constant(picture[None].astype(np.float32) / 255.0)).numpy()
+        return logits[0]
+
+
+def warm_imports(runner: str) -> None:
+    """Import what a runner needs, so that the start is not the interpreter's."""
+    if runner == "litert":
+        import ai_edge_litert.interpreter  # noqa: F401
+    elif runner == "tensorflow":
+        import tensorflow  # noqa: F401
+    else:
+        import glsl_infer.session  # noqa: F401
+
+
+def main() -> int:
+    """Serve until standard input ends; return the exit code."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("runner", choices=("engine", "everything-bound", "litert", "tensorflow"))
+    parser.add_argument("model", type=Path)
+    parser.add_argument("picture", type=Path)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--context", default="auto")
+    args = parser.parse_args()
+    picture = np.load(args.picture)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
+    warm_imports(args.runner)
+    started = time.perf_counter()
+    runner: Any
+    if args.runner == "litert":
+        runner = LiteRT(args.model, args.threads)
+    elif args.runner == "tensorflow":
+        runner = TensorFlow(args.model, args.threads)
+    else:
+        runner = Engine(args.model, args.context, args.runner == "everything-bound")
+    ready = time.perf_counter()
+    logits = runner.run(picture)
+    done = time.perf_counter()
+    first = {"ready": 1e3 * (ready - started), "first_result": 1e3 * (done - started)}
+
+    def answer(data: dict[str, Any]) -> None:
+        print(json.dumps(data), file=answers, flush=True)
+
+    answer({**first, "logits": logits.tolist(), "facts": runner.facts(picture)})
+    for line in sys.stdin:
+        answer(runner.frames(picture, int(line.split()[1])))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

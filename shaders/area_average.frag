@@ -1,0 +1,31 @@
+// One axis of a square shrunk by the exact area average; twice, first along x, then along y, makes the whole. Of the
+// TAPS texels that a pixel's window may touch, each counts with the share of it that lies inside.
+#ifndef TAPS
+#define TAPS 3
+#endif
+
+varying vec2 place;
+uniform sampler2D source;
+uniform vec2 source_texel;
+uniform vec2 origin;    // first texel of what is read
+uniform vec2 axis;      // (1, 0) or (0, 1)
+uniform vec2 rectangle; // width and height of what is drawn
+uniform float side;     // texels of what is read along the axis
+uniform float size;     // pixels of what is drawn along it
+
+void main() {
+    vec2 pixel = floor(place * rectangle);
+    vec2 across = origin + pixel * (1.0 - axis);
+    float width = side / size;
+    float begin = dot(pixel, axis) * width;
+    float end = begin + width;
+    float first = floor(begin);
+    vec3 sum = vec3(0.0);
+    for (int tap = 0; tap < TAPS; ++tap) {
+        float at = first + float(tap);
+        float share = clamp(min(end, at + 1.0) - max(begin, at), 0.0, 1.0);
+        vec2 texel = across + axis * at; // whose share is 0 beyond the square
+        sum += share * texture2D(source, (texel + 0.5) * source_texel).rgb;
+    }
+    gl_FragColor = store(vec4(sum / width, 1.0));
+}

@@ -1,0 +1,21 @@
+// One axis of a square enlarged by linear interpolation between texel centres, as Pillow's bilinear filter does.
+varying vec2 place;
+uniform sampler2D source;
+uniform vec2 source_texel;
+uniform vec2 origin;    // first texel of what is read
+uniform vec2 axis;      // (1, 0) or (0, 1)
+uniform vec2 rectangle; // width and height of what is drawn
+uniform float side;     // texels of what is read along the axis
+uniform float size;     // pixels of what is drawn along it
+
+void main() {
+    vec2 pixel = floor(place * rectangle);
+    vec2 across = origin + pixel * (1.0 - axis);
+    float centre = (dot(pixel, axis) + 0.5) * side / size - 0.5;
+    float low = floor(centre);
+    vec2 first = across + axis * max(low, 0.0);
+    vec2 second = across + axis * min(low + 1.0, side - 1.0);
+    vec3 before = texture2D(source, (first + 0.5) * source_texel).rgb;
+    vec3 after = texture2D(source, (second + 0.5) * source_texel).rgb;
+    gl_FragColor = store(vec4(mix(before, after, centre - low), 1.0));
+}

@@ -1,0 +1,97 @@
+"""GL calls: every one is counted, and a frame makes none that it could do without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer.benchmark import frames
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+NEVER_IN_A_FRAME = ("glGetError", "glFinish", "glGetIntegerv", "glGetUniformLocation", "glCheckFramebufferStatus")
+
+
+def test_calls_are_counted_by_name_and_only_within_the_block(context: Context) -> None:
+    gl = context.gl
+    with gl.counting() as counts:
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        gl.ActiveTexture(GL.GL_TEXTURE0)
+        assert gl.GetError() == 0
+    gl.ActiveTexture(GL.GL_TEXTURE0)
+    assert counts == {"glActiveTexture": 2, "glGetError": 1}
+
+
+def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
+    plain = context.gl.Finish
+    with pytest.raises(ValueError, match="broken"), context.gl.counting():
+        raise ValueError("broken")
+    assert context.gl.Finish is plain
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+def test_a_frame_makes_the_calls_that_statistics_say(context: Context, weights: str, layout: str) -> None:
+    with Session(tiny_bundle(weights, layout), context=context) as session:
+        found = frames.counts(session, tiny_picture(0))
+        statistics = session.statistics()
+    calls = found["gl_calls_of_frame"]
+    assert found["gl_calls"] == {"upload": 3, "frame": statistics.gl_calls, "read_back": 2}
+    assert sum(calls.values()) == statistics.gl_calls
+    assert calls["glDrawArrays"] == found["draws"] == statistics.passes
+    assert calls["glBindFramebuffer"] == calls["glClear"] == found["jobs"] == statistics.jobs
+    assert not set(NEVER_IN_A_FRAME) & set(calls)
+
+
+def test_the_exact_calls_of_the_tiny_network(context: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=context) as session:
+        assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {
+            "glDrawArrays": 54,
+            "glUniform4fv": 50,
+            "glBindTexture": 10,
+            "glBindFramebuffer": 7,
+            "glViewport": 6,
+            "glClear": 7,
+            "glUseProgram": 7,
+            "glActiveTexture": 6,
+            "glUniform1fv": 2,
+            "glClearColor": 1,
+        }
+
+
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+def test_no_state_is_set_to_what_it_is(context: Context, layout: str) -> None:
+    with Session(tiny_bundle("uniform", layout), context=context) as session:
+        state: dict[object, object] = {}
+        for function, arguments in session.frame:
+            name = function.__name__
+            if name in ("glDrawArrays", "glClear"):
+                continue
+            key: object = name
+            if name == "glBindTexture":
+                key = (name, state["glActiveTexture"])
+            elif name.startswith("glUniform"):
+                key = (name, state["glUseProgram"], arguments[0])
+            given = tuple(one if isinstance(one, int) else bytes(one) for one in arguments)
+            assert state.get(key) != given, f"{key} is set to {given} again"
+            state[key] = given
+
+
+def test_counting_draws_the_same_frame(context: Context) -> None:
+    with Session(tiny_bundle(), context=context) as session:
+        expected = session.run(tiny_picture(1))
+        session.run(tiny_picture(2))
+        frames.counts(session, tiny_picture(1))
+        np.testing.assert_array_equal(session.read_back(), expected)
+
+
+def test_the_steps_of_a_run_one_by_one(context: Context) -> None:
+    with Session(tiny_bundle(), context=context) as session:
+        expected = [session.run(tiny_picture(seed)) for seed in range(2)]
+        for seed in range(2):
+            session.upload(tiny_picture(seed))
+            session.submit()
+            np.testing.assert_array_equal(session.read_back(), expected[seed])
+        assert not np.array_equal(*expected)

@@ -1,0 +1,222 @@
+"""Pictures of any size, cropped and scaled by shaders: the same as ``preprocess`` makes, within 2 of 255."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+from layer_check import make_bundle
+from PIL import Image
+from tiny import SIZE, tiny_bundle, tiny_picture
+
+from glsl_infer import TexturePicture, preprocess
+from glsl_infer.errors import ImageError
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.session import Session
+
+TOLERANCE = 2
+"""Steps of 255 that a scaled pixel may be off, on any driver."""
+
+LARGER = [(10, 9), (9, 10), (10, 10), (13, 29), (18, 18), (27, 27), (64, 48), (101, 77), (640, 480), (1023, 1500)]
+SMALLER = [(1, 1), (1, 5), (2, 2), (3, 40), (8, 8), (8, 9)]
+
+
+def photograph(width: int, height: int, seed: int = 0) -> np.ndarray:
+    """A picture with both smooth parts and noise."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:height, :width]
+    smooth = [127 + 90 * np.sin(x / (7 + k) + y / (11 - k)) for k in range(3)]
+    return np.clip(np.stack(smooth, axis=2) + rng.normal(0, 40, (height, width, 3)), 0, 255).astype(np.uint8)
+
+
+def expected(picture: np.ndarray, size: int = SIZE) -> np.ndarray:
+    return preprocess.to_square(Image.fromarray(picture), size)
+
+
+def texels(session: Session) -> np.ndarray:
+    """What lies in the session's input texture, gutters and alpha included."""
+    return session._transfers.read_texture(session.bundle.manifest.input.texture, session._handles)
+
+
+def inside(session: Session) -> np.ndarray:
+    entry = session.bundle.manifest.input
+    return texels(session)[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size]
+
+
+def off(found: np.ndarray, wanted: np.ndarray) -> int:
+    return int(np.abs(found.astype(int) - wanted.astype(int)).max())
+
+
+@pytest.fixture(scope="module")
+def session(context: Context) -> Iterator[Session]:
+    with Session(tiny_bundle(), context=context) as made:
+        yield made
+
+
+def upload(context: Context, objects: Objects, picture: np.ndarray, alpha: int = 255) -> TexturePicture:
+    """A picture as a camera would leave it: in a texture."""
+    height, width = picture.shape[:2]
+    data = np.full((height, width, 4), alpha, np.uint8)
+    data[..., :3] = picture
+    context.make_current()
+    return TexturePicture(objects.texture(width, height, data.tobytes()), width, height)
+
+
+@pytest.mark.parametrize(("width", "height"), LARGER + SMALLER)
+def test_a_picture_of_any_size(session: Session, width: int, height: int) -> None:
+    picture = photograph(width, height)
+    session.upload(picture)
+    found = inside(session)
+    assert off(found[..., :3], expected(picture)) <= TOLERANCE
+    assert (found[..., 3] == 255).all()
+
+
+def test_the_picture_of_the_network_s_size_is_taken_as_it_is(session: Session) -> None:
+    session.upload(photograph(40, 40))
+    session.upload(tiny_picture(5))
+    np.testing.assert_array_equal(session.input_pixels(), tiny_picture(5))
+
+
+@pytest.mark.parametrize("size", [32, 129])
+@pytest.mark.parametrize(("width", "height"), [(130, 140), (129, 300), (257, 258), (31, 33), (128, 500), (1280, 720)])
+def test_networks_of_other_sizes(context: Context, size: int, width: int, height: int) -> None:
+    rng = np.random.default_rng(0)
+    body = [input_node(size), conv_node(rng, "stem", ("image",), 3, 4, kernel=(3, 3), strides=(2, 2))]
+    picture = photograph(width, height)
+    with Session(make_bundle(classifier(rng, body, 4)), context=context) as made:
+        made.upload(picture)
+        assert off(inside(made)[..., :3], expected(picture, size)) <= TOLERANCE
+
+
+def test_the_shape_of_the_errors_is_one_of_rounding(session: Session) -> None:
+    errors = []
+    for seed in range(5):
+        picture = photograph(71, 90, seed)
+        session.upload(picture)
+        errors.append(inside(session)[..., :3].astype(int) - expected(picture))
+    assert abs(np.mean(errors)) < 0.25, "no drift to the dark or the bright"
+    assert np.mean(np.array(errors) == 0) > 0.5, "most pixels are exact"
+
+
+def test_the_texture_around_the_picture_stays_zero(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    stem = conv_node(rng, "stem", ("image",), 3, 4, kernel=(5, 5), padding=(2, 2, 2, 2))
+    with Session(make_bundle(classifier(rng, [input_node(9), stem], 4)), context=context) as made:
+        entry, before = made.bundle.manifest.input, texels(made)
+        made.upload(photograph(50, 40))
+        found = texels(made)
+        assert found.shape == before.shape
+        found[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = 0
+        assert not found.any()
+
+
+@pytest.mark.parametrize("value", [0, 1, 127, 254, 255])
+@pytest.mark.parametrize("width", [5, 50])
+def test_one_colour_stays_one_colour(session: Session, value: int, width: int) -> None:
+    session.upload(np.full((40, width, 3), value, np.uint8))
+    assert (inside(session)[..., :3] == value).all()
+
+
+def test_cropping_alone_is_exact(session: Session) -> None:
+    for picture in (photograph(SIZE, 21), photograph(30, SIZE)):
+        session.upload(picture)
+        np.testing.assert_array_equal(inside(session)[..., :3], expected(picture))
+
+
+def test_the_output_is_that_of_the_scaled_picture(session: Session) -> None:
+    for picture in (photograph(200, 120), photograph(4, 6)):
+        output = session.run(picture)
+        np.testing.assert_array_equal(output, session.run(inside(session)[..., :3]))
+
+
+def test_pictures_of_all_kinds_take_turns(context: Context, session: Session) -> None:
+    with Objects(context.gl) as objects:
+        textured = upload(context, objects, photograph(31, 17))
+        kinds = [tiny_picture(0), photograph(40, 50), textured, photograph(40, 40), tiny_picture(1), photograph(3, 4)]
+        alone = [session.run(one) for one in kinds]
+        assert len({one.tobytes() for one in alone}) == len(kinds)
+        np.testing.assert_array_equal([session.run(one) for one in kinds], alone)
+        np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
+
+
+def test_layers_of_a_scaled_picture(session: Session) -> None:
+    picture = photograph(60, 50)
+    output = session.run(picture)
+    np.testing.assert_array_equal(dict(session.layers(picture))["dense"], output)
+
+
+@pytest.mark.parametrize(("width", "height"), [(57, 31), (9, 9), (2, 7), (7, 2), (40, 5), (300, 301)])
+def test_a_texture_is_as_good_as_its_pixels(context: Context, session: Session, width: int, height: int) -> None:
+    picture = photograph(width, height)
+    with Objects(context.gl) as objects:
+        output = session.run(upload(context, objects, picture, alpha=3))
+        assert off(inside(session)[..., :3], expected(picture)) <= TOLERANCE
+        np.testing.assert_array_equal(output, session.run(picture))
+
+
+def test_a_texture_may_change_while_its_frame_is_on_its_way(context: Context, session: Session) -> None:
+    pictures = [photograph(30, 20, seed) for seed in range(4)]
+    alone = [session.run(one) for one in pictures]
+    with Objects(context.gl) as objects:
+
+        def camera() -> Iterator[TexturePicture]:
+            texture = upload(context, objects, pictures[0])
+            yield texture
+            for picture in pictures[1:]:
+                data = np.dstack([picture, np.zeros(picture.shape[:2], np.uint8)])
+                context.gl.BindTexture(0x0DE1, texture.texture)
+                context.gl.TexSubImage2D(0x0DE1, 0, 0, 0, 30, 20, 0x1908, 0x1401, data.ctypes.data)
+                yield texture
+
+        np.testing.assert_array_equal(list(session.stream(camera())), alone)
+
+
+def test_what_is_no_texture_is_refused(context: Context, session: Session) -> None:
+    before = session.run(tiny_picture(0))
+    with pytest.raises(ImageError, match="4711 is no texture of this session's context"):
+        session.run(TexturePicture(4711, 20, 20))
+    for width, height in ((0, 5), (5, -1), (1 << 20, 5)):
+        with pytest.raises(ImageError, match=f"a texture of {width} x {height}; this GPU has them from 1 x 1 to"):
+            session.run(TexturePicture(1, width, height))
+    np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
+
+
+def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session._picture, "_limit", 39)
+    for width, height, exact in ((40, 41, True), (39, 900, False)):
+        picture = photograph(width, height)
+        session.upload(picture)
+        difference = off(inside(session)[..., :3], expected(picture))
+        assert difference == 0 if exact else difference <= TOLERANCE
+
+
+def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) -> None:
+    session.run(photograph(60, 44))
+    session.run(photograph(60, 44))
+    with context.gl.counting() as counts:
+        session.run(photograph(60, 44, 1))
+    made = [name for name in counts if name.startswith(("glGen", "glCreate", "glDelete", "glTexImage", "glLink"))]
+    assert made == []
+    assert "glGetError" not in counts
+    assert counts["glDrawArrays"] == 2, "besides those that were recorded"
+
+
+def test_closing_frees_every_gl_object() -> None:
+    with Context() as fresh:  # its names begin at 1
+        gl = fresh.gl
+        kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
+
+        def count() -> int:
+            return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 500))
+
+        fresh.device_lines  # noqa: B018  (measured once, with objects of its own)
+        before = count()
+        with Session(tiny_bundle(), context=fresh) as made:
+            for width in (20, 30, 5):
+                made.run(photograph(width, 40))
+        assert count() == before

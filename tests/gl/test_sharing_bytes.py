@@ -1,0 +1,94 @@
+"""Layers that share textures compute the same bytes as layers with textures of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranged
+import tiny
+from memory_cases import installed
+from plain_runner import PlainRunner
+from random_networks import KINDS, network, pick
+
+from glsl_infer import bundle as bundles
+from glsl_infer import lowering
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph
+from glsl_infer.layout import LAYOUTS
+from glsl_infer.prepare import prepare
+from glsl_infer.session import Session
+
+MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*.glslnn"))
+SHARED = [method for method in installed() if method != "naive"]
+
+
+def made(graph: Graph, memory: str, weights: str = "uniform", layout: str = "atlas") -> Bundle:
+    program = lowering.to_program(graph, weights=weights, layout=layout, memory=memory)
+    classes = bundles.classes_of(program.values[graph.output])
+    return bundles.make(program, [f"class {index}" for index in range(classes)])
+
+
+def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
+    """What every layer gives for a picture, a frame of another, and a frame of the first again."""
+    size = bundle.manifest.input.size
+    one, other = np.random.default_rng(5).integers(0, 256, (2, size, size, 3), np.uint8)
+    with Session(bundle, context=context, selfcheck=True) as session:
+        found = {name: output.tobytes() for name, output in session.layers(one)}
+        return {**found, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_shipped_models(context: Context, path: Path) -> None:
+    graph = bundles.read(path).graph
+    wanted = outputs(context, made(graph, "naive"))
+    for method in SHARED:
+        assert outputs(context, made(graph, method)) == wanted, method
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_networks(context: Context, kind: str) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng([seed, list(KINDS).index(kind)])
+        graph, layout = network(kind, rng), pick(rng, LAYOUTS)
+        size = graph.input.attrs["shape"][0]
+        pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
+        prepared = prepare(graph, pictures, layout=layout).graph
+        wanted = outputs(context, made(prepared, "naive", layout=layout))
+        for method in SHARED:
+            assert outputs(context, made(prepared, method, layout=layout)) == wanted, (seed, method)
+
+
+@pytest.mark.parametrize("layer", ["unit-pw", "unit-dw", "dense-products"])
+def test_a_layer_alone_has_clean_gutters_after_another_used_its_texture(context: Context, layer: str) -> None:
+    results = []
+    for method in ("naive", "by-size"):
+        with Session(tiny.tiny_bundle(memory=method), context=context) as session:
+            session.run(tiny.tiny_picture(1))  # leaves the last layer's texels in every shared texture
+            rng = np.random.default_rng(0)
+            shapes = session.bundle.graph.shapes
+            inputs = [rng.uniform(0, 1, shapes[name]) for name in session.bundle.graph.by_name[layer].inputs]
+            results.append(session.run_layer(layer, inputs))
+    assert np.array_equal(*results)
+
+
+def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
+    picture = tiny.tiny_picture(3)
+    bundle = tiny.tiny_bundle(memory="by-size")
+    bundles.write(bundle, tmp_path / "shared.glslnn")
+    with Session(tiny.tiny_bundle(memory="naive")) as session:
+        wanted = session.run(picture)
+    with Context() as context:
+        runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, context.device_lines)
+        assert len(list(runner.layers(picture.tobytes()))) == 7
+        assert np.array_equal(np.asarray(runner.logits(), np.float32), wanted)
+
+
+def test_clear_colours_are_those_of_the_layers(context: Context) -> None:
+    """Gutters that are not 0 beside gutters that are."""
+    graph = prepare(ranged.ranged_graph(), [ranged.ranged_picture(seed) for seed in range(3)]).graph
+    wanted = outputs(context, made(graph, "naive"))
+    for method in SHARED:
+        assert outputs(context, made(graph, method)) == wanted, method

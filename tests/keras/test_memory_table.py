@@ -1,0 +1,72 @@
+"""The memory planner against Table 3 of Lee et al., "On-Device Neural Net Inference with Mobile GPUs" (2019).
+
+There the intermediate tensors are slices of four channels in 16-bit floats. Convolutions carry their batch norm and
+activation, and additions are layers of their own, as in TensorFlow Lite. Picture and result are not counted.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+import keras
+import pytest
+
+from glsl_infer import memory
+from glsl_infer.importers.keras import to_graph
+from glsl_infer.layout import slices_of
+from glsl_infer.optimize import STEPS, fuse_residual
+
+NETWORKS = {"v1": keras.applications.MobileNet, "v2": keras.applications.MobileNetV2}
+MIB = 2**20
+
+Tensors = tuple[list[int], list[tuple[int, int]]]
+
+
+@cache
+def tensors(network: str) -> Tensors:
+    """Bytes and lifetimes of the intermediate tensors of a network over 224 x 224 pixels."""
+    graph = to_graph(NETWORKS[network](weights=None, classifier_activation=None), (-1.0, 1.0))
+    for step in STEPS:
+        graph = graph if step is fuse_residual else step(graph)
+    order = {node.name: index for index, node in enumerate(graph.nodes)}
+    inner = [node.name for node in graph.nodes if node.op != "input" and node.name != graph.output]
+    sizes = [8 * prod(graph.shapes[name][:-1]) * slices_of(graph.shapes[name][-1]) for name in inner]
+    return sizes, [(order[name], max(order[one.name] for one in graph.consumers[name])) for name in inner]
+
+
+@pytest.mark.parametrize(
+    "network, method, published",
+    [("v1", "naive", 9.6), ("v1", "greedy", 2.3), ("v2", "naive", 13.2), ("v2", "greedy", 4.0)],
+)
+def test_naive_and_greedy_are_the_published_ones(network: str, method: str, published: float) -> None:
+    total = memory.plan(*tensors(network), method).total
+    assert round(total / MIB, 1) == published
+
+
+@pytest.mark.parametrize("network, published", [("v1", 2.7), ("v2", 3.8)])
+def test_the_flow_has_the_least_cost_and_is_near_the_published_one(network: str, published: float) -> None:
+    """Of several flows of that cost each gives another total, so that this one may differ from the paper's."""
+    pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
+    sizes, alive = tensors(network)
+    plan = memory.plan(sizes, alive, "flow")
+    assert plan.cost == least_cost(sizes, alive)
+    assert abs(plan.total / MIB - published) <= 0.05 * published
+
+
+def test_by_size_saves_more_where_the_network_narrows_and_widens() -> None:
+    """No row of the table; of Pisarchyk and Lee, 2020."""
+    assert round(memory.plan(*tensors("v2"), "by-size").total / MIB, 2) == 3.49
+
+
+def least_cost(sizes: list[int], alive: list[tuple[int, int]]) -> int:
+    """The least cost by another algorithm: pairs of giver and receiver that save most, a matching of largest weight."""
+    import networkx
+
+    pairs = networkx.Graph()
+    for receiver, (first, _) in enumerate(alive):
+        for giver, (_, last) in enumerate(alive):
+            if last < first:
+                pairs.add_edge(("from", giver), ("to", receiver), weight=min(sizes[giver], sizes[receiver]))
+    matching = networkx.max_weight_matching(pairs)
+    return sum(sizes) - sum(pairs.edges[pair]["weight"] for pair in matching)

@@ -1,0 +1,28 @@
+"""Problems for the memory planner, and what of it is installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from hypothesis import strategies as st
+
+from glsl_infer import memory
+
+
+def installed() -> tuple[str, ...]:
+    """The methods that run here: a flow needs networkx, which only exporters have."""
+    return tuple(one for one in memory.METHODS if one != "flow" or find_spec("networkx"))
+
+
+@st.composite
+def lifetimes(draw: st.DrawFn, count: int) -> list[tuple[int, int]]:
+    """(first, last) step of so many tensors."""
+    firsts = draw(st.lists(st.integers(0, 8), min_size=count, max_size=count))
+    return [(first, first + draw(st.integers(0, 4))) for first in firsts]
+
+
+@st.composite
+def problems(draw: st.DrawFn, most: int = 9) -> tuple[list[int], list[tuple[int, int]]]:
+    """Sizes and lifetimes of up to ``most`` tensors."""
+    sizes = draw(st.lists(st.integers(1, 30), min_size=1, max_size=most))
+    return sizes, draw(lifetimes(len(sizes)))

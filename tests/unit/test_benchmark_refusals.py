@@ -1,0 +1,117 @@
+"""What ``glsl-infer benchmark`` cannot do is refused before anything is measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Capture, refused
+
+from glsl_infer.benchmark import comparison, result
+from glsl_infer.benchmark.frames import STEPS
+from glsl_infer.errors import InputError
+
+
+def saved_result(**times: float) -> dict[str, Any]:
+    """A result with what a comparison needs: these times for every step."""
+    row = {"median": 2.0, "p5": 1.0, "p95": 4.0, **times}
+    return {
+        "format": result.FORMAT,
+        "version": result.VERSION,
+        "model": {"file": "m.glslnn"},
+        "machine": {"renderer": "R", "version": "V", "cpu": "C", "cores": 2, "python": "3.11.2"},
+        "frame_ms": {step: dict(row) for step in STEPS},
+    }
+
+
+def written(path: Path, data: object) -> Path:
+    path.write_text(json.dumps(data), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--runs", "0"], "--runs 0; at least 1"),
+        (["--warm-up", "-1"], "--warm-up -1; 0 or more"),
+        (["--minutes", "0"], "--minutes 0; give more than 0"),
+        (["--minutes", "nan"], "--minutes nan; give more than 0"),
+        (["--minutes", "2000"], "1440 (a day) at most"),
+        (["--plot", "p.png"], "give --profile or --minutes as well"),
+        (["--profile", "--plot", "p.pdf"], "--plot p.pdf; name the file *.png"),
+        (["--profile", "--plot", "nowhere/p.png"], "--plot nowhere/p.png; no such folder"),
+        (["--csv", "c.txt"], "--csv c.txt; name the file *.csv"),
+        (["--csv", "nowhere/c.csv"], "--csv nowhere/c.csv; no such folder"),
+        (["--profile", "--minutes", "1", "--csv", "c.csv"], "leave --profile or --minutes out"),
+        (["m.glslnn", "--compare", "a.json", "b.json"], "BUNDLE and --compare exclude each other"),
+        (["--profile", "--compare", "a.json", "b.json"], "--profile and --compare exclude each other"),
+        (["--minutes", "1", "--compare", "a.json", "b.json"], "--minutes and --compare exclude each other"),
+        (["--plot", "p.png", "--compare", "a.json", "b.json"], "--plot shows a profile or a sustained run"),
+        (["--compare", "a.json", "b.glslnn"], "give two *.glslnn files, or two results"),
+        (["--compare", "a.json", "b.json"], "a.json: no such file"),
+    ],
+)
+def test_refusals(
+    capsys: Capture, arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(capsys, ["benchmark", *arguments])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    message = refused(capsys, ["benchmark", "--profile", "--plot", "p.png"])
+    assert "--plot needs Matplotlib, which is not installed: pip install 'glsl-infer[tools]'" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no JSON"),
+        (b"\xff", "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b"[]", "not a result of glsl-infer benchmark"),
+        (b'{"format": "other"}', "not a result of glsl-infer benchmark"),
+        (json.dumps({**saved_result(), "version": 2}).encode(), "version 2 of the format, where 1 is known"),
+        (json.dumps({**saved_result(), "frame_ms": []}).encode(), "damaged: frame_ms.upload.median is no time"),
+        (json.dumps(saved_result(p95=-1.0)).encode(), "damaged: frame_ms.upload.p95 is no time"),
+        (json.dumps(saved_result(p5=float("nan"))).encode(), "damaged: frame_ms.upload.p5 is no time"),
+        (json.dumps({**saved_result(), "machine": {"cpu": 1}}).encode(), "damaged: machine.renderer is no text"),
+        (json.dumps({**saved_result(), "model": None}).encode(), "damaged: model.file is no text"),
+    ],
+)
+def test_files_that_are_no_results(capsys: Capture, tmp_path: Path, content: bytes, said: str) -> None:
+    wrong, good = tmp_path / "wrong.json", written(tmp_path / "good.json", saved_result())
+    wrong.write_bytes(content)
+    message = refused(capsys, ["benchmark", "--compare", good, wrong])
+    assert message.startswith(f"error: {wrong}: ")
+    assert said in message
+    assert "glsl-infer benchmark --json > FILE.json" in message
+
+
+def test_a_folder_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder, not a saved result"):
+        result.read(tmp_path)
+
+
+def test_results_of_different_machines_are_compared_with_a_warning(tmp_path: Path, capsys: Capture) -> None:
+    from glsl_infer.cli import main
+
+    one, other = saved_result(), saved_result(median=3.0)
+    other["machine"]["cpu"] = "D"
+    paths = written(tmp_path / "a.json", one), written(tmp_path / "b.json", other)
+    assert main(["benchmark", "--compare", *map(str, paths)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "warning: the results are of different machines: CPU: C and D\n"
+    assert "1.500" in printed.out
+
+
+def test_the_ratio_of_two_results_and_its_spread() -> None:
+    found = comparison.results(Path("a"), Path("b"), (saved_result(), saved_result(median=3.0, p5=2.0, p95=6.0)))
+    assert found["paired"] is False
+    for step in STEPS:
+        assert found["ratio"][step] == {"median": 1.5, "p5": 0.5, "p95": 6.0}

@@ -1,0 +1,122 @@
+"""The memory planner: tensors that are alive at the same time never share, and what sharing saves."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_cases import installed, lifetimes, problems
+
+from glsl_infer import memory
+from glsl_infer.errors import InputError, MissingExtraError
+
+
+@given(problems())
+def test_what_lives_together_never_shares(problem: tuple[list[int], list[tuple[int, int]]]) -> None:
+    sizes, alive = problem
+    for method in installed():
+        plan = memory.plan(sizes, alive, method)
+        for one, (first, last) in enumerate(alive):
+            for other, (start, end) in enumerate(alive[:one]):
+                assert plan.placement[one] != plan.placement[other] or last < start or end < first
+        held = [[size for size, place in zip(sizes, plan.placement) if place == k] for k in range(len(plan.objects))]
+        assert plan.objects == tuple((max(members),) for members in held)
+        assert plan.total == sum(max(members) for members in held)
+        assert most_alive(sizes, alive) <= plan.total <= sum(sizes)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=9), st.data())
+def test_a_texture_holds_the_widest_and_the_highest(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
+    alive = data.draw(lifetimes(len(sizes)))
+    for method in installed():
+        plan = memory.plan_textures(sizes, alive, method)
+        for number, (width, height) in enumerate(plan.objects):
+            held = [size for size, place in zip(sizes, plan.placement) if place == number]
+            assert (width, height) == (max(w for w, _ in held), max(h for _, h in held))
+        assert plan.total == sum(4 * width * height for width, height in plan.objects)
+        assert plan.sizes == tuple(sizes)
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=3), min_size=1, max_size=9),
+    st.integers(1, 5),
+    st.data(),
+)
+def test_every_texture_takes_one_of_its_sizes_in_none_too_large(
+    choices: list[list[tuple[int, int]]], most_larger: int, data: st.DataObject
+) -> None:
+    alive = data.draw(lifetimes(len(choices)))
+    for method in installed():
+        plan = memory.plan_textures(choices, alive, method, most_larger=most_larger)
+        for mine, taken, place in zip(choices, plan.sizes, plan.placement):
+            width, height = plan.objects[place]
+            assert taken in mine
+            assert taken[0] <= width
+            assert taken[1] <= height
+            shared = plan.placement.count(place) > 1
+            assert not shared or width * height <= most_larger * mine[0][0] * mine[0][1]
+
+
+@pytest.mark.parametrize("method", memory.METHODS)
+def test_an_output_never_lies_where_an_input_of_its_step_does(method: str) -> None:
+    """One step writes the second and reads the first; in the next the first is free."""
+    needs(method)
+    plan = memory.plan([8, 8, 8], [(0, 1), (1, 2), (2, 3)], method)
+    assert plan.placement[0] != plan.placement[1] != plan.placement[2]
+    assert plan.total == (24 if method == "naive" else 16)
+
+
+def test_in_order_of_execution_objects_grow_and_by_size_they_do_not() -> None:
+    sizes, alive = [2, 4, 3], [(0, 0), (1, 1), (1, 1)]
+    assert memory.plan(sizes, alive, "greedy").objects == ((4,), (3,))
+    assert memory.plan(sizes, alive, "by-size").objects == ((4,), (3,))
+    assert memory.plan([10, 6, 10], [(0, 1), (1, 2), (3, 3)], "greedy").placement == (0, 1, 0)
+
+
+def test_tiles_are_arranged_as_their_texture_wants_them() -> None:
+    """Two rows of two, or four in a row, which fits the long texture of somebody else."""
+    square, row, long = (10, 10), (20, 5), (40, 5)
+    for method in installed():
+        plan = memory.plan_textures([[long], [square, row]], [(0, 0), (1, 1)], method)
+        assert plan.total == (4 * (200 + 100) if method == "naive" else 4 * 200)
+        assert plan.sizes[1] == (square if method == "naive" else row)
+
+
+@pytest.mark.parametrize(
+    "sizes, alive, method, message",
+    [
+        ([1], [(0, 1)], "best", "'best'; choose one of naive, greedy, by-size, flow"),
+        ([1, 2], [(0, 1)], "greedy", "2 sizes and 1 lifetimes"),
+        ([1, 0], [(0, 1), (0, 1)], "greedy", "tensor 1: a size of 0; give 1 or more"),
+        ([1], [(2, 1)], "greedy", "tensor 0: lives from step 2 to 1"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    sizes: list[int], alive: list[tuple[int, int]], method: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        memory.plan(sizes, alive, method)
+
+
+def test_without_networkx_the_flow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingExtraError, match=r"needs networkx.*pip install 'glsl-infer\[memory\]'"):
+        memory.plan([1], [(0, 0)], "flow")
+    assert memory.plan([1], [(0, 0)], "by-size").total == 1
+
+
+def test_nothing_needs_nothing() -> None:
+    assert [memory.plan([], [], method).total for method in installed()] == [0] * len(installed())
+
+
+def most_alive(sizes: list[int], alive: list[tuple[int, int]]) -> int:
+    """The bytes that are needed in the worst step, less than which nothing can do."""
+    steps = {step for lifetime in alive for step in lifetime}
+    return max(sum(size for size, (first, last) in zip(sizes, alive) if first <= step <= last) for step in steps)
+
+
+def needs(method: str) -> None:
+    if method == "flow":
+        pytest.importorskip("networkx")

@@ -1,0 +1,63 @@
+"""The minimum-cost flow of the memory planner: its cost is the least there is, by trying all there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from memory_cases import problems
+
+from glsl_infer import memory
+
+pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
+
+Lifetimes = list[tuple[int, int]]
+
+
+@given(problems(most=6))
+def test_the_cost_is_the_least_of_all_ways_to_hand_on(problem: tuple[list[int], Lifetimes]) -> None:
+    sizes, alive = problem
+    plan = memory.plan(sizes, alive, "flow")
+    assert plan.cost == min(costs(sizes, alive))
+    assert plan.total <= plan.cost
+
+
+def test_the_cost_is_not_always_the_memory() -> None:
+    """10, 5, 10 one after the other: 15 as two objects, and 15 as one that grows back from 5, which is only 10."""
+    plan = memory.plan([10, 5, 10], [(0, 1), (2, 3), (4, 5)], "flow")
+    assert plan.cost == 15
+    assert plan.total in (10, 15)
+
+
+def test_textures_cost_four_bytes_a_texel() -> None:
+    plan = memory.plan_textures([(3, 2), (2, 4)], [(0, 0), (1, 1)], "flow")
+    assert (plan.total, plan.cost, plan.objects) == (48, 48, ((3, 4),))
+
+
+def test_equal_tensors_are_planned_together_and_each_has_its_own() -> None:
+    """Forty slices of a layer, handed on to forty of the next but one."""
+    sizes = [7] * 40 + [9] * 40 + [7] * 40
+    alive = [(0, 1)] * 40 + [(1, 2)] * 40 + [(2, 3)] * 40
+    plan = memory.plan(sizes, alive, "flow")
+    assert plan.total == 40 * (7 + 9)
+    for part in (plan.placement[:40], plan.placement[40:80], plan.placement[80:]):
+        assert len(set(part)) == 40
+    assert set(plan.placement[:40]) == set(plan.placement[80:])
+
+
+def costs(sizes: list[int], alive: Lifetimes) -> Iterator[int]:
+    """Every way to give each tensor a new object, or that of one before it that hands on to nobody else."""
+
+    def ways(index: int, givers: frozenset[int]) -> Iterator[int]:
+        if index == len(sizes):
+            yield 0
+            return
+        for rest in ways(index + 1, givers):
+            yield sizes[index] + rest
+        for giver, (_, last) in enumerate(alive):
+            if giver not in givers and last < alive[index][0]:
+                for rest in ways(index + 1, givers | {giver}):
+                    yield max(sizes[index] - sizes[giver], 0) + rest
+
+    yield from ways(0, frozenset())

@@ -1,0 +1,156 @@
+"""The files of compiled programs: what is read is what was written for the same key, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from glsl_infer import program_cache
+from glsl_infer.gl.program_binaries import Binary
+from glsl_infer.program_cache import ProgramCache, default_folder, key_of
+
+KEY, OTHER = "a" * 64, "b" * 64
+PROGRAMS = {"first": Binary(0x875F, b"\x00\n{binary}\xff" * 9), "second": Binary(7, b"x"), "größte": Binary(7, b"")}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> ProgramCache:
+    made = ProgramCache(tmp_path / "not/yet", KEY)
+    assert made.write(PROGRAMS)
+    return made
+
+
+def test_what_is_written_is_read(cache: ProgramCache) -> None:
+    assert cache.read() == PROGRAMS
+
+
+def test_a_missing_file_has_no_programs(tmp_path: Path) -> None:
+    assert ProgramCache(tmp_path, KEY).read() == {}
+
+
+def test_only_the_user_may_read_and_write(cache: ProgramCache) -> None:
+    assert cache.path.stat().st_mode & 0o777 == 0o600
+    assert cache.path.parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in cache.path.parent.iterdir()] == [cache.path.name], "and no temporary file stays"
+
+
+def test_every_damaged_byte_is_noticed(cache: ProgramCache) -> None:
+    data = cache.path.read_bytes()
+    for place in range(len(data)):
+        cache.path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert cache.read() == {}, f"byte {place}"
+
+
+@pytest.mark.parametrize("length", [0, 1, 31, 32, 33, 100, -1])
+def test_a_file_that_was_cut_is_noticed(cache: ProgramCache, length: int) -> None:
+    cache.path.write_bytes(cache.path.read_bytes()[:length])
+    assert cache.read() == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"no JSON\n",
+        b"\n",
+        b"[]\n",
+        b'{"format": "glsl-infer programs 0", "key": "%b", "programs": []}\n' % KEY.encode(),
+        b'{"format": "glsl-infer programs 1", "key": "%b", "programs": [["a", 1, 9]]}\nshort' % KEY.encode(),
+        b'{"format": "glsl-infer programs 1", "key": "%b", "programs": [["a", 1, 2]]}\nlonger' % KEY.encode(),
+        b'{"format": "glsl-infer programs 1", "key": "%b", "programs": [["a", 1]]}\n' % KEY.encode(),
+        b'{"format": "glsl-infer programs 1", "key": "%b", "programs": [["a", "x", 0]]}\n' % KEY.encode(),
+        b'{"format": "glsl-infer programs 1", "key": "%b", "programs": 3}\n' % KEY.encode(),
+        b"[" * 100_000 + b"\n",
+    ],
+)
+def test_a_right_hash_of_something_else_is_not_enough(cache: ProgramCache, body: bytes) -> None:
+    cache.path.write_bytes(hashlib.sha256(body).digest() + body)
+    assert cache.read() == {}
+
+
+def test_a_file_of_another_key_is_stale(cache: ProgramCache) -> None:
+    other = ProgramCache(cache.path.parent, OTHER)
+    cache.path.rename(other.path)
+    assert other.read() == {}
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602])
+def test_a_file_that_others_may_write_is_not_believed(cache: ProgramCache, mode: int) -> None:
+    cache.path.chmod(mode)
+    assert cache.read() == {}
+    cache.path.chmod(0o644)
+    assert cache.read() == PROGRAMS
+
+
+def test_a_file_of_another_user_is_not_believed(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert cache.read() == {}
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    cache = ProgramCache(tmp_path, KEY)
+    cache.path.mkdir()
+    assert cache.read() == {}
+    assert not cache.write(PROGRAMS)
+    assert list(tmp_path.iterdir()) == [cache.path]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not ProgramCache(tmp_path / "file/folder", KEY).write(PROGRAMS)
+
+
+def test_too_much_is_neither_written_nor_read(cache: ProgramCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = cache.path.stat().st_size
+    monkeypatch.setattr(program_cache, "MAX_BYTES", size)
+    assert cache.write(PROGRAMS)
+    assert cache.read() == PROGRAMS
+    monkeypatch.setattr(program_cache, "MAX_BYTES", size - 1)
+    assert not cache.write(PROGRAMS)
+    assert cache.read() == {}
+
+
+def test_the_files_that_were_used_last_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_cache, "MAX_FILES", 3)
+    caches = [ProgramCache(tmp_path, f"{index:064}") for index in range(5)]
+    for index, cache in enumerate(caches[:4]):
+        cache.write({})
+        os.utime(cache.path, (index, index))
+    (tmp_path / "foreign").write_text("stays")
+    assert caches[1].read() == {}  # which is to use it: now it is the newest
+    caches[4].write({})
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["foreign", *(caches[index].path.name for index in (1, 3, 4))]
+    )
+
+
+def test_the_key_knows_all_that_the_compiler_is_given() -> None:
+    driver, attributes, sources = ["V", "R"], ["position"], {"a": (b"v", b"f"), "b": (b"v", b"g")}
+    key = key_of(driver, attributes, sources)
+    others = [
+        key_of(["V", "R2"], attributes, sources),
+        key_of(["VR"], attributes, sources),
+        key_of(driver, ["position", "corner0"], sources),
+        key_of(driver, attributes, {"a": (b"v", b"f")}),
+        key_of(driver, attributes, {**sources, "b": (b"v2", b"g")}),
+        key_of(driver, attributes, {**sources, "b": (b"v", b"g2")}),
+        key_of(driver, attributes, {"a": sources["b"], "b": sources["a"]}),
+    ]
+    assert len({key, *others}) == 1 + len(others)
+    assert key == key_of(driver, attributes, dict(reversed(sources.items())))
+
+
+def test_environment_variables_say_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("GLSL_INFER_CACHE", "off")
+    assert default_folder() is None
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("GLSL_INFER_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_folder() == tmp_path / "glsl-infer/programs"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_folder() == tmp_path / ".cache/glsl-infer/programs"

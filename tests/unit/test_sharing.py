@@ -1,0 +1,198 @@
+"""Layers that share textures: what a layer reads is there when it reads it, texel by texel, gutters included."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import ranged
+from graphs import classifier, conv_node, input_node
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_cases import installed
+from numpy.typing import NDArray
+from tiny import tiny_program
+
+from glsl_infer import lowering
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.lowering.sharing import MEMORY, MOST_LARGER, lifetimes
+from glsl_infer.prepare import prepare
+from glsl_infer.program import Program
+
+SAME = (1, 1, 1, 1)
+
+Textures = dict[str, NDArray[np.int64]]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> Graph:
+    """Convolutions that pad or not, residuals over any distance, additions, views of views, a pool or not."""
+    rng = np.random.default_rng(0)
+    nodes = [input_node(9), conv_node(rng, "n0", ("image",), 3, 64)]
+    maps = {"n0": (9, 64)}  # size and channels
+    for index in range(1, draw(st.integers(2, 9))):
+        name, source = f"n{index}", draw(st.sampled_from(list(maps)[-4:]))
+        size, channels = maps[source]
+        alike = [other for other in maps if maps[other] == maps[source]]
+        kind = draw(st.sampled_from(["padded", "residual", "strided", "add", "concat", "shuffle", "some"]))
+        if kind == "strided" and size > 3:
+            size = (size - 3) // 2 + 1
+            options = {"kernel": (3, 3), "groups": channels // 4, "strides": (2, 2)}
+            nodes.append(conv_node(rng, name, (source,), channels, channels, **options))
+        elif kind == "add" and len(alike) > 1:
+            nodes.append(Node(name, "add", (source, draw(st.sampled_from(alike))), {"activation": "hard_sigmoid"}))
+        elif kind == "concat" and channels < 128:
+            nodes.append(Node(name, "concat", (source, draw(st.sampled_from(alike)))))
+            channels *= 2
+        elif kind == "shuffle" and (channels <= 32 or channels % 32 == 0):
+            nodes.append(Node(name, "channel_shuffle", (source,), {"step": 8}))
+        elif kind == "some":
+            few = draw(st.sampled_from([8, 12, 32]))
+            nodes.append(conv_node(rng, name, (source,), channels, few, groups=4))
+            channels = few
+        else:
+            inputs = (source, draw(st.sampled_from(alike))) if kind == "residual" else (source,)
+            nodes.append(
+                conv_node(rng, name, inputs, channels, channels, kernel=(3, 3), groups=channels // 4, padding=SAME)
+            )
+        maps[name] = (size, channels)
+    last = next(node for node in reversed(nodes) if node.op not in ("concat", "channel_shuffle"))
+    kept = nodes[: nodes.index(last) + 1]
+    if draw(st.booleans()):
+        return read_by_all(classifier(rng, kept, maps[last.name][1]))
+    return read_by_all(Graph("test", tuple(kept), last.name))
+
+
+def read_by_all(graph: Graph) -> Graph:
+    """Without the nodes that nothing reads."""
+    wanted = {graph.output}
+    for node in reversed(graph.nodes):
+        if node.name in wanted:
+            wanted.update(node.inputs)
+    return Graph(graph.name, tuple(node for node in graph.nodes if node.name in wanted), graph.output)
+
+
+@settings(max_examples=30)
+@given(networks(), st.sampled_from(lowering.LAYOUTS))
+def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
+    prepared = prepare(graph, layout=layout).graph
+    for method in installed():
+        made = lowering.to_program(prepared, weights="uniform", layout=layout, memory=method)
+        check_frame(made)
+        (chosen,) = (one for one in made.memory if one.chosen)
+        assert chosen.texture_bytes == target_bytes(made)
+
+
+def check_frame(made: Program) -> None:
+    """Draw a frame in numbers: every quad leaves one of its own, a clear leaves 0 everywhere."""
+    textures: Textures = {
+        one.name: np.full((one.height, one.width), -1) for one in made.textures if one.kind == "target"
+    }
+    kept: dict[str, list[NDArray[np.int64]]] = {}
+    number = 0
+    for node in made.graph.nodes:
+        passes = [one for one in made.passes if one.layer == node.name]
+        for one in passes:
+            assert one.target not in one.textures
+            if one.clear:
+                textures[one.target][:] = 0
+            for quad in one.quads:
+                number += 1
+                textures[one.target][quad.y : quad.y + quad.height, quad.x : quad.x + quad.width] = number
+        for source in node.inputs:
+            for before, now in zip(kept[source], texels(textures, made.values[source])):
+                assert np.array_equal(before, now), f"{node.name} reads {source}, in which something else lies"
+        kept[node.name] = list(texels(textures, made.values[node.name]))
+        for tile in kept[node.name]:
+            assert (tile >= 0).all(), f"{node.name} lies where nothing was cleared"
+    for before, now in zip(kept[made.graph.output], texels(textures, made.values[made.graph.output])):
+        assert np.array_equal(before, now), "the output is gone when the frame ends"
+
+
+def texels(textures: Textures, value: Value) -> Iterator[NDArray[np.int64]]:
+    """Copies of what a value takes in targets, its gutters included."""
+    if isinstance(value, FixedPoint):
+        width, height = value.size
+        yield textures[value.texture][:height, :width].copy()
+        return
+    gutter = value.gutter if isinstance(value, FeatureMap) else 0
+    for view in value.views:
+        if view.texture in textures:
+            rows = slice(view.y - gutter, view.y + value.height + gutter)
+            yield textures[view.texture][rows, view.x - gutter : view.x + value.width + gutter].copy()
+
+
+def target_bytes(made: Program) -> int:
+    return sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
+
+
+def test_the_check_finds_what_is_overwritten() -> None:
+    made = tiny_program(memory="naive")
+    passes = tuple(replace(one, target="expand") if one.layer == "unit-pw" else one for one in made.passes)
+    with pytest.raises(AssertionError):  # the unit's input, while it is still there as the residual
+        check_frame(replace(made, passes=passes))
+
+
+def test_a_texture_is_shared_by_layers_of_one_clear_colour_only() -> None:
+    made = ranged.ranged_program(memory="by-size")
+    naive = ranged.ranged_program(memory="naive")
+    colour = {one.name: one.clear for one in made.textures}
+    for old, new in zip(naive.passes, made.passes):
+        (clear,) = (one.clear for one in naive.textures if one.name == old.target)
+        assert colour[new.target] == clear
+    assert target_bytes(made) < target_bytes(naive)
+    assert len({one.clear for one in made.textures if one.kind == "target"}) > 1
+
+
+@pytest.mark.parametrize("layout", lowering.LAYOUTS)
+def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: str) -> None:
+    naive, shared = (tiny_program(layout=layout, memory=one) for one in ("naive", "by-size"))
+    alone = {one.name: one.width * one.height for one in naive.textures}
+    sizes = {one.name: one.width * one.height for one in shared.textures}
+    for old, new in zip(naive.passes, shared.passes):
+        assert sizes[new.target] <= MOST_LARGER * alone[old.target]
+
+
+def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> None:
+    made = tiny_program(memory="naive")
+    order = [node.name for node in made.graph.nodes]
+    alive = lifetimes(made)
+    assert alive["dense"] == (order.index("dense"), len(order))
+    assert alive["expand"][1] == order.index("unit-dw"), "the residual is read last of all"
+
+
+def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
+    rng = np.random.default_rng(0)
+    nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
+    made = lowering.to_program(prepare(classifier(rng, nodes, 8)).graph, memory="by-size")
+    assert [one.layer for one in made.passes if one.clear][:2] == ["unread", "next"]
+    check_frame(made)
+
+
+def test_auto_takes_the_least_and_says_what_others_take() -> None:
+    made = tiny_program()
+    taken = {one.method: one.texture_bytes for one in made.memory}
+    assert list(taken) == list(MEMORY[1:])
+    assert target_bytes(made) == min(size for size in taken.values() if size is not None)
+    assert [one.chosen for one in made.memory].count(True) == 1
+    assert taken["naive"] == target_bytes(tiny_program(memory="naive"))
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(InputError, match="memory 'all'; choose one of auto, naive, greedy, by-size, flow"):
+        tiny_program(memory="all")
+
+
+def test_without_networkx_auto_goes_on_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    prepared = prepare(classifier(np.random.default_rng(0), [input_node(5)], 3)).graph
+    (flow,) = (one for one in lowering.to_program(prepared).memory if one.method == "flow")
+    assert (flow.texture_bytes, flow.textures, flow.chosen) == (None, None, False)
+    assert "pip install 'glsl-infer[memory]'" in flow.note
+    with pytest.raises(MissingExtraError, match="networkx"):
+        lowering.to_program(prepared, memory="flow")

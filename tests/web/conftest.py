@@ -1,0 +1,44 @@
+"""The built library and page, a browser, and pages of its own for every test."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from chromium import Browser, Page
+from web_site import ROOT, WEB, Site
+
+
+@pytest.fixture(scope="session")
+def dist() -> Path:
+    """The folder with the built library and page, made from the sources as they are now."""
+    if not (WEB / "node_modules" / "esbuild").exists():
+        subprocess.run(["npm", "ci", "--silent"], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(["node", "build.mjs"], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    return WEB / "dist"
+
+
+@pytest.fixture(scope="session")
+def site(dist: Path) -> Iterator[Site]:
+    """A server of the demo page with the shipped models at /, and of the documentation's pictures at /images."""
+    with Site({"": dist, "images": ROOT / "docs/images"}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests that need no film in front of its camera."""
+    with Browser() as running:
+        yield running
+
+
+@pytest.fixture
+def blank(browser: Browser, site: Site) -> Iterator[Page]:
+    """An empty page with the library loaded as ``lib``; it may not have thrown anything when the test ends."""
+    page = browser.page(f"{site.address}/blank.html")
+    page.evaluate("import('/glsl-infer.js').then((lib) => { globalThis.lib = lib; })")
+    yield page
+    assert page.errors == []
+    page.close()

@@ -1,0 +1,56 @@
+"""Every shipped model in a real browser: each layer as the reference has it, the result as the Python runner has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chromium import Page
+from web_site import ROOT
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+from glsl_infer.layout import FixedPoint
+
+MODELS = sorted((ROOT / "models").glob("*.glslnn"))
+
+SELF_CHECK = """async (url) => {
+    const model = await lib.GlslInfer.load(url);
+    const errors = model.session.selfcheck();
+    const size = model.session.size;
+    const pixels = new Uint8Array(4 * size * size);
+    for (let i = 0; i < pixels.length; i++) pixels[i] = i % 4 === 3 ? 255 : (i * i + 31 * i) % 251;
+    const output = await model.run(pixels);
+    const statistics = model.session.statistics();
+    model.close();
+    return {errors, shape: output.shape, data: Array.from(output.data.subarray(0, 4096)), statistics};
+}"""
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runners(blank: Page, path: Path) -> None:
+    found: dict[str, Any] = blank.evaluate(SELF_CHECK, f"/models/{path.name}")
+    bundle = bundles.read(path)
+    assert [error["layer"] for error in found["errors"]] == [one.layer for one in bundle.manifest.probe.layers]
+    for error, allowed in zip(found["errors"], bundle.manifest.probe.layers):
+        assert error["worst"] <= allowed.max_error, error
+        assert error["mean"] <= allowed.mean_error, error
+    size = bundle.manifest.input.size
+    places = np.arange(4 * size * size)
+    pixels = ((places * places + 31 * places) % 251).astype(np.uint8).reshape(size, size, 4)[..., :3]
+    with glsl_infer.Session(bundle) as session:
+        expected = session.run(np.ascontiguousarray(pixels))
+        statistics = session.statistics()
+    assert found["shape"] == list(expected.shape)
+    output = bundle.manifest.outputs[0].value
+    allowed_step = bundle.manifest.probe.max_error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
+    np.testing.assert_allclose(found["data"], expected.ravel()[:4096], rtol=0, atol=allowed_step)
+    assert found["statistics"]["passes"] == statistics.passes
+    assert found["statistics"]["jobs"] == statistics.jobs
+    assert found["statistics"]["textureBytes"] == statistics.texture_bytes
+
+
+def test_models_are_there() -> None:
+    assert len(MODELS) >= 2

@@ -1,0 +1,139 @@
+/**
+ * The bundle file, `.glslnn`: a zip with manifest.json, shaders/*, weights/* and labels.txt.
+ *
+ * docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+ */
+
+import { Container, MANIFEST, type Members } from "./container.ts";
+import { BundleError } from "./errors.ts";
+import { LABELS, type Layer, type Manifest } from "./manifest.ts";
+import { check } from "./manifestCheck.ts";
+import { checkVersion, fromJson } from "./manifestJson.ts";
+import { checkRecords } from "./probe.ts";
+import { sha256 } from "./sha256.ts";
+import { short } from "./strict.ts";
+import { parse } from "./strictJson.ts";
+
+const AGAIN = "export or copy the file again";
+
+/** A bundle in memory: its manifest, its labels, and the bytes of every member but manifest.json. */
+export interface Bundle {
+  readonly manifest: Manifest;
+  readonly members: Members;
+  /** The lines of labels.txt, verbatim; none where the model ends in an image. */
+  readonly labels: readonly string[];
+  /** Bytes of the file. */
+  readonly bytes: number;
+}
+
+/**
+ * Fetch and verify a bundle.
+ *
+ * @param url of a `.glslnn` file, relative to the page.
+ * @param progress is told how many bytes have come, and of how many (0: the server does not say).
+ * @throws BundleError the file cannot be fetched, or is no sound bundle; the message begins with the address.
+ */
+export async function fetchBundle(url: string, progress?: (bytes: number, of: number) => void): Promise<Bundle> {
+  let response: Response;
+  try {
+    response = await fetch(url);
+  } catch {
+    throw new BundleError(`${url}: cannot be fetched; check the address and the connection`);
+  }
+  if (!response.ok) throw new BundleError(`${url}: the server says ${response.status} ${response.statusText}`.trim());
+  let file: Uint8Array;
+  try {
+    file = await body(response, progress);
+  } catch {
+    throw new BundleError(`${url}: the connection broke before all of it had come; try again`);
+  }
+  return read(file, url);
+}
+
+/**
+ * Verify a bundle: every hash, every field, and that the parts fit together.
+ *
+ * @param file the bytes of a `.glslnn` file.
+ * @param name what to call it in messages.
+ * @throws BundleError it is truncated, foreign, damaged or of a newer version.
+ */
+export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
+  try {
+    const container = new Container(file);
+    const data = parse(utf8(container.manifest(), MANIFEST));
+    checkVersion(data); // first of all: in a newer version the rest may look different
+    const members = container.members();
+    const manifest = fromJson(data);
+    await checkHashes(manifest, members);
+    check(manifest, new Map([...members].map(([key, bytes]) => [key, bytes.length])));
+    checkRecords(manifest.probe, members.get(manifest.probe.member)!, valuesOf(manifest));
+    const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
+    const output = manifest.outputs[0]!;
+    const classes = output.name === "logits" ? output.value.length : 0;
+    if (labels.length !== classes) throw new BundleError(`${labels.length} labels for ${classes} classes`);
+    return { manifest, members, labels, bytes: file.length };
+  } catch (error) {
+    if (!(error instanceof BundleError)) throw error;
+    // Control characters that a hostile file put into a name are no part of a message.
+    throw new BundleError(`${name}: ${error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")}`);
+  }
+}
+
+/** Return the layers by name. */
+export function layersOf(manifest: Manifest): Map<string, Layer> {
+  return new Map(manifest.model.layers.map((layer) => [layer.name, layer]));
+}
+
+/** Return where the output of each layer lies, by layer name. */
+export function valuesOf(manifest: Manifest): Map<string, Layer["output"]> {
+  return new Map(manifest.model.layers.map((layer) => [layer.name, layer.output]));
+}
+
+/** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
+export function splitLabels(text: string): string[] {
+  const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  if (lines[lines.length - 1] === "") lines.pop();
+  return lines;
+}
+
+async function body(response: Response, progress?: (bytes: number, of: number) => void): Promise<Uint8Array> {
+  if (!progress || !response.body) return new Uint8Array(await response.arrayBuffer());
+  const total = Number(response.headers.get("content-length")) || 0;
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const reader = response.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    length += part.value.length;
+    progress(length, total);
+  }
+  const file = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    file.set(part, at);
+    at += part.length;
+  }
+  return file;
+}
+
+async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
+  const missing = [...manifest.members.keys()].find((name) => !members.has(name));
+  if (missing !== undefined) throw new BundleError(`member '${short(missing)}' is missing; ${AGAIN}`);
+  await Promise.all(
+    [...members].map(async ([name, bytes]) => {
+      const digest = manifest.members.get(name);
+      if (digest === undefined) throw new BundleError(`member '${name}' is not in the manifest; ${AGAIN}`);
+      if ((await sha256(bytes)) !== digest) {
+        throw new BundleError(`member '${name}' is damaged (its sha256 differs); ${AGAIN}`);
+      }
+    }),
+  );
+}
+
+function utf8(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new BundleError(`damaged ('${name}' in it is not UTF-8); ${AGAIN}`);
+  }
+}

@@ -1,0 +1,219 @@
+/** A frame as a list of GL calls, worked out once and replayed for every picture. */
+
+import { isSlice, type Clear, type Manifest, type Pass, type Quad, type Source, type Texture, type UniformValue } from "./manifest.ts";
+import type { Members } from "./container.ts";
+
+export type Call = () => void;
+
+/** A linked program and the locations of its uniforms; null where the compiler found one without influence. */
+export interface Linked {
+  readonly program: WebGLProgram;
+  readonly locations: ReadonlyMap<string, WebGLUniformLocation | null>;
+}
+
+/** GL objects of everything that passes refer to, by the names of the manifest. */
+export interface Handles {
+  readonly programs: ReadonlyMap<string, Linked>;
+  readonly textures: ReadonlyMap<string, WebGLTexture>;
+  readonly framebuffers: ReadonlyMap<string, WebGLFramebuffer>;
+}
+
+/** The vertices of all passes, and the first vertex of each. */
+export interface Vertices {
+  readonly data: Float32Array;
+  readonly first: ReadonlyMap<Pass, number>;
+}
+
+/** Two triangles of a quad. */
+export const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
+
+/** Vertices that every buffer begins with: a quad over the whole viewport, for draws that are no pass. */
+export const WHOLE_VIEWPORT = { first: 0, count: CORNERS.length };
+
+/** Turns passes into GL calls, leaving out those that would set what is set already. */
+export class Recorder {
+  private readonly sizes: ReadonlyMap<string, Texture>;
+  /** Uniforms, as "program uniform", that have one value in all passes. */
+  private readonly constant = new Set<string>();
+
+  constructor(
+    private readonly gl: WebGLRenderingContext,
+    private readonly handles: Handles,
+    private readonly manifest: Manifest,
+    private readonly members: Members,
+    private readonly firstVertex: ReadonlyMap<Pass, number>,
+  ) {
+    this.sizes = new Map(manifest.textures.map((texture) => [texture.name, texture]));
+  }
+
+  /** Set the uniforms that never change within a frame; `record` leaves these out. */
+  setConstantUniforms(): void {
+    const { gl } = this;
+    const values = new Map<string, { one: Pass; name: string; value: UniformValue }>();
+    const varying = new Set<string>();
+    for (const one of this.manifest.passes) {
+      for (const [name, value] of one.uniforms) {
+        const key = uniformKey(one, name);
+        const known = values.get(key);
+        if (!known) values.set(key, { one, name, value });
+        else if (!sameUniform(known.value, value)) varying.add(key);
+      }
+    }
+    for (const [key, { one, name, value }] of values) {
+      if (varying.has(key)) continue;
+      this.constant.add(key);
+      gl.useProgram(this.handles.programs.get(one.program)!.program);
+      this.uniform(one.program, name, value)?.();
+    }
+  }
+
+  /** Return the calls that draw `passes` from any state of bindings. */
+  record(passes: readonly Pass[]): Call[] {
+    const { gl, handles } = this;
+    const calls: Call[] = [];
+    const uniforms = new Map<string, UniformValue>();
+    const bound: string[] = [];
+    let target = "";
+    let program = "";
+    let active = -1;
+    for (const one of passes) {
+      if (one.target !== target) {
+        target = one.target;
+        calls.push(this.bindTarget(target));
+      }
+      if (one.clear) calls.push(this.clear(this.sizes.get(target)!.clear));
+      if (one.program !== program) {
+        program = one.program;
+        const linked = handles.programs.get(program)!.program;
+        calls.push(() => gl.useProgram(linked));
+      }
+      one.textures.forEach((name, unit) => {
+        if (bound[unit] === name) return;
+        bound[unit] = name;
+        const texture = handles.textures.get(name)!;
+        if (active !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
+        active = unit;
+        calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
+      });
+      for (const [name, value] of one.uniforms) {
+        const key = uniformKey(one, name);
+        const known = uniforms.get(key);
+        if (this.constant.has(key) || (known && sameUniform(known, value))) continue;
+        uniforms.set(key, value);
+        const call = this.uniform(program, name, value);
+        if (call) calls.push(call);
+      }
+      const first = this.firstVertex.get(one)!;
+      const count = CORNERS.length * one.quads.length;
+      calls.push(() => gl.drawArrays(gl.TRIANGLES, first, count));
+    }
+    return calls;
+  }
+
+  private bindTarget(name: string): Call {
+    const { gl } = this;
+    const framebuffer = this.handles.framebuffers.get(name)!;
+    const { width, height } = this.sizes.get(name)!;
+    return () => {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+      gl.viewport(0, 0, width, height);
+    };
+  }
+
+  private clear(bytes: Clear): Call {
+    const { gl } = this;
+    const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
+    return () => {
+      gl.clearColor(red, green, blue, alpha);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+    };
+  }
+
+  private uniform(program: string, name: string, value: UniformValue): Call | undefined {
+    const { gl } = this;
+    const location = this.handles.programs.get(program)!.locations.get(name) ?? null;
+    if (!location) return undefined; // the compiler found that it has no influence
+    if (isSlice(value)) {
+      const floats = floatsOf(this.members.get(value.member)!, value.offset, value.count);
+      return () => gl.uniform4fv(location, floats);
+    }
+    const floats = Float32Array.from(value);
+    switch (floats.length) {
+      case 1:
+        return () => gl.uniform1fv(location, floats);
+      case 2:
+        return () => gl.uniform2fv(location, floats);
+      case 3:
+        return () => gl.uniform3fv(location, floats);
+      default:
+        return () => gl.uniform4fv(location, floats);
+    }
+  }
+}
+
+/**
+ * Return the vertices of all passes: position in clip space, then two texture coordinates to a vec4.
+ *
+ * @param varyings vec4s of a vertex, the most that any program has.
+ */
+export function vertices(manifest: Manifest, varyings: number): Vertices {
+  const textures = new Map(manifest.textures.map((texture) => [texture.name, texture]));
+  const width = 2 + 4 * varyings;
+  const quads = manifest.passes.reduce((sum, one) => sum + one.quads.length, 0);
+  const data = new Float32Array(width * CORNERS.length * (1 + quads));
+  const first = new Map<Pass, number>();
+  let row = 0;
+  for (const [cx, cy] of CORNERS) data.set([2 * cx - 1, 2 * cy - 1], width * row++);
+  for (const one of manifest.passes) {
+    first.set(one, row);
+    const target = textures.get(one.target)!;
+    const sizes = one.sources.map((source) => textures.get(one.textures[source.unit]!)!);
+    for (const quad of one.quads) {
+      for (const corner of CORNERS) {
+        const at = width * row++;
+        data.set(position(quad, corner, target), at);
+        one.sources.forEach((source, k) => {
+          data.set(coordinate(quad, corner, source, quad.origins[k]!, sizes[k]!), at + 2 + 2 * k);
+        });
+      }
+    }
+  }
+  return { data, first };
+}
+
+type Corner = readonly [number, number];
+
+/** Return a corner of a quad in clip space; row 0 of the texture is at -1. */
+export function position(quad: Quad, corner: Corner, target: Texture): [number, number] {
+  return [
+    (2 * (quad.x + corner[0] * quad.width)) / target.width - 1,
+    (2 * (quad.y + corner[1] * quad.height)) / target.height - 1,
+  ];
+}
+
+/** Return a source's texture coordinate at a corner: pixel p of the quad gets the centre of texel origin + stride * p. */
+export function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, texture: Texture): [number, number] {
+  return [
+    (origin[0] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5)) / texture.width,
+    (origin[1] + 0.5 + source.strideY * (corner[1] * quad.height - 0.5)) / texture.height,
+  ];
+}
+
+function uniformKey(one: Pass, name: string): string {
+  return `${one.program}\n${name}`;
+}
+
+function sameUniform(one: UniformValue, other: UniformValue): boolean {
+  if (isSlice(one) || isSlice(other)) {
+    return (
+      isSlice(one) && isSlice(other) && one.member === other.member && one.offset === other.offset && one.count === other.count
+    );
+  }
+  return one.length === other.length && one.every((number, i) => number === other[i]);
+}
+
+/** Return little-endian floats of a member, wherever in memory it begins. */
+function floatsOf(member: Uint8Array, offset: number, count: number): Float32Array {
+  const view = new DataView(member.buffer, member.byteOffset + 4 * offset, 4 * count);
+  return Float32Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
+}

@@ -1,0 +1,136 @@
+/** WebGL 1 contexts: the only place that makes one, and that knows whether the browser has taken it away. */
+
+import { ContextError, ContextLostError } from "../errors.ts";
+import { renderer, requirePrecision } from "./limits.ts";
+import { deviceLines, storeThreshold } from "./rounding.ts";
+
+export type Canvas = HTMLCanvasElement | OffscreenCanvas;
+
+/** How long `whenUsable` waits for the browser to give a lost context back, in milliseconds. */
+export const RESTORE_TIMEOUT = 10_000;
+
+const contexts = new WeakMap<Canvas, Context>();
+
+/**
+ * A WebGL 1 context of a canvas; sessions on the same canvas share it.
+ *
+ * `generation` counts how often it was given back: what was made in an earlier one is gone.
+ */
+export class Context {
+  /** Whose vertex arrays and fixed state the context has, if any. */
+  owner: object | null = null;
+  generation = 0;
+  private lines: string | undefined;
+  private users = 0;
+  private lost = false;
+
+  private constructor(
+    private readonly canvas: Canvas,
+    readonly gl: WebGLRenderingContext,
+    private readonly own: boolean,
+  ) {
+    canvas.addEventListener("webglcontextlost", (event) => {
+      event.preventDefault(); // without this the browser never gives it back
+      this.lost = true;
+    });
+    canvas.addEventListener("webglcontextrestored", () => {
+      this.lost = false;
+      this.generation += 1;
+      this.owner = null;
+      this.lines = undefined;
+    });
+  }
+
+  /**
+   * Return the context of a canvas, or of one that nobody sees.
+   *
+   * @throws ContextError the browser gives none, the canvas has one of another kind, or it is not exact enough.
+   */
+  static of(canvas?: Canvas): Context {
+    const known = canvas && contexts.get(canvas);
+    if (known) return known.use();
+    const where = canvas ?? hiddenCanvas();
+    const gl = where.getContext("webgl", {
+      alpha: false,
+      antialias: false,
+      depth: false,
+      stencil: false,
+      powerPreference: "high-performance",
+    }) as WebGLRenderingContext | null;
+    if (!gl) {
+      throw new ContextError(
+        "this browser gives no WebGL 1 context; switch on hardware acceleration in its settings, use another browser, " +
+          "or give a canvas that has no context of another kind",
+      );
+    }
+    requirePrecision(gl);
+    const context = new Context(where, gl, canvas === undefined);
+    contexts.set(where, context);
+    return context.use();
+  }
+
+  /** What the GPU is called, as far as the browser tells. */
+  get renderer(): string {
+    return renderer(this.gl);
+  }
+
+  /** Whether the browser has taken the context away, for now or for good. */
+  get isLost(): boolean {
+    return this.lost || this.gl.isContextLost();
+  }
+
+  /** The `#define` lines that shaders need on this device, measured once; see `rounding.ts`. */
+  get deviceLines(): string {
+    if (this.lines === undefined) {
+      this.owner = null; // whoever set the context's state has to do so again
+      this.lines = deviceLines(storeThreshold(this.gl));
+    }
+    return this.lines;
+  }
+
+  /**
+   * Wait until the context is there.
+   *
+   * @throws ContextLostError the browser has not given it back within `RESTORE_TIMEOUT`.
+   */
+  async whenUsable(): Promise<void> {
+    const end = performance.now() + RESTORE_TIMEOUT;
+    while (this.isLost) {
+      if (performance.now() > end) throw new ContextLostError(LOST);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  /** Throw ContextLostError where the context is lost. */
+  requireUsable(): void {
+    if (this.isLost) throw new ContextLostError(LOST);
+  }
+
+  /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
+  close(): void {
+    this.users -= 1;
+    if (this.users > 0 || !this.own) return;
+    contexts.delete(this.canvas);
+    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
+  }
+
+  private use(): this {
+    this.users += 1;
+    return this;
+  }
+}
+
+const LOST =
+  "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
+  "wait for it to come back, or reload the page";
+
+/** Return a canvas that nobody sees: one of the page's, which every browser draws on with WebGL, or a worker's. */
+function hiddenCanvas(): Canvas {
+  if (typeof document !== "undefined") {
+    const canvas = document.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    return canvas;
+  }
+  if (typeof OffscreenCanvas !== "undefined") return new OffscreenCanvas(1, 1);
+  throw new ContextError("this worker has no OffscreenCanvas; use the model in the page itself, or another browser");
+}

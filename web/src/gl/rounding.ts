@@ -1,0 +1,68 @@
+/**
+ * How a store to RGBA8 rounds: measured, because drivers differ and no query tells.
+ *
+ * Rounding to nearest turns at half a step; a driver that turns elsewhere has the shaders round for themselves.
+ */
+
+import { Objects } from "./objects.ts";
+
+const STEPS = 200;
+/** Bytes between which and the next the turning point is looked for. */
+const LEVELS = [2, 60, 100, 130, 200, 250];
+/** How far from one half a turning point may be to count as rounding to nearest (the measurement is half as exact). */
+const TOLERANCE = 0.01;
+
+const ROUND_STORES = "#define ROUND_STORES\n";
+
+const VERTEX = `#version 100
+attribute vec2 position;
+varying float x;
+void main() {
+    x = position.x * 0.5 + 0.5;
+    gl_Position = vec4(position, 0.0, 1.0);
+}
+`;
+const FRAGMENT = `#version 100
+precision highp float;
+varying float x;
+uniform float level;
+void main() { gl_FragColor = vec4((level + x) / 255.0); }
+`;
+
+/**
+ * Return the fraction of a step from which a store rounds up: of all levels, the one farthest from 0.5.
+ *
+ * 0.5 is rounding to nearest, 1.0 would be cutting off. Changes the context's vertex arrays and fixed state.
+ */
+export function storeThreshold(gl: WebGLRenderingContext): number {
+  const objects = new Objects(gl);
+  try {
+    objects.framebuffer(objects.texture(STEPS, LEVELS.length));
+    const program = objects.program(VERTEX, FRAGMENT, ["position"], "rounding test");
+    objects.buffer(new Float32Array([-1, -1, 3, -1, -1, 3]));
+    objects.fixedState();
+    gl.useProgram(program);
+    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
+    gl.enableVertexAttribArray(0);
+    const location = gl.getUniformLocation(program, "level");
+    LEVELS.forEach((level, row) => {
+      gl.viewport(0, row, STEPS, 1);
+      gl.uniform1f(location, level);
+      gl.drawArrays(gl.TRIANGLES, 0, 3);
+    });
+    const { data } = objects.read(0, 0, STEPS, LEVELS.length);
+    const turns = LEVELS.map((level, row) => {
+      let below = 0;
+      for (let x = 0; x < STEPS; x++) if (data[4 * (row * STEPS + x)]! <= level) below += 1;
+      return below / STEPS;
+    });
+    return turns.reduce((far, turn) => (Math.abs(turn - 0.5) > Math.abs(far - 0.5) ? turn : far), 0.5);
+  } finally {
+    objects.close();
+  }
+}
+
+/** Return the `#define` lines that shaders need after the prelude on a device with that `storeThreshold`. */
+export function deviceLines(threshold: number): string {
+  return Math.abs(threshold - 0.5) <= TOLERANCE ? "" : ROUND_STORES;
+}

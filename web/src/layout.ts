@@ -1,0 +1,68 @@
+/** Where the output of a layer lies in textures; docs/bundle-format.md, "values in textures". */
+
+/** The tile of one slice (4 channels): the texture's name and the texel of pixel (0, 0). */
+export interface View {
+  readonly texture: string;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** A feature map in 8 bits: byte b of channel c is `scales[c] * (b - zeros[c]) / 255`. One scale may stand for all. */
+export interface FeatureMap {
+  readonly kind: "map";
+  readonly height: number;
+  readonly width: number;
+  readonly channels: number;
+  readonly gutter: number;
+  readonly views: readonly View[];
+  readonly scales: readonly number[];
+  readonly zeros: readonly number[];
+}
+
+/** Numbers in 16-bit fixed point, two a texel: a vector where `columns` is 0, else so many partial sums. */
+export interface FixedPoint {
+  readonly kind: "fixed";
+  readonly texture: string;
+  readonly columns: number;
+  readonly length: number;
+  readonly scale: number;
+}
+
+/** A feature map in 16-bit fixed point: view 2s holds channels 4s and 4s + 1, view 2s + 1 the next two. */
+export interface FixedMap {
+  readonly kind: "fixedMap";
+  readonly height: number;
+  readonly width: number;
+  readonly channels: number;
+  readonly scale: number;
+  readonly views: readonly View[];
+}
+
+export type Value = FeatureMap | FixedPoint | FixedMap;
+
+/** Return the names of the textures that a value lies in, each once. */
+export function texturesOf(value: Value): string[] {
+  return value.kind === "fixed" ? [value.texture] : [...new Set(value.views.map((view) => view.texture))];
+}
+
+/** Return how many texels a pixel of `channels` values takes. */
+export function slicesOf(channels: number, perTexel = 4): number {
+  return Math.ceil(channels / perTexel);
+}
+
+/** Return width and height of what fixed point takes of its texture. */
+export function sizeOfFixed(value: FixedPoint): [number, number] {
+  const pairs = slicesOf(value.length, 2);
+  return value.columns ? [value.columns, pairs] : [pairs, 1];
+}
+
+/** Return the shape of the numbers that a value holds. */
+export function shapeOf(value: Value): number[] {
+  if (value.kind === "fixed") return value.columns ? [value.columns, value.length] : [value.length];
+  return [value.height, value.width, value.channels];
+}
+
+/** Return whether two values are equal in every field. */
+export function sameValue(one: Value, other: Value): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

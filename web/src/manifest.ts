@@ -1,0 +1,154 @@
+/**
+ * The manifest of a bundle: what a runner needs to know besides the members.
+ *
+ * docs/bundle-format.md explains every field; `manifestJson.ts` reads it, `manifestCheck.ts` says whether its parts fit
+ * together.
+ */
+
+import type { FeatureMap, FixedPoint, Value } from "./layout.ts";
+
+export const FORMAT = "glslnn";
+export const VERSION = 1;
+export const PREPROCESSING = "center-square/area-average";
+export const PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256";
+
+/** Member that every fragment shader begins with. */
+export const PRELUDE = "shaders/prelude.glsl";
+export const LABELS = "labels.txt";
+
+export type Scalar = string | number | boolean | null;
+export type Attribute = Scalar | readonly Scalar[];
+
+/** A node of the network. */
+export interface Layer {
+  readonly name: string;
+  readonly op: string;
+  readonly inputs: readonly string[];
+  readonly attrs: ReadonlyMap<string, Attribute>;
+  readonly weights: ReadonlyMap<string, readonly number[]>;
+  readonly members: readonly string[];
+  readonly output: Value;
+}
+
+/** The network: its name, its layers in order, and the layer whose output is the result. */
+export interface Model {
+  readonly name: string;
+  readonly output: string;
+  readonly layers: readonly Layer[];
+}
+
+/** The picture: square of `size` pixels, uploaded to `texture` at texel (x, y). */
+export interface Input {
+  readonly texture: string;
+  readonly size: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** What the bundle needs of a driver. */
+export interface Limits {
+  readonly texture_units: number;
+  readonly texture_size: number;
+  readonly fragment_uniform_vectors: number;
+  readonly varying_vectors: number;
+  readonly vertex_attributes: number;
+}
+
+export type Clear = readonly [number, number, number, number];
+
+/** An RGBA8 texture: `clear` is what a target is filled with, `member` holds the texels of a constant. */
+export interface Texture {
+  readonly name: string;
+  readonly width: number;
+  readonly height: number;
+  readonly kind: "input" | "target" | "constant";
+  readonly member: string | undefined;
+  readonly clear: Clear;
+}
+
+/** A pair of shaders: the k-th sampler reads texture unit k; uniforms have so many floats. */
+export interface ShaderProgram {
+  readonly name: string;
+  readonly vertex: string;
+  readonly fragment: string;
+  readonly samplers: readonly string[];
+  readonly varyings: number;
+  readonly uniforms: ReadonlyMap<string, number>;
+}
+
+/** `count` 32-bit floats of a member, from the `offset`-th on. */
+export interface Slice {
+  readonly member: string;
+  readonly offset: number;
+  readonly count: number;
+}
+
+export type UniformValue = Slice | readonly number[];
+
+/** Return whether a uniform's value is a part of a member. */
+export function isSlice(value: UniformValue): value is Slice {
+  return !Array.isArray(value);
+}
+
+/** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
+export interface Source {
+  readonly unit: number;
+  readonly strideX: number;
+  readonly strideY: number;
+}
+
+/** A rectangle of the target, and for each source the texel that its first pixel reads. */
+export interface Quad {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly origins: readonly (readonly [number, number])[];
+}
+
+/** One draw of one or more quads. */
+export interface Pass {
+  readonly layer: string;
+  readonly program: string;
+  readonly target: string;
+  readonly clear: boolean;
+  readonly textures: readonly string[];
+  readonly sources: readonly Source[];
+  readonly quads: readonly Quad[];
+  readonly uniforms: ReadonlyMap<string, UniformValue>;
+}
+
+/** The result: `logits`, a vector in fixed point, or `image`, a feature map. */
+export type Output =
+  | { readonly name: "logits"; readonly value: FixedPoint }
+  | { readonly name: "image"; readonly value: FeatureMap };
+
+/** `count` records of a layer from `offset` on, and how far its stored integers may be off. */
+export interface ProbeLayer {
+  readonly layer: string;
+  readonly offset: number;
+  readonly count: number;
+  readonly maxError: number;
+  readonly meanError: number;
+}
+
+/** A built-in picture and what every layer must make of it. */
+export interface Probe {
+  readonly member: string;
+  readonly layers: readonly ProbeLayer[];
+  readonly logits: readonly number[];
+  readonly maxError: number;
+}
+
+/** Everything that manifest.json says. */
+export interface Manifest {
+  readonly model: Model;
+  readonly input: Input;
+  readonly limits: Limits;
+  readonly textures: readonly Texture[];
+  readonly programs: readonly ShaderProgram[];
+  readonly passes: readonly Pass[];
+  readonly outputs: readonly Output[];
+  readonly probe: Probe;
+  readonly members: ReadonlyMap<string, string>;
+}

@@ -1,0 +1,99 @@
+/** The probe: a picture by formula, and what every layer of a network must make of it. */
+
+import { BundleError } from "./errors.ts";
+import { sizeOfFixed, type Value } from "./layout.ts";
+import type { Probe, ProbeLayer } from "./manifest.ts";
+import { joinFixed16, type Texels } from "./texels.ts";
+
+const RECORD = 8;
+
+/** Difference of one layer from the probe, in stored integers. */
+export interface LayerError {
+  readonly layer: string;
+  readonly worst: number;
+  readonly mean: number;
+  readonly allowed: ProbeLayer;
+}
+
+/** Return whether both errors are within the tolerance. */
+export function passed(error: LayerError): boolean {
+  return error.worst <= error.allowed.maxError && error.mean <= error.allowed.meanError;
+}
+
+/** Return the probe's picture: RGBA bytes of `size` x `size` pixels, top row first, alpha 255. */
+export function picture(size: number): Uint8Array {
+  const pixels = new Uint8Array(4 * size * size).fill(255);
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) {
+      const value = Math.floor((3 * x * x + 5 * y * y + 7 * x * y) / 8);
+      for (let c = 0; c < 3; c++) pixels[4 * (y * size + x) + c] = (value + 89 * c) % 256;
+    }
+  }
+  return pixels;
+}
+
+/**
+ * Compare a layer with its records.
+ *
+ * @param member bytes of the probe's member.
+ * @param textures those of the layer's output, read directly after its passes: later layers may draw over them.
+ */
+export function compare(
+  allowed: ProbeLayer,
+  member: Uint8Array,
+  value: Value,
+  textures: ReadonlyMap<string, Texels>,
+): LayerError {
+  let worst = 0;
+  let sum = 0;
+  let count = 0;
+  const add = (difference: number): void => {
+    worst = Math.max(worst, Math.abs(difference));
+    sum += Math.abs(difference);
+    count += 1;
+  };
+  records(allowed, member).forEach(({ x, y, at }, k) => {
+    const texels = textures.get(value.kind === "fixed" ? value.texture : value.views[k % value.views.length]!.texture)!;
+    const given = texels.data.subarray(4 * (y * texels.width + x), 4 * (y * texels.width + x) + 4);
+    const wanted = member.subarray(at + 4, at + 8);
+    if (value.kind === "map") {
+      for (let i = 0; i < 4; i++) add(given[i]! - wanted[i]!);
+      return;
+    }
+    for (let i = 0; i < 2; i++) {
+      const odd = value.kind === "fixed" && 2 * (value.columns ? y : x) + i >= value.length;
+      if (odd) continue; // an odd length leaves a value that means nothing
+      add(joinFixed16(given[2 * i]!, given[2 * i + 1]!) - joinFixed16(wanted[2 * i]!, wanted[2 * i + 1]!));
+    }
+  });
+  return { layer: allowed.layer, worst, mean: sum / count, allowed };
+}
+
+/**
+ * Refuse records that lie outside the output of their layer.
+ *
+ * @throws BundleError naming the layer.
+ */
+export function checkRecords(probe: Probe, member: Uint8Array, values: ReadonlyMap<string, Value>): void {
+  if (member.length % RECORD) {
+    throw new BundleError(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
+  }
+  for (const layer of probe.layers) {
+    const value = values.get(layer.layer)!;
+    records(layer, member).forEach(({ x, y }, k) => {
+      const view = value.kind === "fixed" ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
+      const [width, height] = value.kind === "fixed" ? sizeOfFixed(value) : [value.width, value.height];
+      if (x < view.x || y < view.y || x >= view.x + width || y >= view.y + height) {
+        throw new BundleError(`probe: a texel of layer '${layer.layer}' lies outside its output`);
+      }
+    });
+  }
+}
+
+function records(layer: ProbeLayer, member: Uint8Array): { x: number; y: number; at: number }[] {
+  const view = new DataView(member.buffer, member.byteOffset, member.byteLength);
+  return Array.from({ length: layer.count }, (_, k) => {
+    const at = RECORD * (layer.offset + k);
+    return { x: view.getUint16(at, true), y: view.getUint16(at + 2, true), at };
+  });
+}

@@ -1,0 +1,91 @@
+/** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
+
+import { inflateSync } from "fflate";
+
+/** One member, as the directory at the end of the file describes it. */
+export interface Entry {
+  readonly name: string;
+  /** 0: stored, 8: deflated; others are not supported. */
+  readonly method: number;
+  readonly encrypted: boolean;
+  readonly crc: number;
+  /** Bytes in the file. */
+  readonly packed: number;
+  /** Bytes when unpacked. */
+  readonly size: number;
+  /** Where its local header begins. */
+  readonly offset: number;
+}
+
+const END = 0x06054b50;
+const END_LENGTH = 22;
+const ENTRY = 0x02014b50;
+const ENTRY_LENGTH = 46;
+const LOCAL = 0x04034b50;
+const LOCAL_LENGTH = 30;
+const MAX_COMMENT = 65535;
+
+/**
+ * Return all members, in the order of the directory; a name may occur twice.
+ *
+ * @throws Error the file is no zip file, or not whole.
+ */
+export function directory(file: Uint8Array): Entry[] {
+  const view = viewOf(file);
+  let end = file.length - END_LENGTH;
+  const last = Math.max(0, end - MAX_COMMENT);
+  while (end >= last && view.getUint32(end, true) !== END) end -= 1;
+  if (end < last) throw new Error("it has no directory at its end");
+  const count = view.getUint16(end + 10, true);
+  let at = view.getUint32(end + 16, true);
+  const entries: Entry[] = [];
+  for (let i = 0; i < count; i++) {
+    if (view.getUint32(at, true) !== ENTRY) throw new Error("its directory is damaged");
+    const nameLength = view.getUint16(at + 28, true);
+    entries.push({
+      name: new TextDecoder().decode(file.subarray(at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength)),
+      method: view.getUint16(at + 10, true),
+      encrypted: (view.getUint16(at + 8, true) & 1) !== 0,
+      crc: view.getUint32(at + 16, true),
+      packed: view.getUint32(at + 20, true),
+      size: view.getUint32(at + 24, true),
+      offset: view.getUint32(at + 42, true),
+    });
+    at += ENTRY_LENGTH + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
+  }
+  return entries;
+}
+
+/**
+ * Return the bytes of a member.
+ *
+ * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
+ */
+export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
+  const view = viewOf(file);
+  const at = entry.offset;
+  if (view.getUint32(at, true) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
+  const begin = at + LOCAL_LENGTH + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
+  if (begin + entry.packed > file.length) throw new Error(`member '${entry.name}' ends beyond the file`);
+  const packed = file.subarray(begin, begin + entry.packed);
+  // One byte more than declared: inflating stops there, and shows that there was more.
+  const data = entry.method === 0 ? packed.slice() : inflateSync(packed, { out: new Uint8Array(entry.size + 1) });
+  if (data.length !== entry.size || crc32(data) !== entry.crc) throw new Error(`member '${entry.name}' is damaged`);
+  return data.subarray(0, entry.size);
+}
+
+const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
+
+function crc32(data: Uint8Array): number {
+  let crc = -1;
+  for (const byte of data) crc = TABLE[(crc ^ byte) & 255]! ^ (crc >>> 8);
+  return ~crc >>> 0;
+}
+
+function viewOf(file: Uint8Array): DataView {
+  return new DataView(file.buffer, file.byteOffset, file.byteLength);
+}
