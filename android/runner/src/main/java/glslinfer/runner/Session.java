@@ -8,6 +8,7 @@ import glslinfer.runner.Program.ShaderProgram;
 import glslinfer.runner.Program.Texture;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -323,14 +324,21 @@ public final class Session {
             if (texture.member != null) {
                 texels.duplicate().put(bundle.member(texture.member));
             } else {
-                for (int i = 0; i < texels.capacity(); i++) {
-                    texels.put(i, (byte) texture.clear[i % 4]);
-                }
+                fill(texels, texture.clear);
             }
             int name = objects.texture(texture.width, texture.height, texels);
             handles.textures.put(texture.name, name);
             if (texture.isTarget()) {
                 handles.framebuffers.put(texture.name, objects.framebuffer(name));
+            }
+        }
+    }
+
+    /** Fills a new buffer, which is all zeros, with one texel. */
+    private static void fill(ByteBuffer texels, int[] texel) {
+        if (!Arrays.equals(texel, new int[4])) {
+            for (int i = 0; i < texels.capacity(); i++) {
+                texels.put(i, (byte) texel[i % 4]);
             }
         }
     }
