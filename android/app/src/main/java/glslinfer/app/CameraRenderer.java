@@ -235,7 +235,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             pace.begin();
         }
         if (pace.running()) {
-            session.enter();
+            session.activate();
             resultPending = pace.step();
             // The screen may be faster than the camera: what is left, and the result, need not wait for a picture.
             view.requestRender();

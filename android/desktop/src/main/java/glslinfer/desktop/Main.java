@@ -114,7 +114,7 @@ public final class Main {
 
     private static void layers(Session session, byte[] picture, Path to) throws IOException {
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(to)))) {
-            session.start(picture);
+            session.upload(picture);
             for (Manifest.Layer layer : session.bundle.manifest.layers) {
                 if (layer.op.equals("input")) {
                     continue;

@@ -11,7 +11,7 @@ import java.util.Arrays;
  *
  * <pre>
  *   if (!pace.running()) { ... draw the picture; pace.begin(); }
- *   session.enter();
+ *   session.activate();
  *   if (pace.step()) { ... the result can be read when the next screen frame begins }
  * </pre>
  */

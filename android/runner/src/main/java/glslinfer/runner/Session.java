@@ -1,8 +1,5 @@
 package glslinfer.runner;
 
-import glslinfer.runner.Layout.FixedPoint;
-import glslinfer.runner.Layout.Tiles;
-import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Program.Pass;
 import glslinfer.runner.Program.ShaderProgram;
 import glslinfer.runner.Program.Texture;
@@ -34,8 +31,7 @@ public final class Session {
     private final Frame.Calls frame;
     private final int varyings;
     private final int vertexBuffer;
-    private final ByteBuffer picture;
-    private final ByteBuffer result;
+    private final Transfers transfers;
     private int inputFramebuffer;
     private boolean checked;
     private boolean closed;
@@ -61,12 +57,10 @@ public final class Session {
         for (Texture texture : manifest.textures) {
             textures.put(texture.name, texture);
         }
-        int size = manifest.input.size;
-        picture = GlObjects.direct(4 * size * size);
-        result = GlObjects.direct(resultBytes());
+        transfers = new Transfers(gl, manifest, textures, handles);
         try {
             DriverLimits.require(manifest.limits, device);
-            compile();
+            handles.programs.putAll(Linker.link(bundle, device, objects, varyings));
             device.touched();
             makeTextures();
             vertexBuffer = objects.buffer(Frame.vertices(manifest.passes, textures, varyings, handles));
@@ -92,10 +86,9 @@ public final class Session {
      * @throws Errors.GlError the driver reports an error in the first frame
      */
     public float[] run(byte[] rgb) {
-        enter();
         upload(rgb);
         frame.replay(gl);
-        float[] out = read(bundle.manifest.output);
+        float[] out = transfers.read(bundle.manifest.output);
         if (!checked) {
             GlObjects.check(gl, "in the first frame");
             checked = true;
@@ -111,7 +104,7 @@ public final class Session {
     /**
      * Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too.
      */
-    public void enter() {
+    public void activate() {
         if (closed) {
             throw new Errors.RunError("the session is closed");
         }
@@ -130,7 +123,7 @@ public final class Session {
         }
     }
 
-    /** Draws one job of a frame, 0 to {@code jobs() - 1} in order; {@link #enter} comes before. */
+    /** Draws one job of a frame, 0 to {@code jobs() - 1} in order; {@link #activate} comes before. */
     public void drawJob(int index) {
         jobs[index].replay(gl);
     }
@@ -152,18 +145,15 @@ public final class Session {
      * @param out takes as many numbers as there are classes
      */
     public void readLogits(float[] out) {
-        FixedPoint value = (FixedPoint) bundle.manifest.output;
-        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, handles.framebuffers.get(value.texture));
-        gl.glReadPixels(0, 0, value.width(), value.height(), Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, result);
-        Texels.unpack(result, value, out);
+        transfers.readLogits(out);
     }
 
     // Layer by layer ----------------------------------------------------------------------------------
 
-    /** Uploads a picture for {@link #drawLayer}. */
-    public void start(byte[] rgb) {
-        enter();
-        upload(rgb);
+    /** Activates the session and uploads a picture, for {@link #drawLayer}; as {@link #run}. */
+    public void upload(byte[] rgb) {
+        activate();
+        transfers.writePicture(rgb);
     }
 
     /** Draws the passes of one layer; those of the layers before it come first, in order. */
@@ -176,19 +166,16 @@ public final class Session {
 
     /** Returns a layer's output as numbers; directly after its passes, for later layers may share its textures. */
     public float[] readLayer(String layer) {
-        return read(bundle.manifest.layer(layer).output);
+        return transfers.read(bundle.manifest.layer(layer).output);
     }
 
     /** Returns a texture that passes render into, as it is now: 4 bytes a texel, row 0 first. */
     public ByteBuffer readTexture(String name) {
-        Texture texture = textures.get(name);
-        if (texture == null || !texture.isTarget()) {
-            throw new Errors.InputError("no texture '" + name + "' is rendered into");
-        }
-        ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
-        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, handles.framebuffers.get(name));
-        gl.glReadPixels(0, 0, texture.width, texture.height, Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, texels);
-        return texels;
+        return transfers.readTexture(name);
+    }
+
+    int widthOf(String texture) {
+        return textures.get(texture).width;
     }
 
     /**
@@ -197,61 +184,7 @@ public final class Session {
      * @throws Errors.SelfCheckError naming the first layer that is further off than its tolerance
      */
     public List<Probe.LayerError> selfCheck() {
-        Manifest manifest = bundle.manifest;
-        start(Probe.picture(manifest.input.size));
-        List<Probe.LayerError> errors = new ArrayList<Probe.LayerError>();
-        float[] before = new float[0];
-        for (Manifest.Layer layer : manifest.layers) {
-            if (layerCalls.containsKey(layer.name)) {
-                drawLayer(layer.name);
-                errors.add(compare(layer));
-            }
-            if (layer.name.equals(manifest.outputLayer)) {
-                before = read(layer.output);
-            }
-        }
-        float[] whole = run(Probe.picture(manifest.input.size));
-        double off = 0;
-        for (int i = 0; i < whole.length; i++) {
-            off = Math.max(off, Math.abs(whole[i] - (manifest.classes() > 0 ? manifest.probe.logits[i] : before[i])));
-        }
-        if (!(off <= manifest.probe.maxError)) {
-            throw new Errors.SelfCheckError(
-                    "every layer comes out right, but the output of a whole frame is off by "
-                            + off
-                            + ", where "
-                            + manifest.probe.maxError
-                            + " is tolerated");
-        }
-        return errors;
-    }
-
-    private Probe.LayerError compare(Manifest.Layer layer) {
-        Map<String, ByteBuffer> texels = new HashMap<String, ByteBuffer>();
-        Map<String, Integer> widths = new HashMap<String, Integer>();
-        for (String name : layer.output.textures()) {
-            texels.put(name, readTexture(name));
-            widths.put(name, textures.get(name).width);
-        }
-        byte[] member = bundle.member(bundle.manifest.probe.member);
-        Probe.LayerError error = Probe.compare(bundle.manifest, member, layer.name, texels, widths);
-        if (!error.passed()) {
-            throw new Errors.SelfCheckError(
-                    "layer '"
-                            + layer.name
-                            + "' comes out wrong on this driver ("
-                            + device.renderer()
-                            + "): off by up to "
-                            + error.worst
-                            + " ("
-                            + error.mean
-                            + " in the mean), where "
-                            + error.allowed.maxError
-                            + " ("
-                            + error.allowed.meanError
-                            + " in the mean) is tolerated; please report it with the device's name");
-        }
-        return error;
+        return SelfCheck.check(this, device.renderer());
     }
 
     /** Returns how many GL calls a frame takes between upload and read-back. */
@@ -271,51 +204,6 @@ public final class Session {
     }
 
     // Preparing ----------------------------------------------------------------------------------
-
-    private int resultBytes() {
-        Value output = bundle.manifest.output;
-        return output instanceof FixedPoint ? 4 * ((FixedPoint) output).width() : 0;
-    }
-
-    private void compile() {
-        Map<String, String[]> sources = new HashMap<String, String[]>();
-        Map<String, Integer> started = new LinkedHashMap<String, Integer>();
-        String prelude = text(Program.PRELUDE) + device.deviceLines();
-        String[] attributes = new String[1 + varyings];
-        attributes[0] = "position";
-        for (int i = 0; i < varyings; i++) {
-            attributes[1 + i] = "corner" + i;
-        }
-        for (ShaderProgram entry : bundle.manifest.programs) {
-            String[] source = {text(entry.vertex), prelude + text(entry.fragment)};
-            sources.put(entry.name, source);
-            started.put(entry.name, objects.startProgram(source[0], source[1], attributes));
-        }
-        Map<String, String> users = new HashMap<String, String>();
-        for (Pass pass : bundle.manifest.passes) {
-            users.put(pass.program, users.containsKey(pass.program) ? users.get(pass.program) : pass.layer);
-        }
-        for (ShaderProgram entry : bundle.manifest.programs) {
-            int name = started.get(entry.name);
-            String user = users.containsKey(entry.name) ? users.get(entry.name) : entry.name;
-            String[] source = sources.get(entry.name);
-            objects.checkProgram(name, source[0], source[1], "layer '" + user + "' on " + device.renderer());
-            gl.glUseProgram(name);
-            for (int unit = 0; unit < entry.samplers.size(); unit++) {
-                gl.glUniform1i(gl.glGetUniformLocation(name, entry.samplers.get(unit)), unit);
-            }
-            Map<String, Integer> locations = new HashMap<String, Integer>();
-            for (String uniform : entry.uniforms.keySet()) {
-                locations.put(uniform, gl.glGetUniformLocation(name, uniform));
-            }
-            handles.programs.put(entry.name, new Frame.Linked(name, locations));
-        }
-        objects.dropShaders();
-    }
-
-    private String text(String member) {
-        return Json.text(bundle.member(member));
-    }
 
     private void makeTextures() {
         gl.glActiveTexture(Gl.GL_TEXTURE0);
@@ -368,67 +256,5 @@ public final class Session {
         for (Map.Entry<String, List<Pass>> one : byLayer.entrySet()) {
             layerCalls.put(one.getKey(), recorder.record(Collections.unmodifiableList(one.getValue())));
         }
-    }
-
-    // Textures ----------------------------------------------------------------------------------
-
-    private void upload(byte[] rgb) {
-        Manifest.Input input = bundle.manifest.input;
-        int size = input.size;
-        if (rgb.length != 3 * size * size) {
-            throw new Errors.ImageError(
-                    "the model reads "
-                            + size
-                            + " x "
-                            + size
-                            + " pixels of 3 bytes, "
-                            + rgb.length
-                            + " bytes were given; Preprocess.toSquare makes them of any picture");
-        }
-        for (int i = 0; i < size * size; i++) {
-            picture.put(4 * i, rgb[3 * i]);
-            picture.put(4 * i + 1, rgb[3 * i + 1]);
-            picture.put(4 * i + 2, rgb[3 * i + 2]);
-            picture.put(4 * i + 3, (byte) 255);
-        }
-        gl.glActiveTexture(Gl.GL_TEXTURE0);
-        gl.glBindTexture(Gl.GL_TEXTURE_2D, handles.textures.get(input.texture));
-        gl.glTexSubImage2D(
-                Gl.GL_TEXTURE_2D, 0, input.x, input.y, size, size, Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, picture);
-    }
-
-    private float[] read(Value value) {
-        float[] out = new float[value.count()];
-        if (value instanceof FixedPoint) {
-            FixedPoint point = (FixedPoint) value;
-            ByteBuffer texels = GlObjects.direct(4 * point.width() * point.height());
-            gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, handles.framebuffers.get(point.texture));
-            gl.glReadPixels(0, 0, point.width(), point.height(), Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, texels);
-            Texels.unpack(texels, point, out);
-            return out;
-        }
-        Tiles tiles = (Tiles) value;
-        Map<String, ByteBuffer> whole = new HashMap<String, ByteBuffer>();
-        for (String name : tiles.textures()) {
-            whole.put(name, textures.get(name).isTarget() ? readTexture(name) : uploaded());
-        }
-        for (int i = 0; i < tiles.views.size(); i++) {
-            String name = tiles.views.get(i).texture;
-            Texels.unpack(whole.get(name), textures.get(name).width, tiles, i, out);
-        }
-        return out;
-    }
-
-    /** Returns the texels of the picture's texture, as the picture was uploaded: of a layer that only renames them. */
-    private ByteBuffer uploaded() {
-        Manifest.Input input = bundle.manifest.input;
-        Texture texture = textures.get(input.texture);
-        ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
-        for (int y = 0; y < input.size; y++) {
-            for (int i = 0; i < 4 * input.size; i++) {
-                texels.put(4 * ((input.y + y) * texture.width + input.x) + i, picture.get(4 * y * input.size + i));
-            }
-        }
-        return texels;
     }
 }

@@ -6,15 +6,15 @@
  * <pre>
  *   Bundle          bundle.py           the file: container, hashes, labels
  *   ManifestReader  manifest_json.py    manifest.json, strictly
- *   ManifestCheck   manifest_check.py   whether its parts fit together
+ *   ManifestCheck   manifest_check.py   whether its parts fit together (with PassCheck, Operators)
  *   Manifest, Program, Layout           manifest.py, program.py, layout.py: plain data
  *   Gl, GlObjects   gl/api.py, gl/objects.py
  *   Device          gl/context.py       what is known of a context: how stores round, who set its state
  *   DriverLimits    gl/limits.py
  *   Rounding, LateFetch                 gl/rounding.py, gl/late_fetch.py
  *   Frame           frame.py            a frame as a list of GL calls
- *   Session         session.py, linking.py, transfers.py, selfcheck.py
- *                                       executes passes; makes programs; textures as numbers; the probe
+ *   Session         session.py          executes passes
+ *   Linker, Transfers, SelfCheck        linking.py, transfers.py, selfcheck.py: its parts
  *   Pace            (the app's)         a network over several frames of a screen
  *   Probe, Texels, Preprocess, Classifier, Errors, Fields (strict.py)
  * </pre>

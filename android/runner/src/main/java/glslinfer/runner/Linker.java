@@ -1,0 +1,72 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Frame.Linked;
+import glslinfer.runner.Program.Pass;
+import glslinfer.runner.Program.ShaderProgram;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** Makes a bundle's programs on a driver; the context must be current. */
+final class Linker {
+    private Linker() {}
+
+    /**
+     * Compiles and links all programs, sets their samplers, and returns them by the names of the manifest.
+     *
+     * @param objects what they belong to, and are deleted with
+     * @param varyings how many vec4 attributes the vertices have after their position
+     * @throws Errors.ShaderError the driver refuses one; names the layer and quotes the driver
+     */
+    static Map<String, Linked> link(Bundle bundle, Device device, GlObjects objects, int varyings) {
+        Gl gl = device.gl;
+        String prelude = text(bundle, Program.PRELUDE) + device.deviceLines();
+        String[] attributes = new String[1 + varyings];
+        attributes[0] = "position";
+        for (int i = 0; i < varyings; i++) {
+            attributes[1 + i] = "corner" + i;
+        }
+        // All are begun before the first is asked for, so that a driver may work on several at a time.
+        Map<String, String[]> sources = new HashMap<String, String[]>();
+        Map<String, Integer> started = new HashMap<String, Integer>();
+        for (ShaderProgram entry : bundle.manifest.programs) {
+            String[] source = {text(bundle, entry.vertex), prelude + text(bundle, entry.fragment)};
+            sources.put(entry.name, source);
+            started.put(entry.name, objects.startProgram(source[0], source[1], attributes));
+        }
+        Map<String, String> users = users(bundle);
+        Map<String, Linked> linked = new LinkedHashMap<String, Linked>();
+        for (ShaderProgram entry : bundle.manifest.programs) {
+            int name = started.get(entry.name);
+            String user = users.containsKey(entry.name) ? users.get(entry.name) : entry.name;
+            String[] source = sources.get(entry.name);
+            objects.checkProgram(name, source[0], source[1], "layer '" + user + "' on " + device.renderer());
+            gl.glUseProgram(name);
+            for (int unit = 0; unit < entry.samplers.size(); unit++) {
+                gl.glUniform1i(gl.glGetUniformLocation(name, entry.samplers.get(unit)), unit);
+            }
+            Map<String, Integer> locations = new HashMap<String, Integer>();
+            for (String uniform : entry.uniforms.keySet()) {
+                locations.put(uniform, gl.glGetUniformLocation(name, uniform));
+            }
+            linked.put(entry.name, new Linked(name, locations));
+        }
+        objects.dropShaders();
+        return linked;
+    }
+
+    private static String text(Bundle bundle, String member) {
+        return Json.text(bundle.member(member));
+    }
+
+    /** Returns the first layer that uses each program. */
+    private static Map<String, String> users(Bundle bundle) {
+        Map<String, String> users = new HashMap<String, String>();
+        for (Pass pass : bundle.manifest.passes) {
+            if (!users.containsKey(pass.program)) {
+                users.put(pass.program, pass.layer);
+            }
+        }
+        return users;
+    }
+}
