@@ -34,6 +34,11 @@ public class View {
 
     protected void onDraw(Canvas canvas) {}
 
+    /** A finger on it. */
+    public void press() {
+        listener.onClick(this);
+    }
+
     /** What the system does, which the harness calls. */
     public void draw(Canvas canvas) {
         onDraw(canvas);

@@ -142,10 +142,10 @@ public final class Phone {
             case "picture":
                 return String.valueOf(picture(words));
             case "press":
-                find(activity.content, words[1]).listener.onClick(null);
+                find(activity.content, words[1]).press();
                 break;
             case "touch":
-                touchable(activity.content).listener.onClick(null);
+                touchable(activity.content).press();
                 break;
             case "choose":
                 dialog.listener.onClick(dialog, Arrays.asList(dialog.items).indexOf(words[1]));

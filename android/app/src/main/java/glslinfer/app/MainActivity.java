@@ -17,10 +17,7 @@ import android.os.Handler;
 import android.view.Gravity;
 import android.view.View;
 import android.view.WindowManager;
-import android.widget.Button;
 import android.widget.FrameLayout;
-import android.widget.LinearLayout;
-import glslinfer.runner.Errors;
 import java.util.List;
 
 /**
@@ -31,7 +28,11 @@ import java.util.List;
  * app.
  */
 public final class MainActivity extends Activity
-        implements CameraRenderer.Listener, CameraSource.Listener, DisplayManager.DisplayListener {
+        implements CameraRenderer.Listener,
+                CameraSource.Listener,
+                ModelLoader.Listener,
+                Buttons.Listener,
+                DisplayManager.DisplayListener {
     private static final int CAMERA_PERMISSION = 1;
     private static final int OPEN_FILE = 2;
     private static final float BUDGET = 12;
@@ -43,8 +44,8 @@ public final class MainActivity extends Activity
     private CameraRenderer renderer;
     private CameraSource camera;
     private Models models;
-    private Button pauseButton;
-    private Button torchButton;
+    private ModelLoader loader;
+    private Buttons buttons;
 
     private SurfaceTexture surface;
     private String model;
@@ -56,14 +57,12 @@ public final class MainActivity extends Activity
     private String cameraMessage = "";
     private String modelMessage = "";
 
-    /** Counts choices of a model, so that one read late does not replace a later one. */
-    private int choice;
-
     @Override
     protected void onCreate(Bundle saved) {
         super.onCreate(saved);
         getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
         models = new Models(getAssets());
+        loader = new ModelLoader(this, models, this);
         results = new ResultsView(this);
         view = new GLSurfaceView(this);
         view.setEGLContextClientVersion(2);
@@ -92,50 +91,7 @@ public final class MainActivity extends Activity
     }
 
     private View content() {
-        LinearLayout buttons = new LinearLayout(this);
-        buttons.setOrientation(LinearLayout.HORIZONTAL);
-        buttons.setGravity(Gravity.CENTER);
-        buttons.addView(
-                button(
-                        "Model",
-                        new View.OnClickListener() {
-                            @Override
-                            public void onClick(View clicked) {
-                                chooseModel();
-                            }
-                        }));
-        buttons.addView(
-                button(
-                        "Turn",
-                        new View.OnClickListener() {
-                            @Override
-                            public void onClick(View clicked) {
-                                front = !front;
-                                torch = false;
-                                openCamera();
-                            }
-                        }));
-        torchButton =
-                button(
-                        "Light",
-                        new View.OnClickListener() {
-                            @Override
-                            public void onClick(View clicked) {
-                                torch = !torch;
-                                camera.setTorch(torch);
-                            }
-                        });
-        buttons.addView(torchButton);
-        pauseButton =
-                button(
-                        "Pause",
-                        new View.OnClickListener() {
-                            @Override
-                            public void onClick(View clicked) {
-                                setPaused(!paused);
-                            }
-                        });
-        buttons.addView(pauseButton);
+        buttons = new Buttons(this, this);
         results.setOnClickListener(
                 new View.OnClickListener() {
                     @Override
@@ -150,15 +106,8 @@ public final class MainActivity extends Activity
         frame.addView(view, new FrameLayout.LayoutParams(all, all));
         frame.addView(results, new FrameLayout.LayoutParams(all, all));
         int enough = FrameLayout.LayoutParams.WRAP_CONTENT;
-        frame.addView(buttons, new FrameLayout.LayoutParams(all, enough, Gravity.BOTTOM));
+        frame.addView(buttons.row, new FrameLayout.LayoutParams(all, enough, Gravity.BOTTOM));
         return frame;
-    }
-
-    private Button button(String text, View.OnClickListener listener) {
-        Button button = new Button(this);
-        button.setText(text);
-        button.setOnClickListener(listener);
-        return button;
     }
 
     // Coming and going ----------------------------------------------------------------------------------
@@ -203,10 +152,26 @@ public final class MainActivity extends Activity
         view.requestRender();
     }
 
-    private void setPaused(boolean pause) {
-        paused = pause;
-        renderer.setPaused(pause);
-        pauseButton.setText(pause ? "Go on" : "Pause");
+    // Buttons ----------------------------------------------------------------------------------
+
+    @Override
+    public void onTurnButton() {
+        front = !front;
+        torch = false;
+        openCamera();
+    }
+
+    @Override
+    public void onLightButton() {
+        torch = !torch;
+        camera.setTorch(torch);
+    }
+
+    @Override
+    public void onPauseButton() {
+        paused = !paused;
+        renderer.setPaused(paused);
+        buttons.setPaused(paused);
         view.requestRender();
     }
 
@@ -263,7 +228,7 @@ public final class MainActivity extends Activity
     public void onCamera(
             final int width, final int height, final int sensorDegrees, final boolean isFront, boolean hasTorch) {
         tellOfCamera("");
-        torchButton.setEnabled(hasTorch);
+        buttons.setLight(hasTorch);
         view.queueEvent(
                 new Runnable() {
                     @Override
@@ -280,7 +245,8 @@ public final class MainActivity extends Activity
 
     // Models ----------------------------------------------------------------------------------
 
-    private void chooseModel() {
+    @Override
+    public void onModelButton() {
         final List<String> names = models.names();
         String[] items = names.toArray(new String[names.size() + 1]);
         items[names.size()] = "Open a file ...";
@@ -325,38 +291,19 @@ public final class MainActivity extends Activity
         load(name, null);
     }
 
-    private void load(final String name, final Uri uri) {
-        final int mine = ++choice;
+    private void load(String name, Uri uri) {
         tellOfModel("Reading the model ...");
-        Runnable read =
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        try {
-                            onRead(mine, name != null ? models.read(name) : models.read(getContentResolver(), uri));
-                        } catch (Errors.GlslInferError error) {
-                            onModelFailed(error.getMessage());
-                        }
-                    }
-                };
-        new Thread(read, "model").start();
+        loader.load(name, uri);
     }
 
-    private void onRead(final int mine, final glslinfer.runner.Bundle bundle) {
-        runOnUiThread(
+    @Override
+    public void onModelRead(final glslinfer.runner.Bundle bundle) {
+        size = bundle.manifest.input.size;
+        view.queueEvent(
                 new Runnable() {
                     @Override
                     public void run() {
-                        if (mine == choice) {
-                            size = bundle.manifest.input.size;
-                            view.queueEvent(
-                                    new Runnable() {
-                                        @Override
-                                        public void run() {
-                                            renderer.setBundle(bundle);
-                                        }
-                                    });
-                        }
+                        renderer.setBundle(bundle);
                     }
                 });
     }
