@@ -11,6 +11,7 @@ from phone import MODEL, ROOT
 from toolchain import Tools
 
 from glsl_infer import bundle as bundles
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.late_fetch import wants_late_fetch
 from glsl_infer.session import Session
@@ -49,3 +50,20 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     (tmp_path / "picture").write_bytes(pixels.tobytes())
     device.json("told", ",".join(lines), MODEL, tmp_path / "picture", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == expected
+
+
+@pytest.mark.parametrize(
+    "constant, name, advice",
+    [
+        (GL.GL_MAX_TEXTURE_IMAGE_UNITS, "GL_MAX_TEXTURE_IMAGE_UNITS", "use another device"),
+        (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE", "use a model of smaller pictures"),
+        (GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS, "GL_MAX_FRAGMENT_UNIFORM_VECTORS", "--weights baked"),
+        (GL.GL_MAX_VARYING_VECTORS, "GL_MAX_VARYING_VECTORS", "use another device"),
+        (GL.GL_MAX_VERTEX_ATTRIBS, "GL_MAX_VERTEX_ATTRIBS", "use another device"),
+    ],
+)
+def test_a_device_that_is_too_small(device: Jvm, constant: int, name: str, advice: str) -> None:
+    message = device.json("small", constant, 1, MODEL)
+    assert f"{name} is 1, the model needs " in message
+    assert advice in message
+    assert message.count(" the model needs ") == 1

@@ -4,6 +4,8 @@ import glslinfer.desktop.DesktopGl;
 import glslinfer.desktop.Egl;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.InvocationHandler;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -14,6 +16,7 @@ import java.nio.file.Paths;
  *
  * <pre>
  *   facts RENDERER...                 how stores round here; of each GL_RENDERER whether it wants late fetches
+ *   small NAME VALUE BUNDLE           what is said of a device whose limit of that number (as Gl has it) is so low
  *   told LINES BUNDLE PICTURE OUT     a frame on a device that needs these lines (joined by commas)
  * </pre>
  */
@@ -31,6 +34,10 @@ public final class DeviceMain {
             System.out.println("{\"threshold\": " + device.storeThreshold() + ", \"late\": [" + late + "]}");
             return;
         }
+        if (words[0].equals("small")) {
+            System.out.println(small(Integer.decode(words[1]), Integer.parseInt(words[2]), words[3]));
+            return;
+        }
         StringBuilder lines = new StringBuilder();
         for (String name : words[1].split(",")) {
             lines.append("#define ").append(name).append('\n');
@@ -43,6 +50,23 @@ public final class DeviceMain {
             ByteBuffer out = ByteBuffer.allocate(4 * numbers.length).order(ByteOrder.LITTLE_ENDIAN);
             out.asFloatBuffer().put(numbers);
             Files.write(Paths.get(words[4]), out.array());
+        }
+    }
+
+    /** Returns the refusal of a device that is as this machine's, but for one number. */
+    private static String small(int name, int value, String file) throws IOException {
+        Gl real = new DesktopGl();
+        InvocationHandler lower =
+                (proxy, method, arguments) ->
+                        method.getName().equals("glGetInteger") && arguments[0].equals(name)
+                                ? value
+                                : method.invoke(real, arguments);
+        Gl gl = (Gl) Proxy.newProxyInstance(Gl.class.getClassLoader(), new Class<?>[] {Gl.class}, lower);
+        try (InputStream stream = Files.newInputStream(Paths.get(file))) {
+            new Session(new Device(gl), Bundle.read(stream, file));
+            return "\"\"";
+        } catch (Errors.LimitError error) {
+            return '"' + error.getMessage() + '"';
         }
     }
 }
