@@ -179,13 +179,17 @@ final class Frame {
             Map<Integer, String> bound = new HashMap<Integer, String>();
             int active = -1;
             int[] colour = null;
+            Texture viewport = null;
             Map<String, Uniform> uniforms = new HashMap<String, Uniform>();
             for (Pass pass : passes) {
                 Texture size = sizes.get(pass.target);
                 if (!pass.target.equals(target)) {
                     target = pass.target;
                     calls.add(BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
-                    calls.add(VIEWPORT, size.width, size.height, 0, 0);
+                    if (viewport == null || size.width != viewport.width || size.height != viewport.height) {
+                        viewport = size;
+                        calls.add(VIEWPORT, size.width, size.height, 0, 0);
+                    }
                 }
                 if (pass.clear) {
                     if (!Arrays.equals(size.clear, colour)) {
