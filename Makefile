@@ -70,7 +70,7 @@ types: $(VENV)/.all web/node_modules/.ready
 	cd web && npm run --silent types
 
 clean:
-	rm -rf $(VENV) web/node_modules web/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) web/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What it takes to build the browser's runner.
 web/node_modules/.ready: web/package.json web/package-lock.json

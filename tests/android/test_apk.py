@@ -121,3 +121,10 @@ def test_the_runner_knows_nothing_of_android() -> None:
     assert len(sources) > 15
     for path in sources:
         assert not re.search(r"^import (android|javax|com)\.", path.read_text("utf-8"), re.MULTILINE)
+
+
+def test_no_line_of_java_is_longer_than_those_of_python() -> None:
+    for folder in (ROOT / "android", ROOT / "tests" / "android"):
+        for path in folder.rglob("*.java"):
+            for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                assert len(line) <= 120, f"{path}:{number}"

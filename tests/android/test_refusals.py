@@ -149,3 +149,24 @@ def test_a_command_says_what_is_wrong(runner: Jvm, tmp_path: Path) -> None:
     (tmp_path / "a.glslnn").write_text("no zip")
     assert "not a glsl-infer model" in runner.refused("check", tmp_path / "a.glslnn")
     assert "give one of: run" in runner.refused("frobnicate")
+
+
+def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    name = "shaders/stem.1.frag"
+    broken = members[name].replace(b"void main()", b"void main() { this is no GLSL }\nvoid other()")
+    assert broken != members[name]
+    done = runner.start("check", zipped(tmp_path / "broken.glslnn", rehashed(members, {name: broken})))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: layer 'stem' on ")
+    assert "the driver refuses the fragment shader:\n" in done.stderr
+    assert "\tat " not in done.stderr  # no traceback
+
+
+def test_a_driver_that_computes_something_else(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    weights = bytearray(members["weights/expand.f32"])
+    weights[: len(weights) // 2] = bytes(len(weights) // 2)  # in a uniform array: what the shader gets is wrong
+    path = zipped(tmp_path / "wrong.glslnn", rehashed(members, {"weights/expand.f32": bytes(weights)}))
+    message = runner.refused("check", path, code=1)
+    assert "layer 'expand' comes out wrong on this driver" in message

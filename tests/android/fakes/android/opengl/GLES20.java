@@ -167,7 +167,8 @@ public class GLES20 {
     }
 
     public static void glTexImage2D(
-            int target, int level, int internal, int width, int height, int border, int format, int type, Buffer pixels) {
+            int target, int level, int internal, int width, int height, int border, int format, int type,
+            Buffer pixels) {
         GL.glTexImage2D(target, level, internal, width, height, border, format, type, (ByteBuffer) pixels);
     }
 

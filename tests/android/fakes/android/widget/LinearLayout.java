@@ -25,7 +25,8 @@ public class LinearLayout extends ViewGroup {
         for (int i = 0; i < children.size(); i++) {
             View child = children.get(i);
             paint.setColor(0xFFD6D7D7);
-            canvas.drawRect(i * each + 4 * unit, getHeight() - 44 * unit, (i + 1) * each - 4 * unit, getHeight() - 6 * unit, paint);
+            canvas.drawRect(i * each + 4 * unit, getHeight() - 44 * unit, (i + 1) * each - 4 * unit,
+                    getHeight() - 6 * unit, paint);
             paint.setColor(child.enabled ? 0xFF202020 : 0xFF909090);
             String text = ((TextView) child).text.toUpperCase();
             float x = (i + 0.5f) * each - paint.measureText(text, 0, text.length()) / 2;

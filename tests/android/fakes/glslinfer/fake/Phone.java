@@ -248,7 +248,8 @@ public final class Phone {
         int wide = Integer.parseInt(words[2]);
         int high = Integer.parseInt(words[3]);
         if (device.surface.texture.width != wide || device.surface.texture.height != high) {
-            throw new IllegalStateException("the app asked for " + device.surface.texture.width + " pixels, not " + wide);
+            throw new IllegalStateException("the app asked for " + device.surface.texture.width + " pixels, not "
+                    + wide);
         }
         byte[] bytes = Files.readAllBytes(Paths.get(words[1]));
         ByteBuffer pixels = ByteBuffer.allocateDirect(bytes.length).order(ByteOrder.nativeOrder());
@@ -282,7 +283,8 @@ public final class Phone {
 
     /** Returns all texts on the screen; with an image, draws them onto it. */
     private static List<String> texts(BufferedImage image) {
-        Canvas canvas = new Canvas(image == null ? new BufferedImage(width, height, BufferedImage.TYPE_INT_ARGB) : image);
+        Canvas canvas = new Canvas(image == null ? new BufferedImage(width, height, BufferedImage.TYPE_INT_ARGB)
+                : image);
         if (activity != null && activity.content != null) {
             activity.content.draw(canvas);
         }

@@ -28,7 +28,8 @@ public class CameraManager {
         return facts;
     }
 
-    public void openCamera(String id, CameraDevice.StateCallback callback, Handler handler) throws CameraAccessException {
+    public void openCamera(String id, CameraDevice.StateCallback callback,
+            Handler handler) throws CameraAccessException {
         if (!Phone.granted) {
             throw new SecurityException("no permission");
         }

@@ -17,9 +17,10 @@ import javax.microedition.khronos.opengles.GL10;
 /**
  * A frame of the screen: camera to network to labels, without leaving the GPU but for the logits.
  *
- * <p>All methods run in the GL thread but {@link #onFrameAvailable}. A frame first reads the result of the network's frame
- * that ended in the one before: by now the GPU is done with it, so that nothing waits. Then the network goes on by as many
- * jobs as the budget allows, or begins with the camera's latest picture; then the picture is drawn onto the screen.
+ * <p>All methods run in the GL thread but {@link #onFrameAvailable}. A frame first reads the result of the network's
+ * frame that ended in the one before: by now the GPU is done with it, so that nothing waits. Then the network goes on
+ * by as many jobs as the budget allows, or begins with the camera's latest picture; then the picture is drawn onto the
+ * screen.
  */
 final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnFrameAvailableListener {
     /** Told, in the GL thread, of what the activity has to do something about. */
@@ -236,7 +237,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         if (pace.running()) {
             session.enter();
             resultPending = pace.step();
-            // The screen may be faster than the camera: what is left, and the result, need not wait for the next picture.
+            // The screen may be faster than the camera: what is left, and the result, need not wait for a picture.
             view.requestRender();
         }
     }

@@ -111,7 +111,8 @@ final class CameraSource {
     /** Switches the light, where there is one. */
     void setTorch(boolean on) {
         if (session != null) {
-            request.set(CaptureRequest.FLASH_MODE, on ? CaptureRequest.FLASH_MODE_TORCH : CaptureRequest.FLASH_MODE_OFF);
+            int mode = on ? CaptureRequest.FLASH_MODE_TORCH : CaptureRequest.FLASH_MODE_OFF;
+            request.set(CaptureRequest.FLASH_MODE, mode);
             repeat();
         }
     }

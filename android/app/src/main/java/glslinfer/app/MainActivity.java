@@ -26,8 +26,9 @@ import java.util.List;
 /**
  * The camera on the whole screen, and what a network makes of it.
  *
- * <p>Started with an extra, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}, the network gets that
- * many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model inside the app.
+ * <p>Started with an extra, {@code adb shell am start -n glslinfer.app/.MainActivity --ef budget 8}, the network gets
+ * that many milliseconds of each frame of the screen instead of 12; {@code --es model NAME} chooses a model inside the
+ * app.
  */
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener, CameraSource.Listener, DisplayManager.DisplayListener {
@@ -148,7 +149,8 @@ public final class MainActivity extends Activity
         int all = FrameLayout.LayoutParams.MATCH_PARENT;
         frame.addView(view, new FrameLayout.LayoutParams(all, all));
         frame.addView(results, new FrameLayout.LayoutParams(all, all));
-        frame.addView(buttons, new FrameLayout.LayoutParams(all, FrameLayout.LayoutParams.WRAP_CONTENT, Gravity.BOTTOM));
+        int enough = FrameLayout.LayoutParams.WRAP_CONTENT;
+        frame.addView(buttons, new FrameLayout.LayoutParams(all, enough, Gravity.BOTTOM));
         return frame;
     }
 
@@ -159,7 +161,7 @@ public final class MainActivity extends Activity
         return button;
     }
 
-    // Coming and going ---------------------------------------------------------------------------------------------------
+    // Coming and going ----------------------------------------------------------------------------------
 
     @Override
     protected void onResume() {
@@ -208,7 +210,7 @@ public final class MainActivity extends Activity
         view.requestRender();
     }
 
-    // The camera -----------------------------------------------------------------------------------------------------------
+    // The camera ----------------------------------------------------------------------------------
 
     private boolean allowed() {
         // Before Android 6 the permission was given when the app was installed.
@@ -276,7 +278,7 @@ public final class MainActivity extends Activity
         tellOfCamera(message);
     }
 
-    // Models -----------------------------------------------------------------------------------------------------------------
+    // Models ----------------------------------------------------------------------------------
 
     private void chooseModel() {
         final List<String> names = models.names();

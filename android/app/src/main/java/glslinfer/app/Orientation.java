@@ -23,7 +23,7 @@ final class Orientation {
      * @param out takes 16 numbers
      */
     static void toTexture(float[] surface, int rotation, boolean mirrored, float[] out) {
-        // s = a s' + b t' + e, t = c s' + d t' + f: from the screen's upright picture to that of the natural orientation.
+        // s = a s' + b t' + e, t = c s' + d t' + f: from the screen's upright picture to the natural orientation's.
         // Turned by 1, the phone's right edge is up: what is up on the screen (t') lies to the right there (s).
         float a = rotation == 0 ? 1 : rotation == 2 ? -1 : 0;
         float b = rotation == 1 ? 1 : rotation == 3 ? -1 : 0;

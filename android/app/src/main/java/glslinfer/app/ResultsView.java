@@ -131,7 +131,8 @@ final class ResultsView extends View {
         for (int i = 0; i < shown; i++) {
             float y = top + i * row;
             paint.setColor(BAR);
-            canvas.drawRect(left, y + 24 * unit, left + (float) probabilities[i] * (right - left), y + 29 * unit, paint);
+            canvas.drawRect(left, y + 24 * unit, left + (float) probabilities[i] * (right - left), y + 29 * unit,
+                    paint);
             paint.setColor(TEXT);
             line.setLength(0);
             tenths(100 * probabilities[i]).append(" %  ").append(labels.get(indices[i]));

@@ -63,7 +63,8 @@ public final class DesktopGl implements Gl {
 
         static native void glFinish();
 
-        static native void glFramebufferTexture2D(int target, int attachment, int textureTarget, int texture, int level);
+        static native void glFramebufferTexture2D(int target, int attachment, int textureTarget, int texture,
+                int level);
 
         static native void glGenBuffers(int count, int[] names);
 
@@ -96,7 +97,8 @@ public final class DesktopGl implements Gl {
         static native void glShaderSource(int shader, int count, Pointer sources, Pointer lengths);
 
         static native void glTexImage2D(
-                int target, int level, int internal, int width, int height, int border, int format, int type, Buffer pixels);
+                int target, int level, int internal, int width, int height, int border, int format, int type,
+                Buffer pixels);
 
         static native void glTexParameteri(int target, int name, int value);
 
@@ -117,7 +119,8 @@ public final class DesktopGl implements Gl {
 
         static native void glUseProgram(int program);
 
-        static native void glVertexAttribPointer(int index, int size, int type, byte normalized, int stride, long offset);
+        static native void glVertexAttribPointer(int index, int size, int type, byte normalized, int stride,
+                long offset);
 
         static native void glViewport(int x, int y, int width, int height);
     }
@@ -347,7 +350,8 @@ public final class DesktopGl implements Gl {
 
     @Override
     public void glTexImage2D(
-            int target, int level, int internal, int width, int height, int border, int format, int type, ByteBuffer pixels) {
+            int target, int level, int internal, int width, int height, int border, int format, int type,
+            ByteBuffer pixels) {
         C.glTexImage2D(target, level, internal, width, height, border, format, type, pixels);
     }
 

@@ -38,7 +38,8 @@ public final class Egl {
 
     private static native int eglBindAPI(int api);
 
-    private static native int eglChooseConfig(Pointer display, int[] attributes, Pointer configs, int size, int[] count);
+    private static native int eglChooseConfig(Pointer display, int[] attributes, Pointer configs, int size,
+            int[] count);
 
     private static native Pointer eglCreateContext(Pointer display, Pointer config, Pointer share, int[] attributes);
 

@@ -65,7 +65,8 @@ public final class Main {
         } else if (name.equals("square") && rest.size() == 5) {
             square(rest);
         } else {
-            throw new Errors.InputError("give one of: run, layers, check, time, read, square; see glslinfer.desktop.Main");
+            throw new Errors.InputError(
+                    "give one of: run, layers, check, time, read, square; see glslinfer.desktop.Main");
         }
     }
 

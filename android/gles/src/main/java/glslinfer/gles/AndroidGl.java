@@ -228,7 +228,8 @@ public final class AndroidGl implements Gl {
 
     @Override
     public void glTexImage2D(
-            int target, int level, int internal, int width, int height, int border, int format, int type, ByteBuffer pixels) {
+            int target, int level, int internal, int width, int height, int border, int format, int type,
+            ByteBuffer pixels) {
         GLES20.glTexImage2D(target, level, internal, width, height, border, format, type, first(pixels));
     }
 

@@ -56,7 +56,7 @@ public final class Bundle {
      *
      * @param stream a file, an asset, a resource; read to its end, and left open
      * @param file what messages call it
-     * @throws BundleError the file is truncated, foreign, damaged or of a newer version; the message begins with its name
+     * @throws BundleError the file is truncated, foreign, damaged or of a newer version; the message names it
      * @throws IOException the stream cannot be read
      */
     public static Bundle read(InputStream stream, String file) throws IOException {
@@ -67,7 +67,8 @@ public final class Bundle {
                 throw new BundleError(
                         members.isEmpty()
                                 ? "not a glsl-infer model, or cut off before its end; " + AGAIN
-                                : "a zip file, but not a glsl-infer model (it has no manifest.json); give a *.glslnn file");
+                                : "a zip file, but not a glsl-infer model (it has no manifest.json);"
+                                        + " give a *.glslnn file");
             }
             Object data = Json.parse(text);
             ManifestReader.checkVersion(data); // first of all: in a newer version the rest may look different
@@ -154,7 +155,8 @@ public final class Bundle {
         if (!missing.isEmpty() || !extra.isEmpty()) {
             String what = missing.isEmpty() ? "not in the manifest" : "missing";
             throw new BundleError(
-                    "member '" + (missing.isEmpty() ? extra : missing).iterator().next() + "' is " + what + "; " + AGAIN);
+                    "member '" + (missing.isEmpty() ? extra : missing).iterator().next() + "' is " + what + "; "
+                            + AGAIN);
         }
         MessageDigest sha256;
         try {

@@ -12,7 +12,9 @@ public final class Device {
     /** The session whose vertex arrays and fixed state the context has, if any. */
     Object owner;
 
-    private String lines;
+    /** What {@link #deviceLines} returns, once it is known. */
+    String lines;
+
     private double threshold;
 
     /** @param gl the calls of the context that is current in this thread */

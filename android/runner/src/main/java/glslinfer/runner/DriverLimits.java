@@ -18,7 +18,11 @@ final class DriverLimits {
     };
     private static final String OTHER = "use another device (OpenGL ES 2.0 promises 8)";
     private static final String[] ADVICE = {
-        OTHER, "use a model of smaller pictures or fewer channels", "export the model with --weights baked", OTHER, OTHER
+        OTHER,
+        "use a model of smaller pictures or fewer channels",
+        "export the model with --weights baked",
+        OTHER,
+        OTHER
     };
 
     private DriverLimits() {}

@@ -144,7 +144,8 @@ final class Fields {
         double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
         if (!(low <= number && number <= MAX_NUMBER)) {
             String least = low == -MAX_NUMBER ? "" : " of " + (low == 0 ? "0" : String.valueOf(low)) + " or more";
-            throw new BundleError(where + " is " + shown(value) + ", not a number" + least + " that a 32-bit float holds");
+            throw new BundleError(where + " is " + shown(value) + ", not a number" + least
+                    + " that a 32-bit float holds");
         }
         return number;
     }

@@ -179,16 +179,18 @@ final class Frame {
             Map<Integer, String> bound = new HashMap<Integer, String>();
             int active = -1;
             int[] colour = null;
-            Texture viewport = null;
+            int viewportWidth = 0;
+            int viewportHeight = 0;
             Map<String, Uniform> uniforms = new HashMap<String, Uniform>();
             for (Pass pass : passes) {
                 Texture size = sizes.get(pass.target);
                 if (!pass.target.equals(target)) {
                     target = pass.target;
                     calls.add(BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
-                    if (viewport == null || size.width != viewport.width || size.height != viewport.height) {
-                        viewport = size;
-                        calls.add(VIEWPORT, size.width, size.height, 0, 0);
+                    if (size.width != viewportWidth || size.height != viewportHeight) {
+                        viewportWidth = size.width;
+                        viewportHeight = size.height;
+                        calls.add(VIEWPORT, viewportWidth, viewportHeight, 0, 0);
                     }
                 }
                 if (pass.clear) {

@@ -133,7 +133,8 @@ public interface Gl {
     void glShaderSource(int shader, String source);
 
     void glTexImage2D(
-            int target, int level, int internal, int width, int height, int border, int format, int type, ByteBuffer pixels);
+            int target, int level, int internal, int width, int height, int border, int format, int type,
+            ByteBuffer pixels);
 
     void glTexParameteri(int target, int name, int value);
 

@@ -72,7 +72,8 @@ public final class GlObjects {
         int status = gl.glCheckFramebufferStatus(Gl.GL_FRAMEBUFFER);
         if (status != Gl.GL_FRAMEBUFFER_COMPLETE) {
             throw new Errors.GlError(
-                    "the driver cannot render into an RGBA8 texture (framebuffer status 0x" + Integer.toHexString(status) + ")");
+                    "the driver cannot render into an RGBA8 texture (framebuffer status 0x"
+                            + Integer.toHexString(status) + ")");
         }
         return name;
     }
@@ -128,7 +129,8 @@ public final class GlObjects {
         checkShader(shader(Gl.GL_VERTEX_SHADER, vertex), where + ": the driver refuses the vertex shader");
         checkShader(shader(Gl.GL_FRAGMENT_SHADER, fragment), where + ": the driver refuses the fragment shader");
         if (gl.glGetProgram(name, Gl.GL_LINK_STATUS) == 0) {
-            throw new Errors.ShaderError(where + ": the driver cannot link the shaders" + log(gl.glGetProgramInfoLog(name)));
+            throw new Errors.ShaderError(where + ": the driver cannot link the shaders"
+                    + log(gl.glGetProgramInfoLog(name)));
         }
     }
 

@@ -57,11 +57,9 @@ final class ManifestCheck {
         for (Manifest.Layer layer : manifest.layers) {
             unique(layers.add(layer.name) ? null : layer, "layer", layer.name);
         }
-        for (String kind : new String[] {"texture", "program", "layer"}) {
-            if ((kind.equals("texture") ? textures.keySet() : kind.equals("program") ? programs.keySet() : layers).isEmpty()) {
-                throw new BundleError("there is no " + kind);
-            }
-        }
+        some(textures.keySet(), "texture");
+        some(programs.keySet(), "program");
+        some(layers, "layer");
         for (String name : new String[] {Program.PRELUDE, LABELS, manifest.probe.member}) {
             member(name);
         }
@@ -77,6 +75,12 @@ final class ManifestCheck {
         for (Program.ShaderProgram program : manifest.programs) {
             member(program.vertex);
             member(program.fragment);
+        }
+    }
+
+    private static void some(Set<String> names, String kind) {
+        if (names.isEmpty()) {
+            throw new BundleError("there is no " + kind);
         }
     }
 
@@ -273,7 +277,8 @@ final class ManifestCheck {
         for (Manifest.Layer layer : manifest.layers) {
             if (layer.isInput()) {
                 FeatureMap map = layer.output instanceof FeatureMap ? (FeatureMap) layer.output : null;
-                boolean square = map != null && map.height == input.size && map.width == input.size && map.channels == 3;
+                boolean square = map != null && map.height == input.size && map.width == input.size
+                        && map.channels == 3;
                 View view = new View(input.texture, input.x, input.y);
                 if (!square || !map.views.equals(Collections.singletonList(view))) {
                     throw new BundleError("input: the picture is not what layer '" + layer.name + "' says");
@@ -331,7 +336,8 @@ final class ManifestCheck {
         }
         for (String name : manifest.output.textures()) {
             if (!behind.get(manifest.outputLayer).contains(holds.get(name))) {
-                throw new BundleError("output: texture '" + name + "' holds layer '" + holds.get(name) + "' at the end");
+                throw new BundleError("output: texture '" + name + "' holds layer '" + holds.get(name)
+                        + "' at the end");
             }
         }
     }

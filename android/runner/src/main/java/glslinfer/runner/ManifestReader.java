@@ -59,7 +59,8 @@ final class ManifestReader {
         boolean vector = value instanceof FixedPoint && ((FixedPoint) value).columns == 0;
         if (outputName.equals("logits") ? !vector : !(value instanceof FeatureMap)) {
             throw new BundleError(
-                    "outputs[0]: '" + outputName + "' must be a vector in fixed point if 'logits', an 8-bit map if 'image'");
+                    "outputs[0]: '" + outputName
+                            + "' must be a vector in fixed point if 'logits', an 8-bit map if 'image'");
         }
         Probe.Expected probe = probe(fields.any("probe"));
         Map<String, String> members = new LinkedHashMap<String, String>();
@@ -68,7 +69,8 @@ final class ManifestReader {
         }
         fields.done();
         return new Manifest(
-                name, outputLayer, layers, input, limits, textures, programs, passes, outputName, value, probe, members);
+                name, outputLayer, layers, input, limits, textures, programs, passes, outputName, value, probe,
+                members);
     }
 
     /**
@@ -79,7 +81,8 @@ final class ManifestReader {
     static Fields checkVersion(Object data) {
         Fields fields = new Fields(data, "manifest");
         if (!Manifest.FORMAT.equals(fields.optional("format"))) {
-            throw new BundleError("manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
+            throw new BundleError(
+                    "manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
         }
         int version = fields.integer("version", 1, 1 << 30);
         if (version > Manifest.VERSION) {
@@ -232,7 +235,8 @@ final class ManifestReader {
         for (Map.Entry<String, Object> one : fields.mapping("uniforms").entrySet()) {
             identifier(one.getKey(), where + ": 'uniforms'");
             uniforms.put(
-                    one.getKey(), Fields.integer(one.getValue(), where + ".uniforms['" + one.getKey() + "']", 1, 1 << 14));
+                    one.getKey(),
+                    Fields.integer(one.getValue(), where + ".uniforms['" + one.getKey() + "']", 1, 1 << 14));
         }
         fields.done();
         return new Program.ShaderProgram(name, vertex, fragment, samplers, varyings, uniforms);

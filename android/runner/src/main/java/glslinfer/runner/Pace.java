@@ -5,9 +5,9 @@ import java.util.Arrays;
 /**
  * A network over several frames of a screen: as many jobs at a time as fit a budget, so that a preview keeps moving.
  *
- * <p>OpenGL ES 2.0 has no clock on the GPU. So what each job takes is measured now and then, in frames where the driver is
- * made to finish after each; in between, jobs are only handed to it, and what they took then decides where to stop. A job
- * is never divided: a change of render target is what a tile-based GPU has to write back anyway.
+ * <p>OpenGL ES 2.0 has no clock on the GPU. So what each job takes is measured now and then, in frames where the driver
+ * is made to finish after each; in between, jobs are only handed to it, and what they took then decides where to stop.
+ * A job is never divided: a change of render target is what a tile-based GPU has to write back anyway.
  *
  * <pre>
  *   if (!pace.running()) { ... draw the picture; pace.begin(); }

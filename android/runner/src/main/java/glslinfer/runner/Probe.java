@@ -123,7 +123,11 @@ public final class Probe {
      * @param widths texels of a row of each
      */
     static LayerError compare(
-            Manifest manifest, byte[] member, String layer, Map<String, ByteBuffer> textures, Map<String, Integer> widths) {
+            Manifest manifest,
+            byte[] member,
+            String layer,
+            Map<String, ByteBuffer> textures,
+            Map<String, Integer> widths) {
         Entry entry = manifest.probe.of(layer);
         Value value = manifest.layer(layer).output;
         double worst = 0;
@@ -147,11 +151,15 @@ public final class Probe {
                         continue; // an odd length leaves a pad value
                     }
                 }
-                int off =
-                        lanes == 4
-                                ? (given.get(texel + lane) & 255) - (member[at + 4 + lane] & 255)
-                                : Texels.fixed16(given.get(texel + 2 * lane) & 255, given.get(texel + 2 * lane + 1) & 255)
-                                        - Texels.fixed16(member[at + 4 + 2 * lane] & 255, member[at + 5 + 2 * lane] & 255);
+                int off;
+                if (lanes == 4) {
+                    off = (given.get(texel + lane) & 255) - (member[at + 4 + lane] & 255);
+                } else {
+                    int high = 2 * lane;
+                    off =
+                            Texels.fixed16(given.get(texel + high) & 255, given.get(texel + high + 1) & 255)
+                                    - Texels.fixed16(member[at + 4 + high] & 255, member[at + 5 + high] & 255);
+                }
                 worst = Math.max(worst, Math.abs(off));
                 sum += Math.abs(off);
                 count++;

@@ -35,7 +35,9 @@ public final class Program {
         }
     }
 
-    /** A pair of shaders: the k-th sampler reads unit k; {@code uniforms} says how many floats each other uniform has. */
+    /**
+     * A pair of shaders: the k-th sampler reads unit k; {@code uniforms} says how many floats each other uniform has.
+     */
     public static final class ShaderProgram {
         public final String name;
         public final String vertex;
@@ -45,7 +47,12 @@ public final class Program {
         public final Map<String, Integer> uniforms;
 
         ShaderProgram(
-                String name, String vertex, String fragment, List<String> samplers, int varyings, Map<String, Integer> uniforms) {
+                String name,
+                String vertex,
+                String fragment,
+                List<String> samplers,
+                int varyings,
+                Map<String, Integer> uniforms) {
             this.name = name;
             this.vertex = vertex;
             this.fragment = fragment;

@@ -8,6 +8,7 @@ import glslinfer.runner.Program.ShaderProgram;
 import glslinfer.runner.Program.Texture;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -81,7 +82,7 @@ public final class Session {
         }
     }
 
-    // Running --------------------------------------------------------------------------------------------------------
+    // Running ----------------------------------------------------------------------------------
 
     /**
      * Returns the output for a picture: logits (classes), or a feature map (height, width, channels), row by row.
@@ -107,7 +108,9 @@ public final class Session {
         return jobs.length;
     }
 
-    /** Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too. */
+    /**
+     * Makes the context's vertex arrays and fixed state this session's; before {@link #drawJob} where others draw too.
+     */
     public void enter() {
         if (closed) {
             throw new Errors.RunError("the session is closed");
@@ -155,7 +158,7 @@ public final class Session {
         Texels.unpack(result, value, out);
     }
 
-    // Layer by layer ---------------------------------------------------------------------------------------------------
+    // Layer by layer ----------------------------------------------------------------------------------
 
     /** Uploads a picture for {@link #drawLayer}. */
     public void start(byte[] rgb) {
@@ -256,7 +259,9 @@ public final class Session {
         return frame.count();
     }
 
-    /** Deletes every GL object; further calls do nothing. Where the context is lost with all that was in it, just drop it. */
+    /**
+     * Deletes every GL object; further calls do nothing. Where the context is lost with all in it, just drop it.
+     */
     public void close() {
         if (!closed) {
             closed = true;
@@ -265,7 +270,7 @@ public final class Session {
         }
     }
 
-    // Preparing --------------------------------------------------------------------------------------------------------
+    // Preparing ----------------------------------------------------------------------------------
 
     private int resultBytes() {
         Value output = bundle.manifest.output;
@@ -319,14 +324,21 @@ public final class Session {
             if (texture.member != null) {
                 texels.duplicate().put(bundle.member(texture.member));
             } else {
-                for (int i = 0; i < texels.capacity(); i++) {
-                    texels.put(i, (byte) texture.clear[i % 4]);
-                }
+                fill(texels, texture.clear);
             }
             int name = objects.texture(texture.width, texture.height, texels);
             handles.textures.put(texture.name, name);
             if (texture.isTarget()) {
                 handles.framebuffers.put(texture.name, objects.framebuffer(name));
+            }
+        }
+    }
+
+    /** Fills a new buffer, which is all zeros, with one texel. */
+    private static void fill(ByteBuffer texels, int[] texel) {
+        if (!Arrays.equals(texel, new int[4])) {
+            for (int i = 0; i < texels.capacity(); i++) {
+                texels.put(i, (byte) texel[i % 4]);
             }
         }
     }
@@ -358,7 +370,7 @@ public final class Session {
         }
     }
 
-    // Textures ---------------------------------------------------------------------------------------------------------
+    // Textures ----------------------------------------------------------------------------------
 
     private void upload(byte[] rgb) {
         Manifest.Input input = bundle.manifest.input;

@@ -13,7 +13,8 @@
  *   DriverLimits    gl/limits.py
  *   Rounding, LateFetch                 gl/rounding.py, gl/late_fetch.py
  *   Frame           frame.py            a frame as a list of GL calls
- *   Session         session.py          executes passes
+ *   Session         session.py, linking.py, transfers.py, selfcheck.py
+ *                                       executes passes; makes programs; textures as numbers; the probe
  *   Pace            (the app's)         a network over several frames of a screen
  *   Probe, Texels, Preprocess, Classifier, Errors, Fields (strict.py)
  * </pre>

@@ -1,0 +1,51 @@
+"""What the Java runner finds out about a device and tells shaders: as the Python runner does, with the same results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jvm import Jvm
+from phone import MODEL, ROOT
+from toolchain import Tools
+
+from glsl_infer import bundle as bundles
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.late_fetch import wants_late_fetch
+from glsl_infer.session import Session
+
+RENDERERS = ("VC4 V3D 2.1", "VideoCore IV HW", "V3D 4.2", "llvmpipe (LLVM 15.0.6, 256 bits)", "Mali-T830", "")
+
+
+@pytest.fixture(scope="module")
+def device(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Jvm:
+    classes = tmp_path_factory.mktemp("device")
+    folders = [ROOT / "android" / name / "src" / "main" / "java" for name in ("runner", "desktop")]
+    tools.javac([*folders, ROOT / "tests" / "android" / "java"], classes, classpath=[tools.jna], android=False)
+    return Jvm(tools.java([classes], "glslinfer.runner.DeviceMain"))
+
+
+def test_the_same_facts(device: Jvm) -> None:
+    facts = device.json("facts", *RENDERERS)
+    context = Context()
+    assert facts["threshold"] == context.store_threshold
+    context.close()
+    assert facts["late"] == [wants_late_fetch(name) for name in RENDERERS]
+    assert True in facts["late"]
+    assert False in facts["late"]
+
+
+@pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])
+def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
+    context = Context()
+    context.__dict__["store_threshold"] = 0.55 if "ROUND_STORES" in lines else 0.5
+    context.__dict__["late_fetch"] = "LATE_FETCH" in lines
+    size = bundles.read(MODEL).manifest.input.size
+    pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
+    with Session(MODEL, context=context) as session:
+        expected = session.run(pixels).astype("<f4").tobytes()
+    context.close()
+    (tmp_path / "picture").write_bytes(pixels.tobytes())
+    device.json("told", ",".join(lines), MODEL, tmp_path / "picture", tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == expected
