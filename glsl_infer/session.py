@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import frame, ops, probe
+from glsl_infer import frame, ops, probe, selfcheck
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
-from glsl_infer.errors import InputError, RunError, SelfCheckError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
@@ -253,40 +253,18 @@ class Session(Closing):
         """Run the probe through all layers and return every layer's error.
 
         Raises:
-            SelfCheckError: naming the first layer that is further off than its tolerance.
+            SelfCheckError: naming the first layer that is further off than its tolerance, the driver, and what to try.
         """
+        found = selfcheck.check(self)
+        found.require()
+        return found.layers
+
+    def probe_errors(self) -> Iterator[probe.LayerError]:
+        """Run the probe through all layers and yield every layer's error; ``selfcheck.check`` judges them."""
         manifest = self.bundle.manifest
         self.upload(probe.picture(manifest.input.size))
-        errors = tuple(
-            probe.compare(
-                manifest.probe, self.bundle.members[manifest.probe.member], self._probe_layers(), self.bundle.values
-            )
-        )
-        for error in errors:
-            if not error.passed:
-                renderer = self._gl.text(GL.GL_RENDERER)
-                raise SelfCheckError(
-                    f"layer '{error.layer}' comes out wrong on this driver ({renderer}): off by up to {error.worst:g} "
-                    f"({error.mean:.2f} in the mean), where {error.allowed.max_error:g} "
-                    f"({error.allowed.mean_error:.2f} in the mean) is tolerated; please report it with the output of "
-                    "'glsl-infer info'"
-                )
-        self._check_whole_frame()
-        return errors
-
-    def _check_whole_frame(self) -> None:
-        """Run the probe as one frame, which replays other calls than layer by layer, and check the result."""
-        manifest = self.bundle.manifest
-        layer = manifest.model.output
-        before = self._transfers.read(self.bundle.values[layer], self._handles)
-        output = self.run(probe.picture(manifest.input.size))
-        logits = np.asarray(manifest.probe.logits, np.float32)
-        off = float(np.abs(output - (logits if logits.size else before)).max())
-        if not off <= manifest.probe.max_error:
-            raise SelfCheckError(
-                f"every layer comes out right, but the output of a whole frame is off by {off:g}, where "
-                f"{manifest.probe.max_error:g} is tolerated; please report it with the output of 'glsl-infer info'"
-            )
+        member = self.bundle.members[manifest.probe.member]
+        yield from probe.compare(manifest.probe, member, self._probe_layers(), self.bundle.values)
 
     def statistics(self) -> Statistics:
         """Return what one frame takes."""

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import pictures, progress
+from glsl_infer.cli import execution, pictures, progress
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
 
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
+    execution.add_selfcheck(parser)
     parser.add_argument(
         "--window",
         action="store_true",
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     results = []
     failed = 0
     with Classifier(args.model, context=args.context) as classifier:
+        if not args.no_selfcheck:
+            progress.first_use(classifier.session)
 
         def finish(path: Path, frame: PendingFrame) -> None:
             predictions = classifier.rank(frame.result(), args.top)
