@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.window import PictureWindow
 
-Report = Callable[[Path, list[Prediction]], None]
+Report = Callable[[Path, Sequence[Prediction]], None]
 
 
 def check(args: argparse.Namespace, files: list[Path]) -> None:
