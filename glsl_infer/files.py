@@ -40,3 +40,12 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError, ValueError):
             temporary.unlink()
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file is a regular one that only this user can have written."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):  # Windows, where other users' rights are not in the mode
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

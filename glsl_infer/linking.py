@@ -10,6 +10,7 @@ from typing import Union
 from glsl_infer.bundle import Bundle
 from glsl_infer.frame import Linked
 from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.program_binaries import ProgramBinaries
@@ -69,8 +70,7 @@ class Linker:
         self._cache: ProgramCache | None = None
         folder = default_folder() if cache is True else cache or None
         if folder is not None and self._binaries.formats:
-            driver = [context.gl.text(name) for name in _DRIVER]
-            self._cache = ProgramCache(folder, key_of(driver, self._attributes, self._sources))
+            self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
 
     def link(self) -> LinkedBundle:
         """Restore or compile every program, and ask for their samplers and uniforms.
@@ -117,3 +117,8 @@ class Linker:
         for unit, sampler in enumerate(entry.samplers):
             gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
         return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
+
+
+def driver_strings(gl: Api) -> list[str]:
+    """Return everything that the driver of the current context says of itself."""
+    return [gl.text(name) for name in _DRIVER]

@@ -12,12 +12,11 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.files import replacing
+from glsl_infer.files import is_own, replacing
 from glsl_infer.gl.program_binaries import Binary
 
 FORMAT = "glsl-infer programs 1"
@@ -76,7 +75,7 @@ class ProgramCache:
         """Return the programs by name; none where the file is missing, damaged, stale or another user's."""
         try:
             with self.path.open("rb") as file:
-                if not _is_own(os.fstat(file.fileno())):
+                if not is_own(os.fstat(file.fileno())):
                     return {}
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES or hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
@@ -129,12 +128,3 @@ class ProgramCache:
             if path != self.path:
                 with contextlib.suppress(OSError):
                     path.unlink()
-
-
-def _is_own(status: os.stat_result) -> bool:
-    """Return whether a file is a regular one that only this user can have written."""
-    if not stat.S_ISREG(status.st_mode):
-        return False
-    if not hasattr(os, "geteuid"):  # Windows, where other users' rights are not in the mode
-        return True
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

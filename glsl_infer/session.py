@@ -257,9 +257,11 @@ class Session(Closing):
         """Run the probe through all layers and return every layer's error.
 
         Raises:
-            SelfCheckError: naming the first layer that is further off than its tolerance.
+            SelfCheckError: naming the first layer that is further off than its tolerance, the driver, and what to try.
         """
-        return selfcheck.check(self)
+        found = selfcheck.check(self)
+        found.require()
+        return found.layers
 
     def statistics(self) -> Statistics:
         """Return what one frame takes."""

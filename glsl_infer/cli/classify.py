@@ -5,13 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import pictures, progress
+from glsl_infer.cli import execution, pictures, progress
+from glsl_infer.cli.table_file import open_table
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
+
+if TYPE_CHECKING:
+    from glsl_infer.classifier import Classifier, Prediction
+    from glsl_infer.pipeline import PendingFrame
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
+    parser.add_argument(
+        "--csv",
+        type=Path,
+        metavar="FILE.csv",
+        help="write a row for each picture (file, error, labels with their probabilities) instead of printing it",
+    )
+    execution.add_selfcheck(parser)
     parser.add_argument(
         "--window",
         action="store_true",
@@ -37,18 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
-    from glsl_infer.classifier import Classifier, Prediction
-
-    if TYPE_CHECKING:
-        from glsl_infer.pipeline import PendingFrame
-
-    if args.top < 1:
-        raise InputError(f"--top {args.top}; at least 1 is possible")
-    if args.screenshot is not None and not args.window:
-        raise InputError("--screenshot shows a window; give --window as well")
+    _check(args)
     files = pictures.find(args.images)
 
-    def report(path: Path, predictions: list[Prediction]) -> None:
+    def report(path: Path, predictions: Sequence[Prediction]) -> None:
         if len(files) > 1:
             print(f"{path}:")
         for one in predictions:
@@ -58,33 +65,94 @@ def run(args: argparse.Namespace) -> int:
         from glsl_infer.cli import viewer
 
         return viewer.run(args, files, report)
-    results = []
+    if args.csv is not None:
+        return _to_csv(args, files)
+    results: list[dict[str, Any]] = []
     failed = 0
-    with Classifier(args.model, context=args.context) as classifier:
-
-        def finish(path: Path, frame: PendingFrame) -> None:
-            predictions = classifier.rank(frame.result(), args.top)
-            if args.json:
-                results.append({"file": str(path), "predictions": [asdict(one) for one in predictions]})
-            else:
-                report(path, predictions)
-
-        # While the GPU computes one picture, the CPU decodes the next.
-        waiting: tuple[Path, PendingFrame] | None = None
-        for path in progress.bar(files, "pictures"):
-            try:
-                started = (path, classifier.start(path))
-            except ImageError as error:
-                if args.debug:
-                    raise
+    with _classifier(args) as classifier:
+        for path, found in _classified(classifier, files, args):
+            if isinstance(found, ImageError):
                 failed += 1
-                print(f"error: {error}", file=sys.stderr)
-                continue
-            if waiting is not None:
-                finish(*waiting)
-            waiting = started
-        if waiting is not None:
-            finish(*waiting)
+            elif args.json:
+                results.append({"file": str(path), "predictions": [asdict(one) for one in found]})
+            else:
+                report(path, found)
     if args.json:
         print(json.dumps(results, indent=1))
+    return ImageError.exit_code if failed else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse what cannot go together."""
+    if args.top < 1:
+        raise InputError(f"--top {args.top}; at least 1 is possible")
+    if args.screenshot is not None and not args.window:
+        raise InputError("--screenshot shows a window; give --window as well")
+    if args.csv is None:
+        return
+    if args.window:
+        raise InputError("--window and --csv exclude each other; leave one out")
+    if not args.csv.absolute().parent.is_dir():
+        raise InputError(f"--csv {args.csv}; no such folder")
+
+
+@contextmanager
+def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
+    """Yield the classifier, once the driver is known to compute it right."""
+    from glsl_infer import classifier as classifiers
+
+    with classifiers.Classifier(args.model, context=args.context) as classifier:
+        if not args.no_selfcheck:
+            progress.first_use(classifier.session)
+        yield classifier
+
+
+def _classified(
+    classifier: Classifier, files: Sequence[Path], args: argparse.Namespace
+) -> Iterator[tuple[Path, list[Prediction] | ImageError]]:
+    """Yield what is on each picture, or why it cannot be read, which is printed as well.
+
+    While the GPU computes one picture, the CPU decodes the next. Two are in memory at a time, however many there are.
+    """
+    waiting: tuple[Path, PendingFrame] | None = None
+    for path in progress.bar(files, "pictures"):
+        try:
+            started = (path, classifier.start(path))
+        except ImageError as error:
+            if args.debug:
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            if waiting is not None:
+                yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+                waiting = None
+            yield path, error
+            continue
+        if waiting is not None:
+            yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+        waiting = started
+    if waiting is not None:
+        yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+
+
+def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
+    """Write a row for each picture, and a summary at the end."""
+    counted: Counter[str] = Counter()
+    failed = 0
+    with _classifier(args) as classifier:
+        top = min(args.top, len(classifier.labels))
+        head = [f"{name}_{rank + 1}" for rank in range(top) for name in ("label", "probability")]
+        with open_table(args.csv, ["file", "error", *head]) as table:
+            for path, found in _classified(classifier, files, args):
+                if isinstance(found, ImageError):
+                    failed += 1
+                    table.write([path, str(found).replace(f"{path}: ", "", 1), *[""] * len(head)])
+                    continue
+                counted[found[0].label] += 1
+                table.write([path, "", *(cell for one in found for cell in (one.label, f"{one.probability:.6f}"))])
+    if args.json:
+        print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counted}))
+    else:
+        print(f"{args.csv}: {len(files)} pictures, {failed} of them cannot be read")
+        for label, count in counted.most_common():
+            print(f"{count:8}  {label}")
     return ImageError.exit_code if failed else 0

@@ -32,6 +32,15 @@ def add_debug(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
 
+def add_selfcheck(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--no-selfcheck``, for commands that check a driver before they first trust it."""
+    parser.add_argument(
+        "--no-selfcheck",
+        action="store_true",
+        help="do not check at the first use of a model on a driver that it computes every layer right",
+    )
+
+
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
     """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
 

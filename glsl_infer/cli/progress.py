@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from glsl_infer.session import Session
 
 Item = TypeVar("Item")
 
@@ -48,3 +51,16 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
         yield lambda words: write(f"{name}: {words}")
     finally:
         write("")
+
+
+def first_use(session: Session) -> None:
+    """Check the driver where this model is used on it for the first time, saying so meanwhile.
+
+    Raises:
+        SelfCheckError: a layer comes out wrong.
+    """
+    from glsl_infer import first_use as verdicts
+
+    with status("first use of this model on this driver") as tell:
+        tell("checking every layer, once")
+        verdicts.check(session)

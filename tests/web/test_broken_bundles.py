@@ -136,7 +136,7 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
     manifests = {
         "twice the same key": (text.replace(b'"version"', b'"format":"glslnn","version"', 1), "the same key twice"),
         "newer": (text.replace(b'"version": 1', b'"version": 2').replace(b'"version":1', b'"version":2'), "version 2"),
-        "one point nought": (text.replace(b'"size":9', b'"size":9.0'), "'size' is 9.0, not an integer"),
+        "one point nought": (text.replace(b'"size":9', b'"size":9.0'), r"input\.size is 9\.0, not an integer"),
         "cut": (text[:-1], "no JSON"),
         "not a number": (text.replace(b'"size":9', b'"size":NaN'), "no JSON"),
         "too large": (text.replace(b'"max_error":', b'"max_error":1e39,"x":', 1), "32-bit float"),
@@ -224,6 +224,17 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
     message = rf"LimitError: this GPU .*MAX_TEXTURE_IMAGE_UNITS is 1, the model needs {needed}; use another browser"
     with pytest.raises(PageError, match=message):
         blank.evaluate("lib.GlslInfer.load('/tiny.glslnn')")
+
+
+def test_textures_that_no_browser_has_memory_for_are_refused(blank: Page, site: Site, tmp_path: Path) -> None:
+    manifest = tiny.tiny_bundle().manifest
+    large = tuple(replace(one, width=8192, height=8192) if one.kind == "target" else one for one in manifest.textures)
+    hostile = replace(manifest, textures=large, limits=replace(manifest.limits, texture_size=8192))
+    site.files["/large.glslnn"] = with_manifest(replace(tiny.tiny_bundle(), manifest=hostile), tmp_path)
+    with pytest.raises(
+        PageError, match=r"LimitError: the model.s textures take \d{4,} MiB, and 1024 are possible"
+    ):
+        blank.evaluate("lib.GlslInfer.load('/large.glslnn')")
 
 
 def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: Site, tmp_path: Path) -> None:

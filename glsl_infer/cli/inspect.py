@@ -1,0 +1,121 @@
+"""Say what a model is made of: graph, passes, memory, sizes; and what each layer makes of a picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.cli import progress
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import CHOICES
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
+    parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
+    parser.add_argument(
+        "--layers",
+        type=Path,
+        metavar="IMAGE",
+        help="run the model on a picture and write what each layer makes of it, a PNG each; needs --out",
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="with --layers: the folder to write to; made if it is not there"
+    )
+    parser.add_argument(
+        "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Describe the model, which takes no GPU; draw its layers, which does."""
+    from glsl_infer import bundle as bundles
+    from glsl_infer import inspection
+
+    if (args.layers is None) != (args.out is None):
+        raise InputError("--layers IMAGE and --out DIR belong together; give both")
+    bundle = bundles.read(args.model)
+    found = inspection.inspect(bundle)
+    if args.layers is not None:
+        found["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
+    if args.json:
+        print(json.dumps(found, indent=1))
+    else:
+        print("\n".join(_text(found, passes=args.passes)))
+    return 0
+
+
+def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
+    from glsl_infer import images, layer_pictures, preprocess
+    from glsl_infer.session import Session
+
+    pixels = preprocess.load(args.layers, bundle.manifest.input.size)
+    try:
+        args.out.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {args.out}: no folder can be made there ({error.strerror})") from None
+    written: list[Path] = []
+    with Session(bundle, context=args.context) as session:
+        drawn = len(bundle.manifest.model.layers) - 1  # all but the picture itself
+        with progress.counter(drawn, "layers") as done:
+            for index, (name, output) in enumerate(session.layers(pixels)):
+                path = args.out / layer_pictures.file_name(index + 1, name)
+                images.save(layer_pictures.draw(output, bundle.values[name]), path)
+                written.append(path)
+                done(1)
+    return written
+
+
+def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
+    """Return the lines for people."""
+    totals, memory, members, output = found["totals"], found["memory"], found["members"], found["output"]
+    size = found["input"]["size"]
+    labels = f", {found['labels']} labels" if found["labels"] else ""
+    limits = found["limits"]
+    lines = [
+        f"{'model':10} {found['file']['path']} ({found['model']}), {found['file']['bytes'] / 1e6:.2f} MB",
+        f"{'input':10} {size}x{size}x3, {found['input']['preprocessing']}",
+        f"{'output':10} {output['name']} {_sides(output['shape'])}, layer '{output['layer']}'{labels}",
+        f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
+        f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: picture "
+        f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (all their outputs are "
+        f"{memory['outputs_of_all_layers'] / 1e6:.2f}), constants {memory['constant'] / 1e6:.2f}",
+        f"{'unpacked':10} {members['total'] / 1e6:.2f} MB: shaders {members['shaders'] / 1e6:.2f}, weights "
+        f"{members['weights'] / 1e6:.2f}, probe {members['probe'] / 1e6:.2f}",
+        f"{'needs':10} {limits['texture_units']} texture units, textures of {limits['texture_size']}, "
+        f"{limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
+        f"{limits['vertex_attributes']} vertex attributes",
+        "",
+    ]
+    rows = found["layers"]
+    wide = max(5, *(len(row["layer"]) for row in rows))
+    op = max(2, *(len(row["op"]) for row in rows))
+    lines.append(
+        f"{'layer':{wide}} {'op':{op}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} {'weights':>9}  inputs"
+    )
+    lines += [
+        f"{row['layer']:{wide}} {row['op']:{op}} {_sides(row['shape']):>13} {row['stored']:20} {row['passes']:6} "
+        f"{row['programs']:8} {row['weights']:9,}  {', '.join(row['inputs'])}".rstrip()
+        for row in rows
+    ]
+    if passes:
+        lines += ["", "pass   layer, program: textures -> target (quads)"]
+        lines += [
+            f"{index:5}  {one['layer']}, {one['program']}: {', '.join(one['textures'])} -> {one['target']}"
+            f"{' (cleared)' if one['clear'] else ''} ({one['quads']})"
+            for index, one in enumerate(found["passes"])
+        ]
+    if "pictures" in found:
+        lines += ["", f"{len(found['pictures'])} pictures of layers: {found['pictures'][0]} to {found['pictures'][-1]}"]
+    return lines
+
+
+def _sides(shape: list[int]) -> str:
+    return "x".join(map(str, shape))

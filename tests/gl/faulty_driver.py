@@ -1,0 +1,130 @@
+"""A driver with one fault, injected between the engine and the real GL library.
+
+``FaultyApi`` is the real ``Api`` whose functions are wrapped; every call that the fault does not concern reaches the
+real driver. A layer's program is recognised by the text of its fragment shader, as the driver gets it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl import api
+from glsl_infer.gl.api import Api
+
+CONTEXT_LOST = 0x0507
+
+
+def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
+    """Return the first layer that is drawn with the (first) program of ``layer``, and that program's own text."""
+    name = next(one.program for one in bundle.manifest.passes if one.layer == layer)
+    program = next(one for one in bundle.manifest.programs if one.name == name)
+    first = next(one.layer for one in bundle.manifest.passes if one.program == name)
+    return first, bundle.members[program.fragment]
+
+
+class FaultyApi(Api):
+    """The real library, and a hook in front of each function that a fault needs."""
+
+    def __init__(self, text: bytes = b"\0") -> None:
+        super().__init__(api._library("GLES2", "libGLESv2"))
+        self.text_of_layer = text
+        self.shaders: set[int] = set()
+        self.programs: set[int] = set()
+        self.current = 0
+        self.hook("ShaderSource", self.shader_source)
+        self.hook("AttachShader", self.attach)
+        self.hook("UseProgram", self.use)
+
+    def text(self, name: int) -> str:
+        """Give no compiled programs away: a program of the cache has no text by which to know it."""
+        return super().text(name).replace("GL_OES_get_program_binary", "")
+
+    def hook(self, name: str, hooked: Callable[..., Any]) -> None:
+        """Let ``hooked(real, *arguments)`` stand for a function, where calls are made at once and where prepared."""
+        for place in (self, self.prepared):
+            real = getattr(place, name, None)
+            if real is not None:
+                setattr(place, name, _named(lambda *a, real=real: hooked(real, *a), f"gl{name}"))
+
+    def shader_source(self, real: Any, shader: int, count: int, texts: Any, lengths: Any) -> None:
+        if self.text_of_layer in bytes(texts[0]):
+            self.shaders.add(shader)
+        real(shader, count, texts, lengths)
+
+    def attach(self, real: Any, program: int, shader: int) -> None:
+        if shader in self.shaders:
+            self.programs.add(program)
+        real(program, shader)
+
+    def use(self, real: Any, program: int) -> None:
+        self.current = program
+        real(program)
+
+
+class SkipsDraws(FaultyApi):
+    """Draws with one program are skipped in silence, as VideoCore IV skips a shader that runs out of registers."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.hook("DrawArrays", self.draw)
+
+    def draw(self, real: Any, *arguments: Any) -> None:
+        if self.current not in self.programs:
+            real(*arguments)
+
+
+class MediumPrecision(FaultyApi):
+    """Fragment shaders are compiled as if they asked for mediump, half the bits of a float."""
+
+    def shader_source(self, real: Any, shader: int, count: int, texts: Any, lengths: Any) -> None:
+        text = bytes(texts[0]).replace(b"highp", b"mediump")
+        real(shader, 1, (ctypes.c_char_p * 1)(text), (ctypes.c_int * 1)(len(text)))
+
+
+class OffByOnePixel(FaultyApi):
+    """Quads of one program land one texel further right."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.size = (0, 0)
+        self.real_viewport = self.prepared.Viewport
+        self.hook("Viewport", self.viewport)
+        self.hook("DrawArrays", self.draw)
+
+    def viewport(self, real: Any, x: int, y: int, width: int, height: int) -> None:
+        self.size = (width, height)
+        real(x, y, width, height)
+
+    def draw(self, real: Any, *arguments: Any) -> None:
+        moved = self.current in self.programs
+        self.real_viewport(int(moved), 0, *self.size)
+        real(*arguments)
+        self.real_viewport(0, 0, *self.size)
+
+
+class LosesContext(FaultyApi):
+    """From the first draw with one program on nothing is done any more, and glGetError says GL_CONTEXT_LOST."""
+
+    def __init__(self, text: bytes) -> None:
+        super().__init__(text)
+        self.lost = False
+        for name in api._SIGNATURES:
+            self.hook(name, self.unless_lost(name))
+
+    def unless_lost(self, name: str) -> Callable[..., Any]:
+        def call(real: Any, *arguments: Any) -> Any:
+            if name == "DrawArrays" and self.current in self.programs:
+                self.lost = True
+            if not self.lost or name.startswith(("Delete", "GetString")):
+                return real(*arguments)
+            return CONTEXT_LOST if name == "GetError" else None
+
+        return call
+
+
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    function.__name__ = name
+    return function

@@ -1,0 +1,116 @@
+"""glsl-infer classify --csv: many pictures, some of them bad, in memory that does not grow."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import Capture, refused
+from PIL import Image
+from tiny import LABELS, tiny_picture, write_tiny
+
+from glsl_infer.cli import main
+
+pytestmark = pytest.mark.once
+
+
+def photos(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    for index in range(count):
+        Image.fromarray(tiny_picture(index % 16)).save(folder / f"{index:05d}.png")
+    return folder
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_row_for_every_picture_and_the_same_numbers_as_json(tmp_path: Path, capsys: Capture) -> None:
+    model, folder, out = write_tiny(tmp_path), photos(tmp_path / "photos", 5), tmp_path / "out.csv"
+    (folder / "00002.png").write_bytes(b"no picture")
+    argv = ["classify", "--model", str(model), "--top", "2", str(folder)]
+    assert main([*argv, "--csv", str(out)]) == 2
+    printed = capsys.readouterr()
+    assert "5 pictures, 1 of them cannot be read" in printed.out
+    assert printed.err.count("error:") == 1
+    found = rows(out)
+    assert [Path(row["file"]).name for row in found] == [f"{index:05d}.png" for index in range(5)]
+    assert [bool(row["error"]) for row in found] == [False, False, True, False, False]
+    assert str(folder) not in found[2]["error"]
+    assert main([*argv, "--json"]) == 2
+    one = json.loads(capsys.readouterr().out)[0]["predictions"]
+    assert [found[0]["label_1"], found[0]["label_2"]] == [entry["label"] for entry in one]
+    assert float(found[0]["probability_1"]) == pytest.approx(one[0]["probability"], abs=1e-6)
+
+
+def test_no_more_columns_than_labels(tmp_path: Path, capsys: Capture) -> None:
+    out = tmp_path / "out.csv"
+    folder = photos(tmp_path / "photos", 1)
+    assert main(["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), "--top", "9", str(folder)]) == 0
+    assert sum(key.startswith("label_") for key in rows(out)[0]) == len(LABELS)
+
+
+def test_json_beside_csv_is_the_summary(tmp_path: Path, capsys: Capture) -> None:
+    folder, out = photos(tmp_path / "photos", 3), tmp_path / "out.csv"
+    assert main(["classify", "--json", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["pictures"], found["unreadable"], sum(found["first"].values())) == (3, 0, 3)
+
+
+def test_refusals_leave_the_old_file(tmp_path: Path, capsys: Capture) -> None:
+    folder, out = photos(tmp_path / "photos", 1), tmp_path / "out.csv"
+    out.write_text("mine")
+    refused(capsys, ["classify", folder, "--csv", out, "--model", tmp_path / "none.glslnn"])
+    assert "--window" in refused(capsys, ["classify", folder, "--csv", out, "--window"])
+    assert "no such folder" in refused(capsys, ["classify", folder, "--csv", tmp_path / "none" / "out.csv"])
+    assert "is a folder" in refused(capsys, ["classify", folder, "--csv", folder, "--model", write_tiny(tmp_path)])
+    assert out.read_text() == "mine"
+
+
+def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path) -> None:
+    folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
+    out.write_text("mine")
+    argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
+    process = subprocess.Popen([sys.executable, "-m", "glsl_infer", *argv], stderr=subprocess.PIPE, text=True)
+    (temporary,) = [tmp_path / f".out.csv.{process.pid}.tmp"]
+    while process.poll() is None and not (temporary.exists() and temporary.stat().st_size > 1000):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted\n")
+    assert out.read_text() == "mine"
+    assert 0 < len(rows(tmp_path / "out.csv.partial")) < 3000
+    assert sorted(path.name for path in tmp_path.glob(".*.tmp")) == []
+
+
+PEAKS = """
+import resource, sys
+from glsl_infer.cli import classify, main, progress
+def watched(items, what):
+    for index, item in enumerate(items):
+        if index in (300, len(items) - 1):
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+        yield item
+progress.bar = watched
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path: Path) -> None:
+    folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
+    argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAKS, *argv], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    early, late = (int(line) for line in done.stderr.split())
+    assert len(rows(out)) == 3000
+    assert late - early < 2048  # KiB, for 2,700 pictures

@@ -1,0 +1,133 @@
+"""The self-check at the first use of a driver: it is not repeated, and classify refuses a wrong driver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Capture
+from faulty_driver import LosesContext, SkipsDraws, first_layer_of
+from PIL import Image
+from tiny import tiny_bundle, tiny_picture, write_tiny
+
+from glsl_infer import first_use
+from glsl_infer.cli import main
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    Image.fromarray(tiny_picture(3)).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def verdicts(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"*{first_use.SUFFIX}"))
+
+
+def test_it_runs_once_for_a_driver_and_a_bundle(tmp_path: Path, context: Context) -> None:
+    folder = tmp_path / "kept"
+    for bundle in (tiny_bundle("baked"), tiny_bundle("uniform")):
+        ran = []
+        for _ in range(3):
+            with Session(bundle, context=context) as session:
+                ran.append(first_use.check(session, folder))
+        assert ran == [True, False, False]
+    assert len(verdicts(folder)) == 2
+
+
+@pytest.mark.parametrize("spoil", ["empty", "other text", "writable by all", "a folder"])
+def test_a_verdict_that_is_not_ours_is_not_believed(spoil: str, tmp_path: Path, context: Context) -> None:
+    with Session(tiny_bundle(), context=context) as session:
+        assert first_use.check(session, tmp_path)
+        (path,) = verdicts(tmp_path)
+        if spoil == "empty":
+            path.write_text("")
+        elif spoil == "other text":
+            path.write_text(path.read_text() + " ")
+        elif spoil == "writable by all":
+            path.chmod(0o666)
+        else:
+            path.unlink()
+            path.mkdir()
+        assert first_use.check(session, tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_costs_only_time(tmp_path: Path, context: Context) -> None:
+    (tmp_path / "file").write_text("")
+    with Session(tiny_bundle(), context=context) as session:
+        assert first_use.check(session, tmp_path / "file")
+        assert first_use.check(session, tmp_path / "file")
+
+
+def test_classify_checks_once_and_keeps_the_verdict(tmp_path: Path, kept: Path, photo: Path, capsys: Capture) -> None:
+    argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
+    assert main(argv) == 0
+    (path,) = verdicts(kept)
+    written = path.stat().st_mtime_ns
+    assert main(argv) == 0
+    assert verdicts(kept)[0].stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("fault", [SkipsDraws, LosesContext])
+def test_classify_refuses_a_driver_that_computes_something_else(
+    fault: type[SkipsDraws], tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, text = first_layer_of(tiny_bundle(), "unit-dw")
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: fault(text))
+    argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
+    for _ in range(2):  # a failure is never kept
+        assert main(argv) == 1
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert f"error: layer '{first}'" in output.err
+        assert "try: " in output.err
+    assert verdicts(kept) == []
+
+
+def test_without_the_check_the_wrong_driver_goes_unnoticed(
+    tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, text = first_layer_of(tiny_bundle(), "unit-dw")
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
+    assert main(["classify", "--no-selfcheck", "--model", str(write_tiny(tmp_path)), str(photo)]) == 0
+    assert "%" in capsys.readouterr().out
+    assert verdicts(kept) == []
+
+
+def test_the_command_prints_every_layer(tmp_path: Path, capsys: Capture) -> None:
+    path = write_tiny(tmp_path)
+    assert main(["selfcheck", str(path)]) == 0
+    text = capsys.readouterr().out
+    for layer in tiny_bundle().manifest.probe.layers:
+        assert f"\n{layer.layer} " in text
+    assert main(["selfcheck", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["passed"], found["wrong"], found["advice"]) == (True, None, [])
+    assert found["whole_frame"]["error"] <= found["whole_frame"]["allowed"]
+
+
+def test_the_command_fails_with_the_layer_and_what_to_try(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, text = first_layer_of(tiny_bundle(), "stem")
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
+    path = write_tiny(tmp_path)
+    assert main(["selfcheck", str(path)]) == 1
+    output = capsys.readouterr()
+    assert "WRONG" in output.out
+    assert f"error: layer '{first}' comes out wrong" in output.err
+    assert main(["selfcheck", str(path), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["passed"], found["wrong"]) == (False, first)
+    assert found["advice"]

@@ -1,0 +1,92 @@
+"""glsl-infer inspect: what a model is made of, and its layers as pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture, refused
+from PIL import Image
+from tiny import tiny_bundle, tiny_picture, write_tiny
+
+from glsl_infer import inspection, layer_pictures, reference
+from glsl_infer.cli import main
+from glsl_infer.texels import in_steps
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    Image.fromarray(tiny_picture(3)).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def test_the_numbers_are_those_of_the_bundle(tmp_path: Path, capsys: Capture) -> None:
+    path = write_tiny(tmp_path)
+    assert main(["inspect", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    manifest = tiny_bundle().manifest
+    assert found["file"] == {"path": str(path), "bytes": path.stat().st_size}
+    assert found["totals"]["passes"] == len(manifest.passes) == sum(one["passes"] for one in found["layers"])
+    assert found["totals"]["jobs"] == sum(one["clear"] for one in found["passes"])
+    assert found["memory"]["total"] == sum(one["bytes"] for one in found["textures"])
+    assert found["members"]["total"] == sum(map(len, tiny_bundle().members.values()))
+    assert [one["layer"] for one in found["layers"]] == [layer.name for layer in manifest.model.layers]
+    stem = next(one for one in found["layers"] if one["layer"] == "stem")
+    assert (stem["op"], stem["shape"], stem["stored"]) == ("conv2d", [5, 5, 6], "8 bit, 2 slices")
+
+
+def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, capsys: Capture) -> None:
+    path = write_tiny(tmp_path)
+    assert main(["inspect", str(path)]) == 0
+    short = capsys.readouterr().out
+    for layer in tiny_bundle().manifest.model.layers:
+        assert f"\n{layer.name} " in short
+    assert main(["inspect", str(path), "--passes"]) == 0
+    more = capsys.readouterr().out.removeprefix(short).splitlines()
+    assert sum("->" in line for line in more[2:]) == len(tiny_bundle().manifest.passes)
+
+
+def test_each_layer_becomes_a_picture_of_what_it_computed(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+    path, out = write_tiny(tmp_path), tmp_path / "layers"
+    assert main(["inspect", str(path), "--layers", str(photo), "--out", str(out), "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)["pictures"]
+    assert sorted(map(str, out.iterdir())) == written
+    bundle = tiny_bundle()
+    exact = dict(reference.layers(bundle, tiny_picture(3)))
+    assert len(written) == len(exact)
+    drawn = np.asarray(Image.open(next(one for one in written if one.endswith("-stem.png"))))
+    factor = drawn.shape[1] // (5 + layer_pictures.GAP + 5)  # 6 channels, two in a row
+    first = drawn[::factor, ::factor][:5, :5].astype(int)
+    stored = in_steps(exact["stem"], bundle.values["stem"])[..., 0]
+    assert np.abs(first - stored).max() <= 1
+
+
+def test_names_of_layers_cannot_leave_the_folder() -> None:
+    for name in ("../../etc/passwd", "a/b", "..", "C:\\x", "\n", "ü" * 300):
+        made = layer_pictures.file_name(7, name)
+        assert Path(made).name == made
+        assert made.startswith("007-")
+        assert len(made) < 100
+
+
+def test_a_constant_layer_can_be_drawn() -> None:
+    value = tiny_bundle().values["dense"]
+    assert (layer_pictures.draw(np.zeros(3, np.float32), value)[0, 0]) == 0
+
+
+def test_a_bundle_in_memory_has_no_file() -> None:
+    assert inspection.inspect(tiny_bundle())["file"] == {"path": None, "bytes": None}
+
+
+def test_layers_and_out_belong_together(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+    path = write_tiny(tmp_path)
+    assert "--out DIR" in refused(capsys, ["inspect", path, "--layers", photo])
+    assert "--layers IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
+    blocked = tmp_path / "file"
+    blocked.write_text("mine")
+    assert f"--out {blocked}" in refused(capsys, ["inspect", path, "--layers", photo, "--out", blocked])
+    assert blocked.read_text() == "mine"
