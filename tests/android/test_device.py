@@ -67,3 +67,8 @@ def test_a_device_that_is_too_small(device: Jvm, constant: int, name: str, advic
     assert f"{name} is 1, the model needs " in message
     assert advice in message
     assert message.count(" the model needs ") == 1
+
+
+def test_two_sessions_of_a_device(device: Jvm, other_model: Path) -> None:
+    assert device.json("two", MODEL, other_model) is True
+    assert device.json("two", other_model, MODEL) is True

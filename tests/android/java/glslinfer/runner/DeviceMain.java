@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Paths;
+import java.util.Arrays;
 
 /**
  * What is known of a device, and what it is told, for tests.
@@ -17,6 +18,7 @@ import java.nio.file.Paths;
  * <pre>
  *   facts RENDERER...                 how stores round here; of each GL_RENDERER whether it wants late fetches
  *   small NAME VALUE BUNDLE           what is said of a device whose limit of that number (as Gl has it) is so low
+ *   two BUNDLE BUNDLE                 whether two sessions of a device stay apart, also when one of them closes
  *   told LINES BUNDLE PICTURE OUT     a frame on a device that needs these lines (joined by commas)
  * </pre>
  */
@@ -38,6 +40,10 @@ public final class DeviceMain {
             System.out.println(small(Integer.decode(words[1]), Integer.parseInt(words[2]), words[3]));
             return;
         }
+        if (words[0].equals("two")) {
+            System.out.println(two(device, words[1], words[2]));
+            return;
+        }
         StringBuilder lines = new StringBuilder();
         for (String name : words[1].split(",")) {
             lines.append("#define ").append(name).append('\n');
@@ -51,6 +57,28 @@ public final class DeviceMain {
             out.asFloatBuffer().put(numbers);
             Files.write(Paths.get(words[4]), out.array());
         }
+    }
+
+    private static boolean two(Device device, String first, String second) throws IOException {
+        Session one = session(device, first);
+        float[] expectedOfOne = frame(one);
+        Session other = session(device, second);
+        float[] expectedOfOther = frame(other);
+        boolean same = Arrays.equals(frame(one), expectedOfOne) && Arrays.equals(frame(other), expectedOfOther);
+        one.close();
+        same &= Arrays.equals(frame(other), expectedOfOther);
+        GlObjects.check(device.gl, "with two sessions");
+        return same;
+    }
+
+    private static Session session(Device device, String file) throws IOException {
+        try (InputStream stream = Files.newInputStream(Paths.get(file))) {
+            return new Session(device, Bundle.read(stream, file));
+        }
+    }
+
+    private static float[] frame(Session session) {
+        return session.run(Probe.picture(session.bundle.manifest.input.size));
     }
 
     /** Returns the refusal of a device that is as this machine's, but for one number. */

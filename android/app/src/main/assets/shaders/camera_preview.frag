@@ -1,7 +1,7 @@
 #version 100
 // The camera's picture on the whole screen: upright, its middle cut out so that nothing is distorted.
 #extension GL_OES_EGL_image_external : require
-precision mediump float;
+precision highp float;   // half floats cannot tell a thousand pixels apart
 
 uniform samplerExternalOES camera;
 uniform mat4 transform;     // from the upright picture, 0 to 1 with (0, 0) at the lower left, to the camera's texture

@@ -11,6 +11,7 @@ import glslinfer.runner.Errors;
 import glslinfer.runner.Gl;
 import glslinfer.runner.Pace;
 import glslinfer.runner.Session;
+import java.util.Collections;
 import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
@@ -195,6 +196,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             results.setLabels(model.labels);
             listener.onModelReady(model);
         } catch (Errors.GlslInferError error) {
+            results.setLabels(Collections.<String>emptyList());
             bundle = null; // another try would end alike
             session = null;
             listener.onModelFailed(model.file + ": " + error.getMessage());

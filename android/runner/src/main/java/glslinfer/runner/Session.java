@@ -198,7 +198,11 @@ public final class Session {
     public void close() {
         if (!closed) {
             closed = true;
-            device.owner = device.owner == this ? null : device.owner;
+            // Arrays that stay enabled without their buffer would be read from the CPU's memory by the next draw.
+            for (int location = 0; location <= varyings; location++) {
+                gl.glDisableVertexAttribArray(location);
+            }
+            device.touched();
             objects.close();
         }
     }
