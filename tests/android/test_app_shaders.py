@@ -1,0 +1,34 @@
+"""The app's own shaders are GLSL ES 1.00, for a camera larger and smaller than the network's picture."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from phone import ROOT
+
+SHADERS = ROOT / "android" / "app" / "src" / "main" / "assets" / "shaders"
+
+
+def lint(source: str, stage: str, folder: Path) -> str:
+    """Return what the reference compiler complains of."""
+    path = folder / f"shader.{stage}"
+    path.write_text(source)
+    done = subprocess.run(["glslangValidator", str(path)], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout
+
+
+@pytest.mark.parametrize("name", ["full.vert", "camera_preview.frag"])
+def test_a_shader_as_it_is(name: str, tmp_path: Path) -> None:
+    assert lint((SHADERS / name).read_text(), name.rsplit(".", 1)[1], tmp_path) == ""
+
+
+@pytest.mark.parametrize("taps", [0, 2, 5])
+def test_the_shader_of_the_input(taps: int, tmp_path: Path) -> None:
+    source = f"#version 100\n#define TAPS {taps}\n" + (SHADERS / "camera_input.frag").read_text()
+    assert lint(source, "frag", tmp_path) == ""
+
+
+def test_all_are_looked_at() -> None:
+    assert sorted(path.name for path in SHADERS.iterdir()) == ["camera_input.frag", "camera_preview.frag", "full.vert"]
