@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-TIMEOUT = 90.0
+TIMEOUT = 60.0
 FLAGS = (
     "--no-sandbox",
     "--use-gl=angle",

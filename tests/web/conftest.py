@@ -22,8 +22,8 @@ def dist() -> Path:
 
 @pytest.fixture(scope="session")
 def site(dist: Path) -> Iterator[Site]:
-    """A server of the demo page at /, the shipped models at /models and the documentation's pictures at /images."""
-    with Site({"": dist, "models": ROOT / "models", "images": ROOT / "docs/images"}) as running:
+    """A server of the demo page with the shipped models at /, and of the documentation's pictures at /images."""
+    with Site({"": dist, "images": ROOT / "docs/images"}) as running:
         yield running
 
 

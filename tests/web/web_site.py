@@ -11,6 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
+SHOTS = WEB / "shots"
+"""Where tests keep pictures of what they saw, for people to look at."""
 
 
 class Site:

@@ -86,7 +86,7 @@ export class GlslInfer {
     const still = await decode(picture);
     try {
       for (;;) {
-        await this.session.context.whenUsable();
+        await this.session.whenUsable();
         try {
           return this.session.run(still);
         } catch (error) {

@@ -19,6 +19,7 @@ export {
 } from "./classifier.ts";
 export * from "./errors.ts";
 export type { Canvas } from "./gl/context.ts";
+export { toPicture } from "./images.ts";
 export type { FeatureMap, FixedMap, FixedPoint, Value, View } from "./layout.ts";
 export type { Layer, Manifest } from "./manifest.ts";
 export type { PictureSource } from "./preprocess.ts";

@@ -80,6 +80,17 @@ export class Session {
     }
   }
 
+  /**
+   * Wait until the model can run: its context may be lost for a while.
+   *
+   * @throws RunError the session is closed.
+   * @throws ContextLostError the context did not come back within 10 seconds.
+   */
+  async whenUsable(): Promise<void> {
+    if (!this.closed) await this.context.whenUsable();
+    if (this.closed) throw new RunError("the session is closed");
+  }
+
   /** Side of the picture that the model reads, in pixels. */
   get size(): number {
     return this.bundle.manifest.input.size;
@@ -91,7 +102,7 @@ export class Session {
    * @param picture RGBA bytes of size x size pixels, which are uploaded as they are; or a video, an image, a canvas,
    *     pixels of any size, of which the centred square is scaled by the one definition of preprocessing.
    * @throws ImageError the picture cannot be used.
-   * @throws ContextLostError the context is lost: wait for `context.whenUsable()`.
+   * @throws ContextLostError the context is lost: wait for `whenUsable()`.
    * @throws GlError the driver reports an error in the first frame.
    */
   run(picture: Picture): Tensor {

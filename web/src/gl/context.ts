@@ -106,7 +106,7 @@ export class Context {
     if (this.isLost) throw new ContextLostError(LOST);
   }
 
-  /** Give the context up; one that nobody else uses and nobody sees is freed. */
+  /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
   close(): void {
     this.users -= 1;
     if (this.users > 0 || !this.own) return;

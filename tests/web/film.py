@@ -1,0 +1,25 @@
+"""A film for Chromium's camera: a photograph that moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PIL import Image
+
+FRAMES = 40
+SIZE = (320, 240)
+
+
+def frames(photograph: Path) -> list[Image.Image]:
+    """Return the frames: a window that wanders over the photograph and back."""
+    with Image.open(photograph) as image:
+        whole = image.convert("RGB").resize((400, 300))
+    away = [abs((i + FRAMES // 2) % FRAMES - FRAMES // 2) for i in range(FRAMES)]
+    return [whole.crop((2 * i, i, 2 * i + SIZE[0], i + SIZE[1])) for i in away]
+
+
+def write(pictures: list[Image.Image], path: Path) -> None:
+    """Write a Motion JPEG film; Chromium shows it again and again, 30 frames a second."""
+    with path.open("wb") as file:
+        for picture in pictures:
+            picture.save(file, "JPEG", quality=92)

@@ -1,0 +1,103 @@
+"""The demo page with a camera: a film in front of it, frame after frame, and no camera at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import film
+import numpy as np
+import pytest
+from chromium import Browser, Page
+from web_site import ROOT, SHOTS, Site
+
+import glsl_infer
+
+PHOTOGRAPH = ROOT / "docs/images/cardboard18.jpg"
+LABEL = "cardboard"
+FRAMES = 30
+
+WATCH = """(frames) => {
+    globalThis.said = [];
+    const watcher = new MutationObserver(() => {
+        said.push(document.querySelector("#labels li span").textContent);
+        if (said.length === frames) watcher.disconnect();
+    });
+    watcher.observe(document.getElementById("labels"), {childList: true});
+}"""
+
+
+@pytest.fixture(scope="module")
+def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("film") / "film.mjpeg"
+    pictures = film.frames(PHOTOGRAPH)
+    with glsl_infer.Classifier() as classifier:
+        said = Counter(classifier.classify(np.asarray(one), 1)[0].label for one in pictures[:: film.FRAMES // 8])
+    assert set(said) == {LABEL}
+    film.write(pictures, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def filmed(film_file: Path, site: Site) -> Iterator[Page]:
+    """The demo page in a browser whose camera shows the film, and which allows every page to use it."""
+    flags = (
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={film_file}",
+    )
+    with Browser(flags) as browser:
+        page = browser.page(f"{site.address}/index.html")
+        page.resize(1200, 800)
+        page.wait_for("!document.getElementById('camera').disabled")
+        yield page
+        assert page.errors == []
+
+
+def text(page: Page, element: str) -> str:
+    return str(page.evaluate(f"document.getElementById('{element}').textContent"))
+
+
+def test_the_film_is_labelled_frame_after_frame(filmed: Page) -> None:
+    filmed.evaluate("document.getElementById('camera').click()")
+    filmed.evaluate(WATCH, FRAMES)
+    filmed.wait_for(f"said.length >= {FRAMES}")
+    assert set(filmed.evaluate("said")) == {LABEL}
+    assert int(text(filmed, "frames")) >= FRAMES
+    assert text(filmed, "time").endswith(" ms")
+    assert float(text(filmed, "rate")) > 0
+    filmed.screenshot(SHOTS / "camera.png")
+
+
+def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
+    filmed.evaluate("""(() => {
+        const model = document.getElementById("model");
+        model.value = "models/superres-x2-96.glslnn";
+        model.dispatchEvent(new Event("change"));
+    })()""")
+    filmed.wait_for("!document.getElementById('output').hidden && +document.getElementById('frames').value > 1")
+    assert filmed.evaluate("[document.getElementById('output').width, document.getElementById('output').height]") == [
+        192,
+        192,
+    ]
+    assert text(filmed, "labels") == ""
+    filmed.screenshot(SHOTS / "superres.png")
+
+
+def test_the_camera_is_let_go(filmed: Page) -> None:
+    filmed.evaluate("globalThis.track = document.getElementById('video').srcObject.getTracks()[0]")
+    filmed.evaluate("document.getElementById('camera').click()")
+    assert filmed.evaluate("track.readyState") == "ended"
+    assert text(filmed, "status") == "The camera is off."
+    assert text(filmed, "camera") == "Start camera"
+
+
+def test_without_a_camera_the_page_says_what_to_do(browser: Browser, site: Site) -> None:
+    page = browser.page(f"{site.address}/index.html")
+    page.wait_for("!document.getElementById('camera').disabled")
+    page.evaluate("document.getElementById('camera').click()")
+    page.wait_for("document.getElementById('status').classList.contains('wrong')")
+    assert any(word in text(page, "status") for word in ("Choose a picture", "Allow it"))
+    assert text(page, "camera") == "Start camera"
+    page.close()

@@ -1,0 +1,130 @@
+"""Contexts of the browser: lost and given back, shared by two models, one each, and in a worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from chromium import Page, PageError
+from web_site import Site
+
+LOGITS = (
+    "const bytes = (model) => new Uint8Array(4 * model.session.size ** 2).map((_, i) => i % 4 === 3 ? 255 : i % 251);"
+)
+
+
+def test_a_lost_context_comes_back_and_the_model_with_it(blank: Page) -> None:
+    found = blank.evaluate(f"""(async () => {{
+        {LOGITS}
+        const canvas = document.createElement("canvas");
+        const model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn", canvas);
+        const before = await model.classify(bytes(model));
+        const loss = canvas.getContext("webgl").getExtension("WEBGL_lose_context");
+        loss.loseContext();
+        let refused = "";
+        try {{ model.session.run(bytes(model)); }} catch (error) {{ refused = error.name; }}
+        const waiting = model.classify(bytes(model));
+        setTimeout(() => loss.restoreContext(), 300);
+        const after = await waiting;
+        const errors = model.session.selfcheck();
+        return {{refused, before: [...before.logits], after: [...after.logits], checked: errors.length}};
+    }})()""")
+    assert found["refused"] == "ContextLostError"
+    assert found["after"] == found["before"]
+    assert found["checked"] > 30
+
+
+def test_a_context_that_stays_lost_is_an_error_in_words(blank: Page) -> None:
+    blank.evaluate("""(async () => {
+        const canvas = document.createElement("canvas");
+        globalThis.model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn", canvas);
+        canvas.getContext("webgl").getExtension("WEBGL_lose_context").loseContext();
+    })()""")
+    with pytest.raises(PageError, match="ContextLostError: the browser has taken the graphics context away"):
+        blank.evaluate("model.run(new Uint8Array(4 * 96 * 96))")
+
+
+@pytest.mark.parametrize("canvas", ["undefined", "document.createElement('canvas')", "new OffscreenCanvas(4, 4)"])
+def test_two_models_on_one_page_do_not_disturb_each_other(blank: Page, canvas: str) -> None:
+    found: dict[str, Any] = blank.evaluate(f"""(async () => {{
+        {LOGITS}
+        const canvas = {canvas};
+        const [one, other] = await Promise.all(["trashnet-x22-129", "superres-x2-96"].map(
+            (name) => lib.GlslInfer.load(`/models/${{name}}.glslnn`, canvas)));
+        const said = [];
+        for (let i = 0; i < 3; i++) {{
+            said.push([...(await one.run(bytes(one))).data]);
+            said.push([...(await other.run(bytes(other))).data.subarray(0, 999)]);
+        }}
+        const shared = one.session.context === other.session.context;
+        other.close();
+        said.push([...(await one.run(bytes(one))).data]);
+        return {{said, shared}};
+    }})()""")
+    said = found["said"]
+    assert said[0] == said[2] == said[4] == said[6]
+    assert said[1] == said[3] == said[5]
+    assert found["shared"] == (canvas != "undefined")
+
+
+def test_a_model_runs_in_a_worker(blank: Page, site: Site) -> None:
+    site.files["/worker.js"] = b"""
+        import { GlslInfer } from "/glsl-infer.js";
+        onmessage = async ({data}) => {
+            const model = await GlslInfer.load("/models/trashnet-x22-129.glslnn", data.canvas);
+            const {labels} = await model.classify(data.picture);
+            postMessage(labels.map(({label}) => label));
+        };
+    """
+    labels = blank.evaluate(
+        """async (canvases) => {
+        const picture = await createImageBitmap(await (await fetch("/images/cardboard18.jpg")).blob());
+        const said = [];
+        for (const given of canvases) {
+            const worker = new Worker("/worker.js", {type: "module"});
+            const canvas = given ? new OffscreenCanvas(1, 1) : undefined;
+            worker.postMessage({canvas, picture}, canvas ? [canvas] : []);
+            said.push(await new Promise((resolve) => { worker.onmessage = ({data}) => resolve(data); }));
+            worker.terminate();
+        }
+        return said;
+    }""",
+        [True, False],
+    )
+    assert [one[0] for one in labels] == ["cardboard", "cardboard"]
+
+
+def test_a_canvas_that_is_drawn_on_otherwise_is_refused(blank: Page) -> None:
+    with pytest.raises(PageError, match="ContextError: this browser gives no WebGL 1 context"):
+        blank.evaluate("""(async () => {
+            const canvas = document.createElement("canvas");
+            canvas.getContext("2d");
+            await lib.GlslInfer.load("/models/superres-x2-96.glslnn", canvas);
+        })()""")
+
+
+def test_a_closed_model_says_so(blank: Page) -> None:
+    with pytest.raises(PageError, match="RunError: the session is closed"):
+        blank.evaluate("""(async () => {
+            const model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");
+            model.close();
+            model.close();
+            await model.run(new Uint8Array(4 * 96 * 96));
+        })()""")
+
+
+def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
+    blank.evaluate("""(async () => {
+        globalThis.one = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
+        globalThis.other = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");
+    })()""")
+    for call, message in {
+        "one.run(new Uint8Array(5))": "ImageError: 5 bytes were given; the model reads 66564",
+        "one.classify(document.createElement('video'))": "ImageError: the picture has no pixels",
+        "one.classify(new Image())": "ImageError: this is no picture",
+        "one.classify(new Blob(['x']))": "ImageError: this is no picture",
+        "one.classify(new Uint8Array(66564), 0)": "InputError: top=0",
+        "other.classify(new Uint8Array(36864))": "InputError: the model makes images",
+    }.items():
+        with pytest.raises(PageError, match=f"^{message}".replace("(", r"\(")):
+            blank.evaluate(call)

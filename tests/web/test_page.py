@@ -1,0 +1,159 @@
+"""The demo page with pictures: labels, layers, keyboard, small screens, and no request to anyone else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import Browser, Page
+from PIL import Image
+from web_site import ROOT, SHOTS, Site
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+
+PHOTOGRAPH = ROOT / "docs/images/plastic103.jpg"
+
+DROP = """async (address, name) => {
+    const data = new DataTransfer();
+    data.items.add(new File([await (await fetch(address)).blob()], name));
+    document.getElementById("stage").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
+}"""
+
+
+@pytest.fixture
+def demo(browser: Browser, site: Site) -> Iterator[Page]:
+    page = browser.page()
+    page.resize(1200, 900)
+    page.go(f"{site.address}/index.html")
+    page.wait_for("!document.getElementById('camera').disabled")
+    yield page
+    assert page.errors == []
+    page.close()
+
+
+def status(page: Page) -> str:
+    return str(page.evaluate("document.getElementById('status').textContent"))
+
+
+def drop(page: Page, address: str) -> None:
+    page.evaluate(DROP, address, address.rsplit("/", 1)[-1])
+    page.wait_for("document.querySelector('#labels li') || document.getElementById('status').className === 'wrong'")
+
+
+def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    demo.wait_for("document.getElementById('status').textContent.includes('pixels')")
+    rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))")
+    with glsl_infer.Classifier() as classifier:
+        expected = classifier.classify(PHOTOGRAPH)
+    assert [label for label, _ in rows] == [one.label for one in expected]
+    for (_, part), one in zip(rows, expected):
+        assert abs(float(part.rstrip(" %")) / 100 - one.probability) < 0.03
+    with Image.open(PHOTOGRAPH) as image:
+        assert f"{image.width} × {image.height} pixels" in status(demo)
+
+
+def test_layers_are_shown_when_asked_for(demo: Page) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    assert demo.evaluate("document.getElementById('activations').hidden")
+    demo.evaluate("document.getElementById('layers').click()")
+    captions = demo.evaluate("[...document.querySelectorAll('#layer-list figcaption')].map((one) => one.textContent)")
+    passes = bundles.read(ROOT / "models/trashnet-x22-129.glslnn").manifest.passes
+    assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(one.layer for one in passes))
+    lit = demo.evaluate("""[...document.querySelectorAll("#layer-list canvas")].map((one) => {
+        const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+        return data.some((byte, i) => i % 4 < 3 && byte > 0);
+    })""")
+    assert all(lit)
+    assert demo.evaluate("document.activeElement.id") == "activations-title"
+    demo.resize(1200, 2600)
+    demo.screenshot(SHOTS / "layers.png")
+
+
+def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    reached = []
+    demo.evaluate("document.activeElement.blur()")
+    for _ in range(5):
+        demo.press("Tab")
+        reached.append(demo.evaluate("document.activeElement.id"))
+        assert demo.evaluate("""(() => {
+            const focused = document.activeElement;
+            const shown = focused.id === "file" ? focused.nextElementSibling : focused;
+            return getComputedStyle(shown).outlineStyle !== "none";
+        })()""")
+    assert reached == ["model", "camera", "file", "check", "layers"]
+    demo.press("Enter")
+    assert not demo.evaluate("document.getElementById('activations').hidden")
+
+
+def test_the_gpu_is_checked_on_demand(demo: Page) -> None:
+    demo.evaluate("document.getElementById('check').click()")
+    assert status(demo).startswith("This GPU computes all ")
+
+
+@pytest.mark.parametrize("width", [360, 412])
+def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
+    demo.resize(width, 1500, phone=True)
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    demo.evaluate("document.getElementById('layers').click()")
+    assert demo.evaluate("document.documentElement.scrollWidth") <= width
+    small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
+        .map((one) => one.getBoundingClientRect()).filter((box) => box.height < 44 || box.right > innerWidth).length""")
+    assert small == 0
+    demo.screenshot(SHOTS / f"phone{width}.png")
+
+
+def test_text_stands_out_from_its_ground(demo: Page) -> None:
+    for scheme in ("light", "dark"):
+        demo.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        assert min(demo.evaluate(CONTRASTS)) >= 4.5, scheme
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    demo.screenshot(SHOTS / "dark.png")
+
+
+CONTRASTS = """(() => {
+    const light = (color) => {
+        const [r, g, b] = color.match(/[\\d.]+/g).slice(0, 3)
+            .map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const ground = (one) => {
+        const color = getComputedStyle(one).backgroundColor;
+        return color === "rgba(0, 0, 0, 0)" && one.parentElement ? ground(one.parentElement) : color;
+    };
+    return [...document.querySelectorAll("h1, h2, p, button, select, .button, dt, dd, label")].map((one) => {
+        const [a, b] = [light(getComputedStyle(one).color), light(ground(one))];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    });
+})()"""
+
+
+def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
+    site.files["/words.txt"] = b"not a picture"
+    drop(demo, "/words.txt")
+    assert status(demo) == "words.txt: no picture that this browser can read. JPEG, PNG and WebP are."
+
+
+def test_a_dropped_model_is_used(demo: Page) -> None:
+    drop_only = DROP.replace("stage", "hint")
+    demo.evaluate(drop_only, "/models/superres-x2-96.glslnn", "mine.glslnn")
+    demo.wait_for("document.getElementById('about').textContent.startsWith('mine.glslnn')")
+    assert status(demo) == "Ready."
+
+
+def test_nothing_is_asked_of_anyone_else(demo: Page, site: Site) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    demo.evaluate("document.getElementById('layers').click()")
+    hosts = {urlsplit(address).netloc for address in demo.requests if not address.startswith(("data:", "blob:"))}
+    assert hosts == {urlsplit(site.address).netloc}
+
+
+def test_a_browser_without_webgl_says_so(site: Site) -> None:
+    with Browser(["--disable-3d-apis"]) as browser:
+        page = browser.page(f"{site.address}/index.html")
+        page.wait_for("document.getElementById('status').className === 'wrong'")
+        assert "gives no WebGL 1 context" in status(page)
+        page.screenshot(SHOTS / "no-webgl.png")

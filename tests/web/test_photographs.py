@@ -1,0 +1,84 @@
+"""Photographs through decoder, preprocessing and network: the browser says of them what the Python runner says."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import Page
+from PIL import Image
+from web_site import ROOT, Site
+
+import glsl_infer
+from glsl_infer import preprocess
+
+MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
+COUNT = 20
+MARGIN = 0.3
+"""Least difference of the two largest logits of a photograph, and most that a logit may differ by."""
+
+DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")) / "trashnet", ROOT.parent / "shared/data/trashnet"]
+
+CLASSIFY = """async (addresses) => {
+    const model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
+    const found = [];
+    for (const address of addresses) {
+        const {labels, logits} = await model.classify(await (await fetch(address)).blob());
+        found.push([labels[0].label, ...logits]);
+    }
+    model.close();
+    return found;
+}"""
+
+
+def shipped() -> Iterator[bytes]:
+    """The documentation's photographs, whole and in parts of several sizes and shapes."""
+    for path in sorted((ROOT / "docs/images").glob("*[0-9].jpg")):
+        yield path.read_bytes()
+        with Image.open(path) as image:
+            width, height = image.size
+            shapes = ((0, 0, width * 3 // 4, height), (width // 5, 7, width, height), (3, 0, width // 2, height - 1))
+            for box in (*shapes, (40, 10, 170, 110)):
+                file = io.BytesIO()
+                image.crop(box).save(file, "PNG")
+                yield file.getvalue()
+
+
+def from_data_set() -> Iterator[bytes]:
+    """Test pictures of trashnet, of all classes in turn."""
+    folder = next((one for one in DATA if one.is_dir()), None)
+    if folder is None:
+        pytest.skip("the data set is not here: scripts/get-data trashnet data/trashnet")
+    classes = [sorted(one.iterdir()) for one in sorted((folder / "test").iterdir()) if one.is_dir()]
+    for same_place in zip(*classes):
+        yield from (path.read_bytes() for path in same_place)
+
+
+@pytest.mark.parametrize("photographs", [shipped, from_data_set])
+def test_logits_and_labels_are_the_python_runners(blank: Page, site: Site, photographs: object) -> None:
+    assert callable(photographs)
+    expected = {}
+    with glsl_infer.Classifier(MODEL) as classifier:
+        for number, data in enumerate(photographs()):
+            with Image.open(io.BytesIO(data)) as image:
+                size = classifier.session.bundle.manifest.input.size
+                logits = classifier.session.run(preprocess.load(image, size))
+            low, high = np.sort(logits)[-2:]
+            if high - low > MARGIN:
+                address = f"/photograph{number}"
+                site.files[address] = data
+                expected[address] = (classifier.rank(logits)[0].label, logits)
+            if len(expected) == COUNT:
+                break
+    assert len(expected) == COUNT
+    found = blank.evaluate(CLASSIFY, list(islice(expected, COUNT)))
+    for (address, (label, logits)), (top, *given) in zip(expected.items(), found):
+        off = np.array(given) - np.mean(given) - (logits - logits.mean())
+        print(address, label, f"{np.abs(off).max():.3f}")
+        assert np.abs(off).max() <= MARGIN, address
+        assert top == label, address

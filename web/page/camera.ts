@@ -1,0 +1,53 @@
+/** The camera: asked for when the person says so, and let go at once. */
+
+import { page } from "./elements.ts";
+
+const REASONS: Record<string, string> = {
+  NotAllowedError: "The camera was not allowed. Allow it in the browser's address bar and press the button again.",
+  NotFoundError: "This device has no camera. Choose a picture instead.",
+  NotReadableError: "The camera is in use by another program. Close that and press the button again.",
+  OverconstrainedError: "This camera cannot do what the page asks for. Choose a picture instead.",
+};
+
+/**
+ * Let the camera's film play in the page.
+ *
+ * @throws Error saying why not, and what to do.
+ */
+export async function start(): Promise<void> {
+  if (!navigator.mediaDevices?.getUserMedia) {
+    throw new Error(
+      window.isSecureContext
+        ? "This browser gives pages no camera. Choose a picture instead."
+        : "Browsers give the camera only to pages over https or on localhost. Open the page that way, or choose a picture.",
+    );
+  }
+  try {
+    const video = { facingMode: "environment", width: { ideal: 640 }, height: { ideal: 480 } };
+    page.video.srcObject = await navigator.mediaDevices.getUserMedia({ video, audio: false });
+    await page.video.play();
+  } catch (error) {
+    stop();
+    throw new Error(REASONS[(error as Error).name] ?? `The camera does not start (${(error as Error).message}).`);
+  }
+}
+
+/** Let the camera go. */
+export function stop(): void {
+  const stream = page.video.srcObject;
+  if (stream instanceof MediaStream) stream.getTracks().forEach((track) => track.stop());
+  page.video.srcObject = null;
+}
+
+/** Return whether the camera is on. */
+export function isOn(): boolean {
+  return page.video.srcObject !== null;
+}
+
+/** Wait for the camera's next frame. */
+export function nextFrame(): Promise<void> {
+  return new Promise((resolve) => {
+    if ("requestVideoFrameCallback" in page.video) page.video.requestVideoFrameCallback(() => resolve());
+    else requestAnimationFrame(() => resolve());
+  });
+}

@@ -1,0 +1,45 @@
+/** The page's elements, by the names that index.html gives them. */
+
+/** Return an element of the page; index.html has them all. */
+function element<T extends HTMLElement>(id: string): T {
+  return document.getElementById(id) as T;
+}
+
+export const page = {
+  about: element("about"),
+  activations: element("activations"),
+  activationsTitle: element("activations-title"),
+  camera: element<HTMLButtonElement>("camera"),
+  check: element<HTMLButtonElement>("check"),
+  file: element<HTMLInputElement>("file"),
+  frames: element<HTMLOutputElement>("frames"),
+  hint: element("hint"),
+  labels: element<HTMLOListElement>("labels"),
+  layerList: element("layer-list"),
+  layers: element<HTMLButtonElement>("layers"),
+  model: element<HTMLSelectElement>("model"),
+  output: element<HTMLCanvasElement>("output"),
+  picture: element<HTMLCanvasElement>("picture"),
+  rate: element<HTMLOutputElement>("rate"),
+  stage: element("stage"),
+  status: element("status"),
+  time: element<HTMLOutputElement>("time"),
+  video: element<HTMLVideoElement>("video"),
+};
+
+/** Say something under the picture; screen readers read it out. */
+export function say(text: string): void {
+  page.status.classList.remove("wrong");
+  page.status.textContent = text;
+}
+
+/** Say what went wrong: the message of an error is for the person. */
+export function complain(error: unknown): void {
+  page.status.classList.add("wrong");
+  page.status.textContent = error instanceof Error ? sentence(error.message) : String(error);
+}
+
+/** Begin a message with a capital letter, unless with the name of a file. */
+function sentence(message: string): string {
+  return /^\S+: /.test(message) ? message : message.charAt(0).toUpperCase() + message.slice(1);
+}

@@ -1,0 +1,184 @@
+/** The demo page: a model, a camera or a picture, and what comes out. */
+
+import { GlslInfer, read, type Picture } from "glsl-infer";
+import * as camera from "./camera.ts";
+import { complain, page, say } from "./elements.ts";
+import * as layerPictures from "./layerPictures.ts";
+import * as results from "./results.ts";
+
+const DEFAULT_MODEL = "trashnet";
+/** Longest side to which a chosen picture is drawn in the page; the network reads all of its pixels. */
+const MOST_SHOWN = 1024;
+
+let model: GlslInfer | undefined;
+/** The picture that was chosen last, as its file has it. */
+let picture: ImageBitmap | undefined;
+/** Counts what was begun, so that what takes long notices that something else is wanted. */
+let turn = 0;
+
+async function main(): Promise<void> {
+  const names = (await (await fetch("models/index.json")).json()) as string[];
+  page.model.replaceChildren(...names.map((name) => new Option(name.replace(/\.glslnn$/, ""), `models/${name}`)));
+  page.model.value = (names.map((name) => `models/${name}`).find((name) => name.includes(DEFAULT_MODEL)) ?? page.model.value);
+  page.model.addEventListener("change", () => void attempt(() => useModel(page.model.value)));
+  page.camera.addEventListener("click", () => void attempt(camera.isOn() ? stopCamera : startCamera));
+  page.file.addEventListener("change", () => void attempt(() => open(page.file.files)));
+  page.layers.addEventListener("click", () => void attempt(showLayers));
+  page.check.addEventListener("click", () => void attempt(check));
+  for (const kind of ["dragenter", "dragover"] as const) document.addEventListener(kind, over);
+  for (const kind of ["dragleave", "drop"] as const) document.addEventListener(kind, (event) => over(event, false));
+  document.addEventListener("drop", (event) => void attempt(() => open(event.dataTransfer?.files)));
+  page.model.disabled = false;
+  await useModel(page.model.value);
+}
+
+/** Do something, and say in the page what went wrong. */
+async function attempt(work: () => Promise<void> | void): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function over(event: DragEvent, inside = true): void {
+  event.preventDefault(); // else the browser leaves the page to show the file
+  page.stage.classList.toggle("over", inside);
+}
+
+/** Load a model, by address or from a file, and go on with what is shown. */
+async function useModel(source: string | File): Promise<void> {
+  const mine = ++turn;
+  const name = typeof source === "string" ? source.replace(/.*\//, "") : source.name;
+  enable(false);
+  layerPictures.clear();
+  results.reset();
+  model?.close();
+  model = undefined;
+  page.about.textContent = "";
+  say(`Loading ${name} …`);
+  const begun = performance.now();
+  const given = typeof source === "string" ? source : await read(new Uint8Array(await source.arrayBuffer()), name);
+  const loaded = await GlslInfer.load(given, undefined, {
+    progress: (bytes, of) => say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`),
+  });
+  // Drivers put much of the work off until the first frame, which is thus no measure of the others.
+  await loaded.run(new Uint8Array(4 * loaded.session.size ** 2));
+  if (mine !== turn) return loaded.close(); // another model was chosen meanwhile
+  model = loaded;
+  const { passes, programs, textureBytes } = loaded.session.statistics();
+  page.about.textContent =
+    `${name}: ${kilobytes(loaded.session.bundle.bytes)}, reads ${loaded.session.size} × ${loaded.session.size} pixels; ` +
+    `${programs} programs, ${passes} draws a frame, ${kilobytes(textureBytes)} of textures; ` +
+    `ready in ${Math.round(performance.now() - begun)} ms on ${loaded.session.context.renderer}`;
+  enable(true);
+  say("Ready.");
+  if (camera.isOn()) void attempt(watch);
+  else if (picture) await frame(picture);
+}
+
+function enable(ready: boolean): void {
+  page.camera.disabled = page.file.disabled = page.check.disabled = !ready;
+  page.layers.disabled = !ready || !(camera.isOn() || picture);
+}
+
+async function startCamera(): Promise<void> {
+  say("Waiting for the camera …");
+  await camera.start();
+  picture?.close();
+  picture = undefined;
+  results.reset();
+  layerPictures.clear();
+  page.picture.hidden = page.hint.hidden = true;
+  page.video.hidden = false;
+  page.camera.textContent = "Stop camera";
+  enable(true);
+  say("The camera is on.");
+  await watch();
+}
+
+function stopCamera(): void {
+  turn += 1;
+  camera.stop();
+  page.video.hidden = true;
+  page.hint.hidden = false;
+  page.camera.textContent = "Start camera";
+  enable(true);
+  say("The camera is off.");
+}
+
+/** Classify the camera's frames until something else is wanted. */
+async function watch(): Promise<void> {
+  const mine = ++turn;
+  while (mine === turn && camera.isOn()) {
+    await camera.nextFrame();
+    if (mine !== turn) return;
+    if (model?.session.context.isLost) say("The browser has taken the graphics context away; waiting for it …");
+    const lost = model?.session.context.isLost;
+    await frame(page.video);
+    if (lost) say("The graphics context is back.");
+  }
+}
+
+/** Run the model on a picture, and show what comes out. */
+async function frame(source: Picture): Promise<void> {
+  const [mine, used] = [turn, model];
+  if (!used) return;
+  const begun = performance.now();
+  try {
+    results.show(used, await used.run(source), performance.now() - begun);
+  } catch (error) {
+    if (mine === turn) throw error; // else another model was chosen meanwhile, and this one is closed
+  }
+}
+
+/** Open what was chosen or dropped: a picture or a model. */
+async function open(files: FileList | null | undefined): Promise<void> {
+  const file = files?.[0];
+  if (!file) return;
+  page.file.value = ""; // so that the same file can be chosen again
+  if (file.name.endsWith(".glslnn")) return useModel(file);
+  let opened: ImageBitmap;
+  try {
+    opened = await createImageBitmap(file, { premultiplyAlpha: "none", colorSpaceConversion: "default" });
+  } catch {
+    throw new Error(`${file.name}: no picture that this browser can read. JPEG, PNG and WebP are.`);
+  }
+  if (camera.isOn()) stopCamera();
+  picture?.close();
+  picture = opened;
+  results.reset();
+  layerPictures.clear();
+  drawPicture(opened);
+  enable(model !== undefined);
+  await frame(opened);
+  say(`${file.name}: ${opened.width} × ${opened.height} pixels; the network reads the centred square.`);
+}
+
+/** Show the centred square, which is what the network reads. */
+function drawPicture(source: ImageBitmap): void {
+  const side = Math.min(source.width, source.height);
+  const [left, top] = [Math.floor((source.width - side) / 2), Math.floor((source.height - side) / 2)];
+  page.picture.width = page.picture.height = Math.min(side, MOST_SHOWN);
+  page.picture.getContext("2d")?.drawImage(source, left, top, side, side, 0, 0, page.picture.width, page.picture.height);
+  page.picture.hidden = false;
+  page.video.hidden = page.hint.hidden = true;
+}
+
+function showLayers(): void {
+  const source = camera.isOn() ? page.video : picture;
+  if (model && source) layerPictures.show(model, source);
+}
+
+function check(): void {
+  if (!model) return;
+  const errors = model.session.selfcheck();
+  const worst = errors.reduce((most, error) => Math.max(most, error.worst), 0);
+  say(`This GPU computes all ${errors.length} layers as it should; the worst stored value is off by ${worst}.`);
+}
+
+function kilobytes(bytes: number): string {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
+void attempt(main);
