@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Compare glsl-infer with tfjs's WebGL backend in one page of one browser: frame, first result, bytes transferred.
+
+    scripts/bench/web_runners.py [--size 257] [--frames 15] [--json]
+
+Both run the same X22 with seeded random weights (scripts/accuracy_keras.py makes it) on the same pixels, with batch
+norms folded into convolutions. tfjs has no grouped convolutions; both ways around that are measured, and the faster
+counts.
+Needs Node.js with npm, Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
+
+Exit code 2 for arguments that cannot be used, 1 where something fails that should work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/web"))  # the browser, and the server of its pages
+
+import graph_file
+import numpy as np
+from chromium import Browser, PageError
+from web_site import ROOT, Site
+
+from glsl_infer import bundle as bundles
+from glsl_infer import export, probe
+from glsl_infer.errors import GlslInferError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.channel_shuffle import shuffle_order
+from glsl_infer.optimize import optimize
+from glsl_infer.piecewise_linear import parse
+
+HERE = Path(__file__).resolve().parent / "web"
+WAYS = ("split", "whole")
+"""How tfjs computes convolutions of several groups."""
+
+MEASURE = """async (runner, argument, size, frames) => {
+    const pixels = new ImageData(size, size);
+    for (let i = 0; i < pixels.data.length; i++) pixels.data[i] = i % 4 === 3 ? 255 : (i * i + 31 * i) % 251;
+    const begun = performance.now();
+    let run;
+    if (runner === "glsl-infer") {
+        const {GlslInfer} = await import("/glsl-infer.js");
+        const model = await GlslInfer.load("/made/x22.glslnn");
+        run = async () => (await model.run(pixels)).data;
+    } else {
+        const network = await (await import("/made/tfjs.js")).load("/made", argument);
+        run = () => network(pixels);
+    }
+    const logits = await run();
+    const first = performance.now() - begun;
+    const times = [];
+    for (let i = 0; i < frames; i++) {
+        const start = performance.now();
+        await run();
+        times.push(performance.now() - start);
+    }
+    times.sort((a, b) => a - b);
+    return {first, frame: times[times.length >> 1], least: times[0], logits: Array.from(logits)};
+}"""
+
+
+def main() -> int:
+    """Make the network, run both, and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", type=int, default=257, help="side of the picture: 129, 257 or 385 (257)")
+    parser.add_argument("--frames", type=int, default=15, help="frames after the first (15)")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
+    arguments = parser.parse_args()
+    if arguments.frames < 1:
+        parser.error(f"--frames {arguments.frames}: at least 1 is possible")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder)
+            prepare(arguments.size, made)
+            results = measure(arguments.size, arguments.frames, made)
+    except (GlslInferError, PageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"error: {error.cmd[0]} ended with {error.returncode}; its own words are above", file=sys.stderr)
+        return 1
+    print(json.dumps(results) if arguments.json else table(results))
+    return 0
+
+
+def prepare(size: int, made: Path) -> None:
+    """Write x22.glslnn, tfjs's model.json and weights.bin, and both runners' JavaScript."""
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    maker = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), "x22", str(made), "--size", str(size)]
+    subprocess.run(maker, check=True, env=environment, stderr=subprocess.DEVNULL)
+    graph = graph_file.read(made / "x22.graph")
+    labels = [str(index) for index in range(graph.shapes[graph.output][0])]
+    bundle, _, _ = export.build(graph, labels, calibration=[probe.picture(size)])
+    bundles.write(bundle, made / "x22.glslnn")
+    write_tfjs(optimize(graph), made)
+    for folder in (HERE, ROOT / "web"):
+        if not (folder / "node_modules").is_dir():
+            subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True)
+    subprocess.run(["node", "build.mjs"], cwd=ROOT / "web", check=True, stdout=subprocess.DEVNULL)
+    bundler = ["npx", "esbuild", "tfjs_network.js", "--bundle", "--minify", "--format=esm", f"--outfile={made}/tfjs.js"]
+    subprocess.run(bundler, cwd=HERE, check=True, stderr=subprocess.DEVNULL)
+
+
+def write_tfjs(graph: Graph, made: Path) -> None:
+    """Write a graph for tfjs_network.js: layers, and their weights as 32-bit floats one after the other."""
+    weights: list[np.ndarray] = []
+    length = 0
+
+    def keep(array: np.ndarray) -> dict[str, Any]:
+        nonlocal length
+        entry = {"offset": length, "shape": list(array.shape)}
+        weights.append(np.ascontiguousarray(array, "<f4"))
+        length += 4 * array.size
+        return entry
+
+    layers = [tfjs_layer(graph, node, keep) for node in graph.nodes if node.op != "input"]
+    network = {"input": graph.input.name, "output": graph.output, "layers": layers}
+    (made / "model.json").write_text(json.dumps(network, separators=(",", ":")))
+    (made / "weights.bin").write_bytes(b"".join(one.tobytes() for one in weights))
+
+
+def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
+    """Return one layer; the activation's first factor and offset go into the weights, as the shaders have it too."""
+    layer: dict[str, Any] = {"name": node.name, "op": node.op, "inputs": list(node.inputs)}
+    if node.op == "conv2d":
+        activation = parse(node.attrs["activation"])
+        if activation is None:
+            raise ValueError(
+                f"layer '{node.name}': only activations of straight pieces, not {node.attrs['activation']}"
+            )
+        kernel, bias = node.weights["kernel"] * activation.factor, node.weights["bias"] * activation.factor
+        pads = set(node.attrs["padding"])
+        if len(pads) != 1:
+            raise ValueError(f"layer '{node.name}': tfjs pads all sides alike, not {node.attrs['padding']}")
+        layer |= {
+            "kernel": keep(kernel),
+            "bias": keep(bias + activation.offset),
+            "strides": list(node.attrs["strides"]),
+            "pad": pads.pop(),
+            "groups": node.attrs["groups"],
+            "residual": activation.factor,
+            "clamps": [list(clamp) for clamp in activation.clamps],
+        }
+    elif node.op == "dense":
+        layer |= {"kernel": keep(node.weights["kernel"]), "bias": keep(node.weights["bias"])}
+    elif node.op == "channel_shuffle":
+        slices = shuffle_order(graph.shapes[node.name][-1], node.attrs["step"])
+        layer["order"] = [4 * one + lane for one in slices for lane in range(4)]
+    return layer
+
+
+def measure(size: int, frames: int, made: Path) -> dict[str, Any]:
+    """Run all in one page, one after the other."""
+    with Site({"": ROOT / "web/dist", "made": made}) as site, Browser() as browser:
+        page = browser.page(f"{site.address}/blank.html")
+        found = {"glsl-infer": page.evaluate(MEASURE, "glsl-infer", "", size, frames)}
+        for way in WAYS:
+            found[f"tfjs {way}"] = page.evaluate(MEASURE, "tfjs", way, size, frames)
+        page.close()
+    ours = found["glsl-infer"]
+    for way in WAYS:
+        theirs = found[f"tfjs {way}"]
+        difference = np.subtract(theirs["logits"], ours["logits"])
+        theirs["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
+    code = (made / "tfjs.js").stat().st_size
+    weights = sum((made / name).stat().st_size for name in ("model.json", "weights.bin"))
+    library = (ROOT / "web/dist/glsl-infer.js").stat().st_size
+    for name, one in found.items():
+        one.pop("logits")
+        one["bytes"] = library + (made / "x22.glslnn").stat().st_size if name == "glsl-infer" else code + weights
+    faster = min((found[f"tfjs {way}"] for way in WAYS), key=lambda one: float(one["frame"]))
+    ratios = {key: ours[key] / faster[key] for key in ("frame", "first", "bytes")}
+    return {"size": size, "frames": frames, "runners": found, "ratios": ratios}
+
+
+def table(results: dict[str, Any]) -> str:
+    """Return the numbers as a Markdown table."""
+    lines = ["| runner | frame, ms | first result, ms | kB transferred |", "|---|---|---|---|"]
+    for name, one in results["runners"].items():
+        lines.append(f"| {name} | {one['frame']:.1f} | {one['first']:.0f} | {one['bytes'] / 1000:.0f} |")
+    ratios = results["ratios"]
+    cells = (f"{ratios[key]:.2f}" for key in ("frame", "first", "bytes"))
+    lines.append(f"| glsl-infer / the faster tfjs | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
