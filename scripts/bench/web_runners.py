@@ -40,8 +40,16 @@ from glsl_infer.optimize import optimize
 from glsl_infer.piecewise_linear import parse
 
 HERE = Path(__file__).resolve().parent / "web"
+WEIGHTS = ("uniform", "auto")
+"""How the model is exported (glsl-infer export --weights): the first starts sooner, the second draws faster."""
+
 WAYS = ("split", "whole")
 """How tfjs computes convolutions of several groups."""
+
+PATIENCE = 900.0
+"""Seconds for all frames of one runner."""
+
+COLUMNS = ("frame", "first", "bytes")
 
 MEASURE = """async (runner, argument, size, frames) => {
     const pixels = new ImageData(size, size);
@@ -50,7 +58,7 @@ MEASURE = """async (runner, argument, size, frames) => {
     let run;
     if (runner === "glsl-infer") {
         const {GlslInfer} = await import("/glsl-infer.js");
-        const model = await GlslInfer.load("/made/x22.glslnn");
+        const model = await GlslInfer.load(`/made/${argument}.glslnn`);
         run = async () => (await model.run(pixels)).data;
     } else {
         const network = await (await import("/made/tfjs.js")).load("/made", argument);
@@ -94,14 +102,16 @@ def main() -> int:
 
 
 def prepare(size: int, made: Path) -> None:
-    """Write x22.glslnn, tfjs's model.json and weights.bin, and both runners' JavaScript."""
+    """Write the model both ways, tfjs's model.json and weights.bin, and both runners' JavaScript."""
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
     maker = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), "x22", str(made), "--size", str(size)]
     subprocess.run(maker, check=True, env=environment, stderr=subprocess.DEVNULL)
     graph = graph_file.read(made / "x22.graph")
     labels = [str(index) for index in range(graph.shapes[graph.output][0])]
-    bundle, _, _ = export.build(graph, labels, calibration=[probe.picture(size)])
-    bundles.write(bundle, made / "x22.glslnn")
+    for weights in WEIGHTS:
+        options = export.Options(weights=weights)
+        bundle, _, _ = export.build(graph, labels, options=options, calibration=[probe.picture(size)])
+        bundles.write(bundle, made / f"{weights}.glslnn")
     write_tfjs(optimize(graph), made)
     for folder in (HERE, ROOT / "web"):
         if not (folder / "node_modules").is_dir():
@@ -161,36 +171,38 @@ def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
 
 def measure(size: int, frames: int, made: Path) -> dict[str, Any]:
     """Run all in one page, one after the other."""
-    with Site({"": ROOT / "web/dist", "made": made}) as site, Browser() as browser:
+    with Site({"": ROOT / "web/dist", "made": made}) as site, Browser(patience=PATIENCE) as browser:
         page = browser.page(f"{site.address}/blank.html")
-        found = {"glsl-infer": page.evaluate(MEASURE, "glsl-infer", "", size, frames)}
-        for way in WAYS:
-            found[f"tfjs {way}"] = page.evaluate(MEASURE, "tfjs", way, size, frames)
+        found = {
+            f"{runner} {argument}": page.evaluate(MEASURE, runner, argument, size, frames)
+            for runner, arguments in (("glsl-infer", WEIGHTS), ("tfjs", WAYS))
+            for argument in arguments
+        }
         page.close()
-    ours = found["glsl-infer"]
-    for way in WAYS:
-        theirs = found[f"tfjs {way}"]
-        difference = np.subtract(theirs["logits"], ours["logits"])
-        theirs["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
-    code = (made / "tfjs.js").stat().st_size
-    weights = sum((made / name).stat().st_size for name in ("model.json", "weights.bin"))
-    library = (ROOT / "web/dist/glsl-infer.js").stat().st_size
+    exact = np.array(found[f"tfjs {WAYS[0]}"]["logits"])
     for name, one in found.items():
-        one.pop("logits")
-        one["bytes"] = library + (made / "x22.glslnn").stat().st_size if name == "glsl-infer" else code + weights
+        difference = np.array(one.pop("logits")) - exact
+        one["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
+        one["bytes"] = sum((made / file).stat().st_size for file in ("tfjs.js", "model.json", "weights.bin"))
+        if name.startswith("glsl-infer"):
+            model = made / f"{name.split()[1]}.glslnn"
+            one["bytes"] = (ROOT / "web/dist/glsl-infer.js").stat().st_size + model.stat().st_size
     faster = min((found[f"tfjs {way}"] for way in WAYS), key=lambda one: float(one["frame"]))
-    ratios = {key: ours[key] / faster[key] for key in ("frame", "first", "bytes")}
-    return {"size": size, "frames": frames, "runners": found, "ratios": ratios}
+    for weights in WEIGHTS:
+        one = found[f"glsl-infer {weights}"]
+        one["ratios"] = {key: one[key] / faster[key] for key in COLUMNS}
+    return {"size": size, "frames": frames, "spread_of_logits": float(exact.std()), "runners": found}
 
 
 def table(results: dict[str, Any]) -> str:
-    """Return the numbers as a Markdown table."""
-    lines = ["| runner | frame, ms | first result, ms | kB transferred |", "|---|---|---|---|"]
+    """Return the numbers as a Markdown table; in parentheses the ratio to the faster tfjs."""
+    lines = ["| runner | frame, ms | first result, ms | kB transferred | logits differ by |", "|---|---|---|---|---|"]
     for name, one in results["runners"].items():
-        lines.append(f"| {name} | {one['frame']:.1f} | {one['first']:.0f} | {one['bytes'] / 1000:.0f} |")
-    ratios = results["ratios"]
-    cells = (f"{ratios[key]:.2f}" for key in ("frame", "first", "bytes"))
-    lines.append(f"| glsl-infer / the faster tfjs | {' | '.join(cells)} |")
+        cells = [f"{one['frame']:.1f}", f"{one['first']:.0f}", f"{one['bytes'] / 1000:.0f}"]
+        if "ratios" in one:
+            cells = [f"{cell} ({one['ratios'][key]:.2f})" for cell, key in zip(cells, COLUMNS)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {one['logits_differ_by']:.3f} |")
+    lines.append(f"\nThe logits' standard deviation is {results['spread_of_logits']:.3f}.")
     return "\n".join(lines)
 
 

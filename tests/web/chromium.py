@@ -40,9 +40,15 @@ class PageError(Exception):
 
 
 class Browser:
-    """A running Chromium with a profile of its own; use it as a context manager."""
+    """A running Chromium with a profile of its own; use it as a context manager.
 
-    def __init__(self, flags: Iterable[str] = ()) -> None:
+    Args:
+        flags: of its command line.
+        patience: seconds after which what has not answered counts as failed.
+    """
+
+    def __init__(self, flags: Iterable[str] = (), patience: float = TIMEOUT) -> None:
+        self.patience = patience
         self._profile = tempfile.mkdtemp(prefix="chromium-")
         commands, self._send = os.pipe()
         self._receive, events = os.pipe()
@@ -98,9 +104,9 @@ class Browser:
         while data:
             data = data[os.write(self._send, data) :]
         try:
-            reply = answer.get(timeout=TIMEOUT)
+            reply = answer.get(timeout=self.patience)
         except queue.Empty:
-            raise PageError(f"{method}: no answer within {TIMEOUT:.0f} s") from None
+            raise PageError(f"{method}: no answer within {self.patience:.0f} s") from None
         finally:
             del self._answers[number]
         if "error" in reply:
@@ -166,8 +172,8 @@ class Page:
         """Load an address and wait for it."""
         self._loaded.clear()
         self.call("Page.navigate", url=url)
-        if not self._loaded.wait(TIMEOUT):
-            raise PageError(f"{url}: not loaded within {TIMEOUT:.0f} s")
+        if not self._loaded.wait(self._browser.patience):
+            raise PageError(f"{url}: not loaded within {self._browser.patience:.0f} s")
 
     def evaluate(self, expression: str, *arguments: Any) -> Any:
         """Return the value of a JavaScript expression, awaited; with arguments, of a function called with them.
@@ -187,7 +193,7 @@ class Page:
         """Return the first truthy value of an expression, which is looked at again and again."""
         return self.evaluate(
             f"""(async () => {{
-                const end = performance.now() + {1000 * (TIMEOUT - 5)};
+                const end = performance.now() + {1000 * (self._browser.patience - 5)};
                 for (;;) {{
                     const value = await ({expression});
                     if (value) return value;

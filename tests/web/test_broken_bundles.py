@@ -136,7 +136,7 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
     manifests = {
         "twice the same key": (text.replace(b'"version"', b'"format":"glslnn","version"', 1), "the same key twice"),
         "newer": (text.replace(b'"version": 1', b'"version": 2').replace(b'"version":1', b'"version":2'), "version 2"),
-        "one point nought": (text.replace(b'"size":9', b'"size":9.0'), "'size' is 9.0, not an integer"),
+        "one point nought": (text.replace(b'"size":9', b'"size":9.0'), r"input\.size is 9\.0, not an integer"),
         "cut": (text[:-1], "no JSON"),
         "not a number": (text.replace(b'"size":9', b'"size":NaN'), "no JSON"),
         "too large": (text.replace(b'"max_error":', b'"max_error":1e39,"x":', 1), "32-bit float"),

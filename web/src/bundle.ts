@@ -5,12 +5,11 @@
  */
 
 import { Container, MANIFEST, type Members } from "./container.ts";
-import { BundleError } from "./errors.ts";
+import { BundleError, ContextError } from "./errors.ts";
 import { LABELS, type Layer, type Manifest } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";
 import { checkRecords } from "./probe.ts";
-import { sha256 } from "./sha256.ts";
 import { short } from "./strict.ts";
 import { parse } from "./strictJson.ts";
 
@@ -117,13 +116,16 @@ async function body(response: Response, progress?: (bytes: number, of: number) =
 }
 
 async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
+  const subtle = globalThis.crypto?.subtle;
+  if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
   if (missing !== undefined) throw new BundleError(`member '${short(missing)}' is missing; ${AGAIN}`);
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
       if (digest === undefined) throw new BundleError(`member '${name}' is not in the manifest; ${AGAIN}`);
-      if ((await sha256(bytes)) !== digest) {
+      const found = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+      if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
         throw new BundleError(`member '${name}' is damaged (its sha256 differs); ${AGAIN}`);
       }
     }),

@@ -43,6 +43,7 @@ export interface Input {
   readonly size: number;
   readonly x: number;
   readonly y: number;
+  readonly preprocessing: string;
 }
 
 /** What the bundle needs of a driver. */
@@ -128,20 +129,23 @@ export interface ProbeLayer {
   readonly layer: string;
   readonly offset: number;
   readonly count: number;
-  readonly maxError: number;
-  readonly meanError: number;
+  readonly max_error: number;
+  readonly mean_error: number;
 }
 
 /** A built-in picture and what every layer must make of it. */
 export interface Probe {
+  readonly formula: string;
   readonly member: string;
   readonly layers: readonly ProbeLayer[];
   readonly logits: readonly number[];
-  readonly maxError: number;
+  readonly max_error: number;
 }
 
 /** Everything that manifest.json says. */
 export interface Manifest {
+  readonly format: string;
+  readonly version: number;
   readonly model: Model;
   readonly input: Input;
   readonly limits: Limits;

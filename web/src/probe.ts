@@ -17,7 +17,7 @@ export interface LayerError {
 
 /** Return whether both errors are within the tolerance. */
 export function passed(error: LayerError): boolean {
-  return error.worst <= error.allowed.maxError && error.mean <= error.allowed.meanError;
+  return error.worst <= error.allowed.max_error && error.mean <= error.allowed.mean_error;
 }
 
 /** Return the probe's picture: RGBA bytes of `size` x `size` pixels, top row first, alpha 255. */

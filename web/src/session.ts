@@ -153,8 +153,8 @@ export class Session {
       if (!probe.passed(error)) {
         throw new SelfCheckError(
           `layer '${error.layer}' comes out wrong on this driver (${this.context.renderer}): off by up to ${error.worst} ` +
-            `(${error.mean.toFixed(2)} in the mean), where ${error.allowed.maxError} ` +
-            `(${error.allowed.meanError.toFixed(2)} in the mean) is tolerated; please report it with these numbers`,
+            `(${error.mean.toFixed(2)} in the mean), where ${error.allowed.max_error} ` +
+            `(${error.allowed.mean_error.toFixed(2)} in the mean) is tolerated; please report it with these numbers`,
         );
       }
     }
@@ -334,13 +334,13 @@ export class Session {
   }
 
   private checkWholeFrame(last: Tensor): void {
-    const { logits, maxError } = this.bundle.manifest.probe;
+    const { logits, max_error } = this.bundle.manifest.probe;
     const { data } = this.run(probe.picture(this.size));
     const wanted = logits.length ? logits : last.data;
     const off = data.reduce((worst, number, i) => Math.max(worst, Math.abs(number - wanted[i]!)), 0);
-    if (off <= maxError) return;
+    if (off <= max_error) return;
     throw new SelfCheckError(
-      `every layer comes out right, but the output of a whole frame is off by ${off}, where ${maxError} is tolerated; ` +
+      `every layer comes out right, but the output of a whole frame is off by ${off}, where ${max_error} is tolerated; ` +
         `please report it with the name of this GPU (${this.context.renderer})`,
     );
   }

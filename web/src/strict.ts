@@ -1,122 +1,119 @@
-/** Reading JSON strictly: every key is asked for by name and type, and none may be left over. */
+/**
+ * Reading JSON strictly: a reader takes a value and where it stands, and returns it with its type, or refuses it.
+ *
+ * An object is read key by key: every one must be there and none may be left over. Readers throw BundleError.
+ */
 
 import { BundleError } from "./errors.ts";
 import { WrittenAsFraction, type Json } from "./strictJson.ts";
 
+export type Reader<T> = (value: Json, where: string) => T;
+
 /** The largest 32-bit float; it also keeps out infinity. */
-export const MAX_NUMBER = 3.4028234663852886e38;
+const MAX_NUMBER = 3.4028234663852886e38;
 
 const HALF_PAIR = /\p{Surrogate}/u;
 
-/** The fields of one JSON object; `where` names it in messages. Every method throws BundleError. */
-export class Fields {
-  private readonly left: Map<string, Json>;
-
-  constructor(
-    value: Json,
-    readonly where: string,
-  ) {
-    if (!(value instanceof Map)) throw new BundleError(`${where} is not an object`);
-    this.left = new Map(value);
-  }
-
-  /** Refuse the keys that nobody asked for. */
-  done(): void {
-    for (const key of this.left.keys()) throw new BundleError(`${this.where}: unknown key '${short(key)}'`);
-  }
-
-  /** Return whether a key is there and was not asked for yet. */
-  has(key: string): boolean {
-    return this.left.has(key);
-  }
-
-  /** Return the value of a key, whatever it is. */
-  any(key: string): Json {
-    const value = this.left.get(key);
-    if (value === undefined) throw new BundleError(`${this.where}: '${key}' is missing`);
-    this.left.delete(key);
-    return value;
-  }
-
-  text(key: string, oneOf?: readonly string[]): string {
-    return text(this.any(key), `${this.where}: '${key}'`, oneOf);
-  }
-
-  optionalText(key: string): string | undefined {
-    return this.has(key) ? this.text(key) : undefined;
-  }
-
-  integer(key: string, low: number, high: number): number {
-    return integer(this.any(key), `${this.where}: '${key}'`, low, high);
-  }
-
-  number(key: string, low = -MAX_NUMBER): number {
-    return number(this.any(key), `${this.where}: '${key}'`, low);
-  }
-
-  boolean(key: string): boolean {
-    const value = this.any(key);
-    if (typeof value !== "boolean") throw new BundleError(`${this.where}: '${key}' is ${show(value)}, not true or false`);
-    return value;
-  }
-
-  items(key: string): Json[] {
-    return items(this.any(key), `${this.where}: '${key}'`);
-  }
-
-  texts(key: string): string[] {
-    return this.items(key).map((item, i) => text(item, `${this.where}: '${key}'[${i}]`));
-  }
-
-  /** Return an object with free keys, as [key, value] pairs. */
-  entries(key: string): [string, Json][] {
-    const value = this.any(key);
-    if (!(value instanceof Map)) throw new BundleError(`${this.where}: '${key}' is not an object`);
-    return [...value];
-  }
+/** Refuse what a file gave. */
+export function refuse(message: string): never {
+  throw new BundleError(message);
 }
 
-/** Return `value` if it is a string (and one of those allowed). */
-export function text(value: Json, where: string, oneOf?: readonly string[]): string {
-  if (typeof value !== "string") throw new BundleError(`${where} is ${show(value)}, not a string`);
-  if (oneOf && !oneOf.includes(value)) {
-    throw new BundleError(`${where} is '${short(value)}', not one of ${oneOf.join(", ")}`);
-  }
-  if (HALF_PAIR.test(value)) throw new BundleError(`${where} has half of a surrogate pair in it`);
+/** A string. */
+export const text: Reader<string> = (value, where) => {
+  if (typeof value !== "string") refuse(`${where} is ${show(value)}, not a string`);
+  if (HALF_PAIR.test(value)) refuse(`${where} has half of a surrogate pair in it`);
   return value;
+};
+
+/** One of some strings. */
+export function oneOf<T extends string>(...allowed: T[]): Reader<T> {
+  return (value, where) =>
+    allowed.find((one) => one === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
 }
 
-/** Return `value` if it is an integer in [low, high]. */
-export function integer(value: Json, where: string, low: number, high: number): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < low || value > high) {
-    throw new BundleError(`${where} is ${show(value)}, not an integer from ${low} to ${high}`);
-  }
-  return value;
+/** A name that GLSL allows. */
+export const identifier: Reader<string> = (value, where) =>
+  /^[A-Za-z_]\w*$/.test(text(value, where))
+    ? (value as string)
+    : refuse(`${where}: '${short(value as string)}' is not a name that GLSL allows`);
+
+/** An integer in [low, high]. */
+export function integer(low: number, high: number): Reader<number> {
+  return (value, where) =>
+    typeof value === "number" && Number.isInteger(value) && value >= low && value <= high
+      ? value
+      : refuse(`${where} is ${show(value)}, not an integer from ${low} to ${high}`);
 }
 
-/** Return `value` if it is a number that a 32-bit float can hold, `low` at least. */
-export function number(value: Json, where: string, low = -MAX_NUMBER): number {
-  const given = value instanceof WrittenAsFraction ? value.value : value;
-  if (typeof given !== "number" || !(given >= low && given <= MAX_NUMBER)) {
-    const least = low === -MAX_NUMBER ? "" : ` of ${low} or more`;
-    throw new BundleError(`${where} is ${show(value)}, not a number${least} that a 32-bit float holds`);
-  }
-  return given;
+/** A number that a 32-bit float can hold, `low` at least. */
+export function numberFrom(low: number): Reader<number> {
+  return (value, where) => {
+    const given = value instanceof WrittenAsFraction ? value.value : value;
+    if (typeof given === "number" && given >= low && given <= MAX_NUMBER) return given;
+    return refuse(`${where} is ${show(value)}, not a number from ${low} on that a 32-bit float holds`);
+  };
 }
 
-/** Return `value` if it is a list. */
-export function items(value: Json, where: string): Json[] {
-  if (!Array.isArray(value)) throw new BundleError(`${where} is not a list`);
-  return value;
+export const number = numberFrom(-MAX_NUMBER);
+
+export const positive: Reader<number> = (value, where) => numberFrom(0)(value, where) || refuse(`${where} is 0, not positive`);
+
+export const boolean: Reader<boolean> = (value, where) =>
+  typeof value === "boolean" ? value : refuse(`${where} is ${show(value)}, not true or false`);
+
+/** A list of any length. */
+export function list<T>(item: Reader<T>): Reader<T[]> {
+  return (value, where) =>
+    Array.isArray(value) ? value.map((one, i) => item(one, `${where}[${i}]`)) : refuse(`${where} is not a list`);
+}
+
+/** A list of given items. */
+export function tuple<T extends unknown[]>(...items: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
+  return (value, where) =>
+    Array.isArray(value) && value.length === items.length
+      ? (items.map((item, i) => item(value[i]!, where)) as T)
+      : refuse(`${where}: expected a list of ${items.length}`);
+}
+
+/** An object with free keys. */
+export function mapOf<T>(item: Reader<T>, name: Reader<string> = (value) => value as string): Reader<Map<string, T>> {
+  return (value, where) =>
+    value instanceof Map
+      ? new Map([...value].map(([key, one]) => [name(key, where), item(one, `${where}['${short(key)}']`)]))
+      : refuse(`${where} is not an object`);
+}
+
+/** An object with exactly these keys. */
+export function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
+  return (value, where) => {
+    if (!(value instanceof Map)) refuse(`${where} is not an object`);
+    const result = {} as T;
+    for (const key in fields) {
+      const field = value.get(key);
+      if (field === undefined && !(OPTIONAL in fields[key])) refuse(`${where}: '${key}' is missing`);
+      result[key] = fields[key](field as Json, `${where}.${key}`);
+    }
+    for (const key of value.keys()) if (!(key in fields)) refuse(`${where}: unknown key '${short(key)}'`);
+    return result;
+  };
+}
+
+const OPTIONAL = "optional";
+
+/** A value that may be missing. */
+export function optional<T>(reader: Reader<T>): Reader<T | undefined> {
+  return Object.assign((value: Json | undefined, where: string) => (value === undefined ? value : reader(value, where)), {
+    [OPTIONAL]: true,
+  });
 }
 
 /** Return the first 60 characters of a text that a file gave. */
 export function short(given: string): string {
-  return given.length > 60 ? given.slice(0, 60) : given;
+  return given.slice(0, 60);
 }
 
 function show(value: Json): string {
-  if (value === null) return "null";
   if (value instanceof WrittenAsFraction) return `${value.value}.0`;
   if (value instanceof Map) return "an object";
   if (Array.isArray(value)) return "a list";

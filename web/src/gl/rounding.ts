@@ -4,6 +4,8 @@
  * Rounding to nearest turns at half a step; a driver that turns elsewhere has the shaders round for themselves.
  */
 
+import FRAGMENT from "../glsl/rounding.frag";
+import VERTEX from "../glsl/rounding.vert";
 import { Objects } from "./objects.ts";
 
 const STEPS = 200;
@@ -13,21 +15,6 @@ const LEVELS = [2, 60, 100, 130, 200, 250];
 const TOLERANCE = 0.01;
 
 const ROUND_STORES = "#define ROUND_STORES\n";
-
-const VERTEX = `#version 100
-attribute vec2 position;
-varying float x;
-void main() {
-    x = position.x * 0.5 + 0.5;
-    gl_Position = vec4(position, 0.0, 1.0);
-}
-`;
-const FRAGMENT = `#version 100
-precision highp float;
-varying float x;
-uniform float level;
-void main() { gl_FragColor = vec4((level + x) / 255.0); }
-`;
 
 /**
  * Return the fraction of a step from which a store rounds up: of all levels, the one farthest from 0.5.

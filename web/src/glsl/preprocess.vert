@@ -1,0 +1,8 @@
+#version 100
+attribute vec2 position;
+uniform vec2 extent;
+varying highp vec2 pixel;
+void main() {
+    pixel = (position * 0.5 + 0.5) * extent;
+    gl_Position = vec4(position, 0.0, 1.0);
+}
