@@ -226,6 +226,15 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
         blank.evaluate("lib.GlslInfer.load('/tiny.glslnn')")
 
 
+def test_textures_that_no_browser_has_memory_for_are_refused(blank: Page, site: Site, tmp_path: Path) -> None:
+    manifest = tiny.tiny_bundle().manifest
+    large = tuple(replace(one, width=8192, height=8192) if one.kind == "target" else one for one in manifest.textures)
+    hostile = replace(manifest, textures=large, limits=replace(manifest.limits, texture_size=8192))
+    site.files["/large.glslnn"] = with_manifest(replace(tiny.tiny_bundle(), manifest=hostile), tmp_path)
+    with pytest.raises(PageError, match=r"LimitError: the model's textures take \d{4,} MiB, and 1024 are possible; use a"):
+        blank.evaluate("lib.GlslInfer.load('/large.glslnn')")
+
+
 def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: Site, tmp_path: Path) -> None:
     """A bundle whose shader is wrong: the self-check names the layer."""
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)

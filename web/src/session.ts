@@ -4,7 +4,7 @@ import { layersOf, valuesOf, type Bundle } from "./bundle.ts";
 import { GlError, ImageError, RunError, SelfCheckError } from "./errors.ts";
 import { Recorder, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { require } from "./gl/limits.ts";
+import { require, requireMemory } from "./gl/limits.ts";
 import { Objects } from "./gl/objects.ts";
 import { shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
 import { PRELUDE, type Layer, type Pass, type Texture } from "./manifest.ts";
@@ -73,6 +73,7 @@ export class Session {
     try {
       this.context.requireUsable();
       require(manifest.limits, this.context.gl);
+      requireMemory(manifest.textures);
       this.enter();
     } catch (error) {
       this.close();

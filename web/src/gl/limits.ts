@@ -36,6 +36,22 @@ export function require(needed: Limits, gl: WebGLRenderingContext): void {
   );
 }
 
+/** Most bytes that a model's textures may take: a file of a few bytes can ask for more than any machine has. */
+const MAX_TEXTURE_BYTES = 2 ** 30;
+
+/**
+ * Refuse textures that no browser gives a page memory for.
+ *
+ * @throws LimitError saying how much they take.
+ */
+export function requireMemory(textures: readonly { readonly width: number; readonly height: number }[]): void {
+  const bytes = textures.reduce((sum, { width, height }) => sum + 4 * width * height, 0);
+  if (bytes <= MAX_TEXTURE_BYTES) return;
+  throw new LimitError(
+    `the model's textures take ${Math.ceil(bytes / 2 ** 20)} MiB, and ${MAX_TEXTURE_BYTES / 2 ** 20} are possible; ${SMALLER}`,
+  );
+}
+
 /**
  * Refuse a GPU whose fragment shaders have no 32-bit floats: stored values would be off by steps.
  *
