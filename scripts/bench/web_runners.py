@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare glsl-infer with tfjs's WebGL backend in one page of one browser: frame, first result, bytes transferred.
 
-    scripts/bench/web_runners.py [--size 257] [--frames 15] [--json]
+    scripts/bench/web_runners.py [--size 257] [--rounds 3] [--frames 5] [--json]
 
 Both run the same X22 with seeded random weights (scripts/accuracy_keras.py makes it) on the same pixels, with batch
 norms folded into convolutions. tfjs has no grouped convolutions; both ways around that are measured, and the faster
@@ -72,25 +72,32 @@ MEASURE = """async (runner, argument, size, frames) => {
         await run();
         times.push(performance.now() - start);
     }
-    times.sort((a, b) => a - b);
-    return {first, frame: times[times.length >> 1], least: times[0], logits: Array.from(logits)};
+    return {first, times, logits: Array.from(logits)};
 }"""
+
+START_GPU = """(() => {
+    const gl = document.createElement("canvas").getContext("webgl");
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+})()"""
+"""The browser's own start of its GPU process, which is no runner's."""
 
 
 def main() -> int:
     """Make the network, run both, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=int, default=257, help="side of the picture: 129, 257 or 385 (257)")
-    parser.add_argument("--frames", type=int, default=15, help="frames after the first (15)")
+    parser.add_argument("--rounds", type=int, default=3, help="fresh browsers, in each of which all run once (3)")
+    parser.add_argument("--frames", type=int, default=5, help="frames after the first, in each round (5)")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     arguments = parser.parse_args()
-    if arguments.frames < 1:
-        parser.error(f"--frames {arguments.frames}: at least 1 is possible")
+    if min(arguments.frames, arguments.rounds) < 1:
+        parser.error(f"--rounds {arguments.rounds} --frames {arguments.frames}: at least 1 is possible of each")
     try:
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder)
             prepare(arguments.size, made)
-            results = measure(arguments.size, arguments.frames, made)
+            results = measure(arguments.size, arguments.rounds, arguments.frames, made)
     except (GlslInferError, PageError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -169,16 +176,23 @@ def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
     return layer
 
 
-def measure(size: int, frames: int, made: Path) -> dict[str, Any]:
-    """Run all in one page, one after the other."""
-    with Site({"": ROOT / "web/dist", "made": made}) as site, Browser(patience=PATIENCE) as browser:
-        page = browser.page(f"{site.address}/blank.html")
-        found = {
-            f"{runner} {argument}": page.evaluate(MEASURE, runner, argument, size, frames)
-            for runner, arguments in (("glsl-infer", WEIGHTS), ("tfjs", WAYS))
-            for argument in arguments
-        }
-        page.close()
+def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
+    """Run all in one page, one after the other, in every second round the other way around; return medians."""
+    places = [("glsl-infer", weights) for weights in WEIGHTS] + [("tfjs", way) for way in WAYS]
+    found: dict[str, dict[str, Any]] = {" ".join(place): {"first": [], "frame": []} for place in places}
+    with Site({"": ROOT / "web/dist", "made": made}) as site:
+        for number in range(rounds):
+            with Browser(patience=PATIENCE) as browser:
+                page = browser.page(f"{site.address}/blank.html")
+                page.evaluate(START_GPU)
+                for runner, argument in places[:: -1 if number % 2 else 1]:
+                    result = page.evaluate(MEASURE, runner, argument, size, frames)
+                    one = found[f"{runner} {argument}"]
+                    one["first"].append(result["first"])
+                    one["frame"] += result["times"]
+                    one["logits"] = result["logits"]
+    for one in found.values():
+        one |= {key: float(np.median(one[key])) for key in ("first", "frame")}
     exact = np.array(found[f"tfjs {WAYS[0]}"]["logits"])
     for name, one in found.items():
         difference = np.array(one.pop("logits")) - exact
@@ -191,7 +205,7 @@ def measure(size: int, frames: int, made: Path) -> dict[str, Any]:
     for weights in WEIGHTS:
         one = found[f"glsl-infer {weights}"]
         one["ratios"] = {key: one[key] / faster[key] for key in COLUMNS}
-    return {"size": size, "frames": frames, "spread_of_logits": float(exact.std()), "runners": found}
+    return {"size": size, "rounds": rounds, "frames": frames, "spread_of_logits": float(exact.std()), "runners": found}
 
 
 def table(results: dict[str, Any]) -> str:

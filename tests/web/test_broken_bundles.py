@@ -231,9 +231,7 @@ def test_textures_that_no_browser_has_memory_for_are_refused(blank: Page, site: 
     large = tuple(replace(one, width=8192, height=8192) if one.kind == "target" else one for one in manifest.textures)
     hostile = replace(manifest, textures=large, limits=replace(manifest.limits, texture_size=8192))
     site.files["/large.glslnn"] = with_manifest(replace(tiny.tiny_bundle(), manifest=hostile), tmp_path)
-    with pytest.raises(
-        PageError, match=r"LimitError: the model.s textures take \d{4,} MiB, and 1024 are possible"
-    ):
+    with pytest.raises(PageError, match=r"LimitError: the model's textures take \d{4,} MiB, and 1024 are possible"):
         blank.evaluate("lib.GlslInfer.load('/large.glslnn')")
 
 

@@ -113,6 +113,16 @@ def test_a_closed_model_says_so(blank: Page) -> None:
         })()""")
 
 
+def test_clamped_bytes_are_bytes(blank: Page) -> None:
+    same = blank.evaluate("""(async () => {
+        const model = await lib.GlslInfer.load("/models/superres-x2-96.glslnn");
+        const bytes = Uint8Array.from({length: 4 * 96 * 96}, (_, i) => i % 4 === 3 ? 255 : i % 251);
+        const [one, other] = [await model.run(bytes), await model.run(Uint8ClampedArray.from(bytes))];
+        return one.data.every((number, i) => number === other.data[i]) && one.data.some((number) => number > 0);
+    })()""")
+    assert same is True
+
+
 def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
     blank.evaluate("""(async () => {
         globalThis.one = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
@@ -123,6 +133,7 @@ def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
         "one.classify(document.createElement('video'))": "ImageError: the picture has no pixels",
         "one.classify(new Image())": "ImageError: this is no picture",
         "one.classify(new Blob(['x']))": "ImageError: this is no picture",
+        "one.session.readTexture('none', 0, 0, 1, 1)": "InputError: no texture 'none' is rendered into",
         "one.classify(new Uint8Array(66564), 0)": "InputError: top=0",
         "other.classify(new Uint8Array(36864))": "InputError: the model makes images",
     }.items():

@@ -144,6 +144,14 @@ def test_a_dropped_model_is_used(demo: Page) -> None:
     assert status(demo) == "Ready."
 
 
+def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> None:
+    site.files["/broken.glslnn"] = b"PK"
+    drop(demo, "/broken.glslnn")
+    assert status(demo).startswith("broken.glslnn: not a glsl-infer model, or cut off before its end")
+    demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
+    demo.wait_for("document.querySelector('#labels li span')?.textContent === 'plastic'")
+
+
 def test_nothing_is_asked_of_anyone_else(demo: Page, site: Site) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.evaluate("document.getElementById('layers').click()")

@@ -7,6 +7,8 @@ import { page } from "./elements.ts";
 const CHANNELS = 32;
 /** Pixels between two channels. */
 const GAP = 2;
+/** Most pixels that a row of channels takes; a narrower page scales it down. */
+const WIDTH = 1056;
 
 /** Draw all layers of a picture into the page; the model must be at rest meanwhile. */
 export function show(model: GlslInfer, picture: Picture): void {
@@ -36,7 +38,7 @@ function figure(layer: Layer, output: Tensor): HTMLElement {
 
 function canvas(output: Tensor, width: number, height: number, channels: number, shown: number): HTMLCanvasElement {
   const zoom = Math.max(1, Math.floor(48 / Math.max(width, height)));
-  const fit = Math.max(1, Math.min(shown, Math.floor(1024 / (zoom * width + GAP))));
+  const fit = Math.max(1, Math.min(shown, Math.floor(WIDTH / (zoom * width + GAP))));
   const columns = 2 ** Math.floor(Math.log2(fit)); // channels mostly come in powers of two: full rows
   const rows = Math.ceil(shown / columns);
   const canvas = document.createElement("canvas");

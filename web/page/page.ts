@@ -13,8 +13,9 @@ const MOST_SHOWN = 1024;
 let model: GlslInfer | undefined;
 /** The picture that was chosen last, as its file has it. */
 let picture: ImageBitmap | undefined;
-/** Counts what was begun, so that what takes long notices that something else is wanted. */
+/** Counts the models and the films that were begun, so that what takes long notices that another is wanted. */
 let turn = 0;
+let film = 0;
 
 async function main(): Promise<void> {
   const names = (await (await fetch("models/index.json")).json()) as string[];
@@ -46,39 +47,51 @@ function over(event: DragEvent, inside = true): void {
   page.stage.classList.toggle("over", inside);
 }
 
-/** Load a model, by address or from a file, and go on with what is shown. */
+/** Load a model, by address or from a file, and go on with what is shown; one that cannot be used changes nothing. */
 async function useModel(source: string | File): Promise<void> {
   const mine = ++turn;
   const name = typeof source === "string" ? source.replace(/.*\//, "") : source.name;
   enable(false);
-  layerPictures.clear();
-  results.reset();
-  model?.close();
-  model = undefined;
-  page.about.textContent = "";
   say(`Loading ${name} …`);
   const begun = performance.now();
+  try {
+    const loaded = await load(source, name);
+    if (mine !== turn) return loaded.close(); // another model was chosen meanwhile
+    model?.close();
+    model = loaded;
+    describe(loaded, name, performance.now() - begun);
+    layerPictures.clear();
+    results.reset();
+    say("Ready.");
+  } finally {
+    if (mine === turn) enable(model !== undefined);
+  }
+  if (picture && !camera.isOn()) await frame(picture);
+}
+
+async function load(source: string | File, name: string): Promise<GlslInfer> {
   const given = typeof source === "string" ? source : await read(new Uint8Array(await source.arrayBuffer()), name);
   const loaded = await GlslInfer.load(given, undefined, {
     progress: (bytes, of) => say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`),
   });
   // Drivers put much of the work off until the first frame, which is thus no measure of the others.
   await loaded.run(new Uint8Array(4 * loaded.session.size ** 2));
-  if (mine !== turn) return loaded.close(); // another model was chosen meanwhile
-  model = loaded;
-  const { passes, programs, textureBytes } = loaded.session.statistics();
-  page.about.textContent =
-    `${name}: ${kilobytes(loaded.session.bundle.bytes)}, reads ${loaded.session.size} × ${loaded.session.size} pixels; ` +
-    `${programs} programs, ${passes} draws a frame, ${kilobytes(textureBytes)} of textures; ` +
-    `ready in ${Math.round(performance.now() - begun)} ms on ${loaded.session.context.renderer}`;
-  enable(true);
-  say("Ready.");
-  if (camera.isOn()) void attempt(watch);
-  else if (picture) await frame(picture);
+  return loaded;
 }
 
+function describe({ session }: GlslInfer, name: string, milliseconds: number): void {
+  const { passes, programs, textureBytes } = session.statistics();
+  page.about.textContent =
+    `${name}: ${kilobytes(session.bundle.bytes)}, reads ${session.size} × ${session.size} pixels; ` +
+    `${programs} programs, ${passes} draws a frame, ${kilobytes(textureBytes)} of textures; ` +
+    `ready in ${Math.round(milliseconds)} ms on ${session.context.renderer}`;
+}
+
+/** Enable what can be used: with a model, or without. */
 function enable(ready: boolean): void {
-  page.camera.disabled = page.file.disabled = page.check.disabled = !ready;
+  page.file.disabled = false; // it takes models, too
+  page.camera.disabled = !ready && !camera.isOn();
+  page.check.disabled = !ready;
   page.layers.disabled = !ready || !(camera.isOn() || picture);
 }
 
@@ -98,7 +111,7 @@ async function startCamera(): Promise<void> {
 }
 
 function stopCamera(): void {
-  turn += 1;
+  film += 1;
   camera.stop();
   page.video.hidden = true;
   page.hint.hidden = false;
@@ -107,14 +120,14 @@ function stopCamera(): void {
   say("The camera is off.");
 }
 
-/** Classify the camera's frames until something else is wanted. */
+/** Classify the camera's frames until it is stopped. */
 async function watch(): Promise<void> {
-  const mine = ++turn;
-  while (mine === turn && camera.isOn()) {
+  const mine = ++film;
+  for (;;) {
     await camera.nextFrame();
-    if (mine !== turn) return;
-    if (model?.session.context.isLost) say("The browser has taken the graphics context away; waiting for it …");
+    if (mine !== film) return;
     const lost = model?.session.context.isLost;
+    if (lost) say("The browser has taken the graphics context away; waiting for it …");
     await frame(page.video);
     if (lost) say("The graphics context is back.");
   }
@@ -122,13 +135,14 @@ async function watch(): Promise<void> {
 
 /** Run the model on a picture, and show what comes out. */
 async function frame(source: Picture): Promise<void> {
-  const [mine, used] = [turn, model];
+  const used = model;
   if (!used) return;
   const begun = performance.now();
   try {
-    results.show(used, await used.run(source), performance.now() - begun);
+    const output = await used.run(source);
+    if (used === model) results.show(used, output, performance.now() - begun);
   } catch (error) {
-    if (mine === turn) throw error; // else another model was chosen meanwhile, and this one is closed
+    if (used === model) throw error; // else another model was chosen meanwhile, and this one is closed
   }
 }
 

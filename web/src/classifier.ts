@@ -3,7 +3,6 @@
 import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
-import type { PictureSource } from "./preprocess.ts";
 import { Session, type Picture, type Tensor } from "./session.ts";
 
 /** One class: its label as it stands in labels.txt, its probability in [0, 1] and its index. */
@@ -122,9 +121,9 @@ export function softmax(logits: ArrayLike<number>): number[] {
 }
 
 /** Decode image files and image elements as preprocessing defines: upright, in sRGB, alpha as it is. */
-async function decode(picture: AnyPicture): Promise<Uint8Array | PictureSource> {
+async function decode(picture: AnyPicture): Promise<Picture> {
   const element = typeof HTMLImageElement !== "undefined" && picture instanceof HTMLImageElement;
-  if (!(picture instanceof Blob) && !element) return picture as Uint8Array | PictureSource;
+  if (!(picture instanceof Blob) && !element) return picture as Picture;
   try {
     if (element) await picture.decode();
     return await createImageBitmap(picture, { premultiplyAlpha: "none", colorSpaceConversion: "default" });

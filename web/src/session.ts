@@ -1,7 +1,7 @@
 /** Runs a bundle on the GPU. */
 
 import { layersOf, valuesOf, type Bundle } from "./bundle.ts";
-import { GlError, ImageError, RunError, SelfCheckError } from "./errors.ts";
+import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Recorder, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require, requireMemory } from "./gl/limits.ts";
@@ -19,7 +19,7 @@ export interface Tensor {
 }
 
 /** RGBA bytes at the model's size, or anything that a texture can be made of. */
-export type Picture = Uint8Array | PictureSource;
+export type Picture = Uint8Array | Uint8ClampedArray | PictureSource;
 
 /** What one frame takes: exact counts. */
 export interface Statistics {
@@ -179,7 +179,9 @@ export class Session {
   readTexture(name: string, x: number, y: number, width: number, height: number): Texels {
     const { objects, handles } = this.enter();
     const { gl } = this.context;
-    gl.bindFramebuffer(gl.FRAMEBUFFER, handles.framebuffers.get(name)!);
+    const framebuffer = handles.framebuffers.get(name);
+    if (!framebuffer) throw new InputError(`no texture '${name}' is rendered into`);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
     return objects.read(x, y, width, height);
   }
 
@@ -302,7 +304,7 @@ export class Session {
 
   private begin(picture: Picture): Prepared {
     const prepared = this.enter();
-    if (!(picture instanceof Uint8Array)) {
+    if (!(picture instanceof Uint8Array || picture instanceof Uint8ClampedArray)) {
       prepared.preprocessor.draw(picture);
       return prepared;
     }
@@ -316,7 +318,8 @@ export class Session {
     }
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, prepared.handles.textures.get(texture)!);
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, size, size, gl.RGBA, gl.UNSIGNED_BYTE, picture);
+    const bytes = new Uint8Array(picture.buffer, picture.byteOffset, picture.length); // WebGL 1 takes no clamped ones
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, size, size, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
     return prepared;
   }
 

@@ -58,9 +58,9 @@ export class Context {
       powerPreference: "high-performance",
     }) as WebGLRenderingContext | null;
     if (!gl) {
+      const other = canvas ? ", or give a canvas that has no context of another kind" : "";
       throw new ContextError(
-        "this browser gives no WebGL 1 context; switch on hardware acceleration in its settings, use another browser, " +
-          "or give a canvas that has no context of another kind",
+        `this browser gives no WebGL 1 context; switch on hardware acceleration in its settings, use another browser${other}`,
       );
     }
     requirePrecision(gl);
