@@ -166,6 +166,8 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
                 return
 
     for output in classifier.session.stream(pixels()):
+        frame = taken.popleft()
+        classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context would go on, with any numbers
         ends.append(time.monotonic())
         rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
-        report(taken.popleft(), classifier.rank(output, args.top), rate)
+        report(frame, classifier.rank(output, args.top), rate)
