@@ -9,13 +9,11 @@ read their pictures with ``glsl_infer.preprocess.load``, and the same pictures g
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.child_process import ROOT, ChildProcess, execute, tell
+from glsl_infer.errors import InputError
 from glsl_infer.preprocess import load
-
-ROOT = Path(__file__).resolve().parent.parent
 
 BATCH = 8
 """Pictures that Keras computes at a time: always as many, so that no picture's logits depend on how many follow."""
 
 _ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+__all__ = ["NAMES", "ROOT", "Computed", "compute"]
 
 NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
 """How the engines are called in reports."""
@@ -69,13 +68,12 @@ def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Comp
         for index, part in enumerate(parts):
             stem = Path(name) / str(index)
             job = {"engine": engine, "model": str(model), "paths": [str(paths[i]) for i in part], "out": f"{stem}.npz"}
-            stem.with_suffix(".json").write_text(json.dumps(job), "utf-8")
-            processes.append(
-                stack.enter_context(_Process(stem, os.environ if count == 1 else {**os.environ, **_ALONE}))
-            )
+            environment = None if count == 1 else {**os.environ, **_ALONE}
+            process = ChildProcess("training.logits", job, stem, "computes logits", environment)
+            processes.append(stack.enter_context(process))
         lock = threading.Lock()
 
-        def follow(process: _Process) -> None:
+        def follow(process: ChildProcess) -> None:
             for _ in process.lines():
                 with lock:
                     done(1)
@@ -85,56 +83,18 @@ def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Comp
             thread.start()
         for thread in threads:
             thread.join()
-        results = [process.result() for process in processes]
+        for process in processes:
+            process.finish()
+        results = [_saved(Path(name) / f"{index}.npz") for index in range(count)]
     logits = np.empty((len(paths), results[0].logits.shape[1]), np.float32)
     for part, result in zip(parts, results):
         logits[part.start :: count] = result.logits
     return Computed(logits, results[0].machine)
 
 
-class _Process:
-    """A process that computes one job; it does not outlive its ``with`` block."""
-
-    def __init__(self, stem: Path, environment: Any) -> None:
-        self._stem = stem
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        self._errors = stem.with_suffix(".err").open("w+", encoding="utf-8", errors="replace")
-        self._popen = subprocess.Popen(
-            [sys.executable, "-m", "training.logits", str(stem.with_suffix(".json"))],
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            env={**environment, "PYTHONPATH": path},
-        )
-
-    def __enter__(self) -> _Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._popen.kill()
-        self._popen.communicate()
-        self._errors.close()
-
-    def lines(self) -> Iterator[str]:
-        """Yield a line for each picture that is done, until the process ends."""
-        assert self._popen.stdout is not None
-        return (line for line in self._popen.stdout if line == _DONE)
-
-    def result(self) -> Computed:
-        """Return what it computed."""
-        code = self._popen.wait()
-        if code:
-            self._errors.seek(0)
-            said = self._errors.read().strip()
-            last = said.splitlines()[-1] if said else "it said nothing"
-            if code == InputError.exit_code and last.startswith("error: "):
-                raise InputError(last[len("error: ") :])
-            if last.startswith("error: "):
-                raise RunError(last[len("error: ") :])
-            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise RunError(f"the process that computes logits {how}: {last}")
-        with np.load(self._stem.with_suffix(".npz")) as saved:
-            return Computed(saved["logits"], str(saved["machine"]))
+def _saved(path: Path) -> Computed:
+    with np.load(path) as saved:
+        return Computed(saved["logits"], str(saved["machine"]))
 
 
 def _cores() -> int:
@@ -142,8 +102,6 @@ def _cores() -> int:
 
 
 # In the process of a job -------------------------------------------------------------------------------
-
-_DONE = "done\n"
 
 
 def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
@@ -207,21 +165,14 @@ ENGINES = {"float": _float, "exact": _exact, "gpu": _gpu}
 
 def main(argv: Sequence[str]) -> int:
     """Compute the job in the file ``argv[0]``; return the exit code."""
-    job = json.loads(Path(argv[0]).read_text("utf-8"))
+    return execute(list(argv), _work)
 
-    def done(count: int) -> None:
-        sys.stdout.write(_DONE * count)
-        sys.stdout.flush()
 
-    try:
-        computed = ENGINES[job["engine"]](Path(job["model"]), [Path(one) for one in job["paths"]], done)
-        if computed.logits.ndim != 2:
-            raise InputError(f"{job['model']}: ends in a feature map and has no classes; a classifier ends in a vector")
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def _work(job: dict[str, Any]) -> None:
+    computed = ENGINES[job["engine"]](Path(job["model"]), [Path(one) for one in job["paths"]], tell)
+    if computed.logits.ndim != 2:
+        raise InputError(f"{job['model']}: ends in a feature map and has no classes; a classifier ends in a vector")
     np.savez(job["out"], logits=computed.logits, machine=np.array(computed.machine))
-    return 0
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
+from glsl_infer import strict_yaml
 from glsl_infer.errors import InputError
-from training import strict_yaml
-from training.settings import Between, Settings
+from glsl_infer.settings import Between, Settings
 
 Share = Annotated[float, Between(0, 1)]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glsl_infer.cli import benchmark, classify, export, info, inspect, run, selfcheck, vc4
+from glsl_infer.cli import benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4
 from glsl_infer.cli.execution import Parser, add_debug, execute
 
-COMMANDS = (benchmark, classify, export, info, inspect, run, selfcheck, vc4)
+COMMANDS = (benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -114,6 +114,12 @@ def _classified(
 
     While the GPU computes one picture, the CPU decodes the next. Two are in memory at a time, however many there are.
     """
+
+    def finished(path: Path, frame: PendingFrame) -> tuple[Path, list[Prediction]]:
+        output = frame.result()
+        classifier.session.context.gl.check(f"at {path}")  # a lost context would go on, with any numbers
+        return path, classifier.rank(output, args.top)
+
     waiting: tuple[Path, PendingFrame] | None = None
     for path in progress.bar(files, "pictures"):
         try:
@@ -123,15 +129,15 @@ def _classified(
                 raise
             print(f"error: {error}", file=sys.stderr)
             if waiting is not None:
-                yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+                yield finished(*waiting)
                 waiting = None
             yield path, error
             continue
         if waiting is not None:
-            yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+            yield finished(*waiting)
         waiting = started
     if waiting is not None:
-        yield waiting[0], classifier.rank(waiting[1].result(), args.top)
+        yield finished(*waiting)
 
 
 def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:

@@ -22,7 +22,7 @@ from glsl_infer.importers.keras_operations import OPERATIONS
 from glsl_infer.importers.quiet import stderr_silenced
 from glsl_infer.ops.input import with_picture_range
 
-__all__ = ["load", "load_model", "same_padding", "to_graph"]
+__all__ = ["load", "load_model", "same_padding", "tensors_of", "to_graph"]
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for)."""
@@ -92,6 +92,17 @@ def to_graph(model: Any, input_range: Range | None = None) -> Graph:
     return graph.rebuilt([_with_range(graph, node, input_range) for node in graph.nodes])
 
 
+def tensors_of(model: Any) -> dict[str, Any]:
+    """Return the Keras tensor that a node of ``to_graph(model)`` computes, by the node's name.
+
+    Nodes that are a part of a layer have none (the sum of a Dense layer with an activation), nor have those of models
+    inside the model.
+    """
+    walk = _Walk(_Collected(), "", {})
+    walk.tensor(model.outputs[0])
+    return walk.tensors
+
+
 class _Collected:
     """The nodes so far, in topological order, with unique names and their shapes."""
 
@@ -126,6 +137,7 @@ class _Walk:
         self._collected = collected
         self._prefix = prefix
         self._names = dict(known)
+        self.tensors: dict[str, Any] = {}
 
     def tensor(self, tensor: Any) -> str:
         """Return the name of the node that computes a Keras tensor, importing what it needs first."""
@@ -154,6 +166,7 @@ class _Walk:
             outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
         for index, output in enumerate(outputs):
             self._names[id(operation), call_index, index] = output
+            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""

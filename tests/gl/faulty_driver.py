@@ -106,18 +106,19 @@ class OffByOnePixel(FaultyApi):
 
 
 class LosesContext(FaultyApi):
-    """From the first draw with one program on nothing is done any more, and glGetError says GL_CONTEXT_LOST."""
+    """From the n-th draw with one program on nothing is done any more, and glGetError says GL_CONTEXT_LOST."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, draws: int = 1) -> None:
         super().__init__(text)
-        self.lost = False
+        self.lost, self.draws = False, draws
         for name in api._SIGNATURES:
             self.hook(name, self.unless_lost(name))
 
     def unless_lost(self, name: str) -> Callable[..., Any]:
         def call(real: Any, *arguments: Any) -> Any:
             if name == "DrawArrays" and self.current in self.programs:
-                self.lost = True
+                self.draws -= 1
+                self.lost = self.draws <= 0
             if not self.lost or name.startswith(("Delete", "GetString")):
                 return real(*arguments)
             return CONTEXT_LOST if name == "GetError" else None

@@ -131,3 +131,20 @@ def test_the_command_fails_with_the_layer_and_what_to_try(
     found = json.loads(capsys.readouterr().out)
     assert (found["passed"], found["wrong"]) == (False, first)
     assert found["advice"]
+
+
+@pytest.mark.parametrize("command", [["classify"], ["camera", "--source"]])
+def test_a_context_lost_on_the_way_ends_the_command(
+    command: list[str], tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for index in range(8):
+        Image.fromarray(tiny_picture(index)).save(folder / f"{index}.png")
+    _, text = first_layer_of(tiny_bundle(), "dense")
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: LosesContext(text, draws=5))
+    assert main([*command, str(folder), "--model", str(write_tiny(tmp_path)), "--no-selfcheck", "--top", "1"]) == 1
+    output = capsys.readouterr()
+    assert 0 < output.out.count("%") < 8
+    assert "GL_CONTEXT_LOST" in output.err
+    assert output.err.count("\n") == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 
 import pytest
 from command_line import Capture
@@ -17,7 +17,7 @@ from glsl_infer.errors import ImageError
 class StandIn:
     """Gives every picture the same three classes; refuses what is called bad.png."""
 
-    session = None
+    session = SimpleNamespace(context=SimpleNamespace(gl=SimpleNamespace(check=lambda where: None)))
     made: list[tuple[object, dict[str, object]]] = []
 
     def __init__(self, model: object, **options: object) -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from glsl_infer.settings import allowed, group_in, hints_of
 from training.recipe import Recipe
-from training.settings import allowed, group_in, hints_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text("utf-8")
 SECTION = PAGE.partition("\n## Recipes\n")[2].partition("\n## ")[0]

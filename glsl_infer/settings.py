@@ -5,13 +5,15 @@
         share: Annotated[float, Between(0, 1)] = 0.5
         kind: Literal["grey", "colour"] = "grey"
 
-A field is an int or a float, with ``Between`` where it has limits, a bool, a ``Literal`` of words, a pair of numbers
-(lowest, highest), another group, or a tuple of groups. ``training.strict_yaml`` reads and writes them.
+A field is an int or a float, with ``Between`` where it has limits, a str with ``Text``, a bool, a ``Literal`` of words,
+a pair of numbers (lowest, highest), another group, or a tuple of groups. ``glsl_infer.strict_yaml`` reads and writes
+them.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -47,6 +49,26 @@ class Between:
         if self.above:
             return f"above {low} and {'below' if self.below else 'up to'} {high}"
         return f"from {low} to {'below ' if self.below else ''}{high}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a text may be.
+
+    Attributes:
+        pattern: a regular expression that matches all of it.
+        words: the same for people, following 'must be'.
+    """
+
+    pattern: str
+    words: str
+
+    def holds(self, text: str) -> bool:
+        """Return whether ``text`` is allowed."""
+        return re.fullmatch(self.pattern, text) is not None
+
+    def __str__(self) -> str:
+        return self.words
 
 
 @dataclass(frozen=True)
@@ -99,6 +121,8 @@ def fits(hint: Any, value: Any) -> bool:
         return pair and value[0] <= value[1]
     if kind is bool:
         return isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, str) and (not isinstance(limits, Text) or limits.holds(value))
     return _is_number(kind, value, limits)
 
 
@@ -113,21 +137,23 @@ def allowed(hint: Any) -> str:
         return f"[lowest, highest], two numbers {limits or ''}".rstrip()
     if kind is bool:
         return "true or false"
+    if kind is str:
+        return str(limits or "a text")
     return f"a {'whole ' if kind is int else ''}number {limits or ''}".rstrip()
 
 
-def _parts(hint: Any) -> tuple[Any, Between | None]:
+def _parts(hint: Any) -> tuple[Any, Between | Text | None]:
     if get_origin(hint) is Annotated:
         kind, limits = get_args(hint)[:2]
         return kind, limits
     return hint, None
 
 
-def _is_number(kind: type, value: Any, limits: Between | None) -> bool:
+def _is_number(kind: type, value: Any, limits: Between | Text | None) -> bool:
     kinds = (int,) if kind is int else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
         return False
-    return limits is None or limits.holds(value)
+    return not isinstance(limits, Between) or limits.holds(value)
 
 
 def _plain(hint: Any, value: Any) -> Any:

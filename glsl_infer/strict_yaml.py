@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.files import not_a_file
-from training.settings import Settings, allowed, fits, group_in, hints_of
+from glsl_infer.settings import Settings, allowed, fits, group_in, hints_of
 
 if TYPE_CHECKING:
     from yaml import Node
@@ -171,5 +171,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError.of("PyYAML", "train", "reading recipes") from None
+        raise MissingExtraError.of("PyYAML", "tools", "reading a YAML file") from None
     return yaml

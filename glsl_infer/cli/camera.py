@@ -1,0 +1,173 @@
+"""Classify what a camera sees, frame by frame: a camera, a film or a folder, in a window or as lines."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import execution, progress
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.gl.context import CHOICES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from glsl_infer.camera.latest import Latest
+    from glsl_infer.camera.sources import Frame, Source
+    from glsl_infer.classifier import Classifier, Prediction
+    from glsl_infer.window import PictureWindow
+
+_RATE_OVER = 30
+"""Frames that the frame rate is the mean of."""
+
+Report = Callable[["Frame", "list[Prediction]", float], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--source",
+        default="/dev/video0",
+        metavar="SOURCE",
+        help="/dev/videoN, picamera2, a film, or a folder of pictures (default: /dev/video0)",
+    )
+    parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
+    parser.add_argument("--top", type=int, default=1, help="labels a frame (default: 1)")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take every N-th frame only (default: 1)")
+    parser.add_argument("--frames", type=int, metavar="N", help="end after N frames (default: with the source)")
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    execution.add_selfcheck(parser)
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
+    shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
+    parser.add_argument("--screenshot", type=Path, metavar="FILE.png", help="with --window: write the last frame shown")
+    parser.add_argument("--json", action="store_true", help="print a JSON object a frame, one a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run until the source ends, the window is closed, or a signal comes; each of them is a success."""
+    from glsl_infer.camera import sources
+    from glsl_infer.camera.stopping import until_signalled
+
+    _check(args)
+    source = sources.open_source(args.source)
+    with until_signalled(), contextlib.ExitStack() as stack:
+        if args.window:
+            from glsl_infer.window import PictureWindow
+
+            _in_window(args, source, stack.enter_context(PictureWindow()))
+        else:
+            _as_lines(args, source)
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    for name in ("top", "every", "frames"):
+        number = getattr(args, name)
+        if number is not None and number < 1:
+            raise InputError(f"--{name} {number}; at least 1 is possible")
+    if args.window and args.json:
+        raise InputError("--window and --json exclude each other; leave one out")
+    if args.window and args.context not in ("auto", "glfw"):
+        raise InputError(f"--window computes in the window's own context; leave --context {args.context} out")
+    if args.screenshot is not None:
+        if not args.window:
+            raise InputError("--screenshot is about the window; give --window as well")
+        if args.screenshot.suffix.lower() != ".png" or not args.screenshot.absolute().parent.is_dir():
+            raise InputError(f"--screenshot {args.screenshot}; name a file *.png in a folder that exists")
+
+
+def _as_lines(args: argparse.Namespace, source: Source) -> None:
+    from glsl_infer.classifier import Classifier
+
+    started = time.monotonic()
+    with Classifier(args.model, context=args.context) as classifier, _frames(args, source) as (frames, latest):
+
+        def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
+            if args.json:
+                line = {
+                    "frame": frame.index,
+                    **({} if frame.name is None else {"file": frame.name}),
+                    "seconds": round(time.monotonic() - started, 3),
+                    "fps": round(rate, 2),
+                    **({} if latest is None else {"dropped": latest.dropped}),
+                    "predictions": [asdict(one) for one in predictions],
+                }
+                print(json.dumps(line), flush=True)
+                return
+            what = frame.name or f"frame {frame.index}"
+            labels = ", ".join(f"{100 * one.probability:.2f} % {one.label}" for one in predictions)
+            print(f"{what}: {labels} ({rate:.1f} frames a second)", flush=True)
+
+        _classify(args, classifier, frames, report)
+
+
+def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) -> None:
+    from PIL import Image
+
+    from glsl_infer.classifier import Classifier
+
+    window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
+    with Classifier(args.model, context=window.context) as classifier, _frames(args, source) as (frames, _):
+
+        def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
+            title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
+            window.show(Image.fromarray(frame.pixels), predictions, title)
+            window.poll()
+
+        def while_open(frames: Iterable[Frame]) -> Iterator[Frame]:
+            for frame in frames:
+                if not window.is_open:
+                    return
+                yield frame
+
+        _classify(args, classifier, while_open(frames), report)
+        if args.screenshot is not None:
+            try:
+                window.screenshot().save(args.screenshot, "PNG")
+            except OSError as error:
+                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+
+
+@contextlib.contextmanager
+def _frames(args: argparse.Namespace, source: Source) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
+    """Yield the frames to classify: all of a film or folder, the newest of a camera; closed in the end."""
+    from glsl_infer.camera.latest import Latest
+    from glsl_infer.camera.sources import every
+
+    frames = every(source.frames, args.every)
+    with contextlib.ExitStack() as stack:
+        latest = stack.enter_context(Latest(frames)) if source.live else None
+        if latest is None:
+            stack.callback(getattr(frames, "close", lambda: None))
+        yield frames if latest is None else latest, latest
+
+
+def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable[Frame], report: Report) -> None:
+    """Report every frame, while the GPU already computes the next."""
+    if not args.no_selfcheck:
+        progress.first_use(classifier.session)
+    ends: deque[float] = deque(maxlen=_RATE_OVER)
+    taken: deque[Frame] = deque()
+
+    def pixels() -> Iterator[NDArray[np.uint8]]:
+        for count, frame in enumerate(frames, 1):
+            taken.append(frame)
+            yield frame.pixels
+            if count == args.frames:
+                return
+
+    for output in classifier.session.stream(pixels()):
+        frame = taken.popleft()
+        classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context would go on, with any numbers
+        ends.append(time.monotonic())
+        rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
+        report(frame, classifier.rank(output, args.top), rate)

@@ -1,0 +1,171 @@
+"""Compare an exported model with its Keras model: every layer and the result, on pictures of yours."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.cli import pictures, progress
+from glsl_infer.errors import ImageError, InputError, RunError
+from glsl_infer.gl.context import CHOICES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqnr"}
+_HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="the Keras model")
+    parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="a picture, or a folder of them")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="pictures, evenly spread (default: 100)")
+    parser.add_argument(
+        "--layer-pictures", type=int, default=4, metavar="N", help="of them compared layer by layer (default: 4)"
+    )
+    parser.add_argument(
+        "--input-range", type=float, nargs=2, metavar=("LOW", "HIGH"), help="as it was given to 'glsl-infer export'"
+    )
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    limits = parser.add_argument_group("thresholds: exit code 1 beyond")
+    limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
+    limits.add_argument(
+        "--min-top1", type=float, default=0.95, help="share of pictures with the same first label (default: 0.95)"
+    )
+    limits.add_argument("--min-sqnr", type=float, metavar="DB", help="signal to quantisation noise of outputs, in dB")
+    limits.add_argument("--max-error", type=float, help="largest error of any number of an output")
+    limits.add_argument("--max-mean-error", type=float, help="mean error of the outputs' numbers")
+    limits.add_argument("--min-layer-cosine", type=float, metavar="C", help="cosine similarity of every layer")
+    parser.add_argument("--report", type=Path, metavar="FILE.html", help="write a page with the error of each layer")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print a table, write the report, and fail beyond a threshold."""
+    from glsl_infer import bundle as bundles
+    from glsl_infer.validation import compare
+
+    _check(args)
+    bundle = bundles.read(args.bundle)
+    given, skipped = _pictures(args, bundle.manifest.input.size)
+    with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
+        found = compare.compare(
+            args.model,
+            bundle,
+            given,
+            layer_pictures=args.layer_pictures,
+            input_range=None if args.input_range is None else tuple(args.input_range),
+            context=args.context,
+            tell=done,
+        )
+    found = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **found}
+    failures = _failures(args, found)
+    if args.report is not None:
+        _write(args.report, found, failures)
+    if args.json:
+        print(json.dumps({**found, "failures": failures}, indent=1))
+    else:
+        print("\n".join(_text(found)))
+    if failures:
+        raise RunError("; ".join(failures))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    for name, number in (("--limit", args.limit), ("--layer-pictures", args.layer_pictures)):
+        if number < 1:
+            raise InputError(f"{name} {number}; at least 1 is possible")
+    if not args.model.is_file():
+        raise InputError(f"{args.model}: no such file; give a saved Keras model (*.keras)")
+    if args.report is not None:
+        if args.report.suffix.lower() not in (".html", ".htm"):
+            raise InputError(f"--report {args.report}; name the file *.html")
+        if not args.report.absolute().parent.is_dir():
+            raise InputError(f"--report {args.report}; no such folder")
+
+
+def _pictures(args: argparse.Namespace, size: int) -> tuple[list[NDArray[np.uint8]], int]:
+    """Return the pictures as the network reads them, and how many cannot be read."""
+    from glsl_infer import preprocess
+
+    files = pictures.find([args.data])
+    count = min(args.limit, len(files))
+    given, skipped = [], 0
+    for path in progress.bar([files[index * len(files) // count] for index in range(count)], "reading pictures"):
+        try:
+            given.append(preprocess.load(path, size))
+        except ImageError as error:
+            skipped += 1
+            print(f"warning: {error}; left out", file=sys.stderr)
+    if not given:
+        raise InputError(f"{args.data}: no picture in it can be read")
+    return given, skipped
+
+
+def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
+    """Return what lies beyond a threshold, a sentence each."""
+    end, failures = found["output"], []
+    for key, option in {**_LOWEST, **_HIGHEST}.items():
+        bound, value = getattr(args, option[2:].replace("-", "_")), end.get(key)
+        if bound is None or value is None:  # no such threshold, no error at all, or no classes
+            continue
+        beyond = value >= bound if key in _LOWEST else value <= bound
+        if not beyond:
+            side = "below" if key in _LOWEST else "above"
+            failures.append(f"the output's {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
+    if args.min_layer_cosine is not None:
+        failures += [
+            f"layer '{one['layer']}' has a cosine similarity of {one['cosine']:.6g}, below --min-layer-cosine "
+            f"{args.min_layer_cosine:g}"
+            for one in found["layers"]
+            if not one["cosine"] >= args.min_layer_cosine
+        ]
+    return failures
+
+
+def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
+    from glsl_infer.files import replacing
+    from glsl_infer.validation.page import page
+
+    try:
+        with replacing(path) as temporary:
+            temporary.write_text(page(found, failures), "utf-8", "backslashreplace")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _text(found: dict[str, Any]) -> list[str]:
+    from glsl_infer.validation.page import decibels
+
+    end = found["output"]
+    what = "probabilities" if found["softmax"] else "outputs"
+    lines = [
+        f"{'Keras':10} {found['model']} ({found['keras']})",
+        f"{'GPU':10} {found['bundle']} ({found['driver']})",
+        "",
+        f"{what} of {found['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
+        f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
+        f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean",
+    ]
+    if "top1" in end:
+        lines.append(f"same first label: {100 * end['top1']:.2f} %")
+    if found["layers"]:
+        wide = max(5, *(len(one["layer"]) for one in found["layers"]))
+        lines += [
+            "",
+            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  output of Keras' layer",
+        ]
+        lines += [
+            f"{one['layer']:{wide}} {one['cosine']:9.6f} {one['max_error']:9.4g} {one['mean_error']:9.4g} "
+            f"{decibels(one['sqnr_db']):>9}  {one['keras']}"
+            for one in found["layers"]
+        ]
+    if found["not_compared"]:
+        lines += ["", f"not compared, for Keras has no such output: {', '.join(found['not_compared'])}"]
+    return lines

@@ -1,0 +1,85 @@
+"""How far an output is from the one that it stands for, over many pictures."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Agreement:
+    """Sums over pictures, so that no output has to be kept.
+
+    Attributes:
+        pictures: how many were added.
+        max_error, worst_cosine: of the picture in which it is worst.
+        agreed: in how many the largest value has the same place.
+    """
+
+    def __init__(self) -> None:
+        self.pictures = self.agreed = self._count = 0
+        self.max_error, self.worst_cosine = 0.0, 1.0
+        self._absolute = self._products = self._expected = self._given = self._squares = 0.0
+
+    def add(self, given: NDArray[np.floating], expected: NDArray[np.floating]) -> None:
+        """Add the outputs of one picture, two arrays of the same shape.
+
+        Raises:
+            ValueError: the shapes differ.
+        """
+        if given.shape != expected.shape:
+            raise ValueError(f"shapes {given.shape} and {expected.shape} differ")
+        ours, theirs = np.asarray(given, np.float64).ravel(), np.asarray(expected, np.float64).ravel()
+        error = ours - theirs
+        products, squares = float(ours @ theirs), (float(ours @ ours), float(theirs @ theirs))
+        self.pictures += 1
+        self.agreed += int(ours.argmax() == theirs.argmax())
+        self.max_error = max(self.max_error, float(np.abs(error).max()))
+        self.worst_cosine = min(self.worst_cosine, _cosine(products, *squares))
+        self._count += ours.size
+        self._absolute += float(np.abs(error).sum())
+        self._products += products
+        self._given += squares[0]
+        self._expected += squares[1]
+        self._squares += float(error @ error)
+
+    @property
+    def cosine(self) -> float:
+        """Cosine similarity of all outputs as one vector, in [-1, 1]; 1 where both are 0 everywhere."""
+        return _cosine(self._products, self._given, self._expected)
+
+    @property
+    def mean_error(self) -> float:
+        """Mean of the absolute errors, in the output's own numbers."""
+        return self._absolute / max(1, self._count)
+
+    @property
+    def sqnr(self) -> float:
+        """Signal to quantisation noise in dB: power of what is expected over the error's; infinite without one."""
+        if not self._squares:
+            return math.inf
+        return 10.0 * math.log10(self._expected / self._squares) if self._expected else -math.inf
+
+    @property
+    def top1(self) -> float:
+        """Share of pictures in which the largest value has the same place, in [0, 1]."""
+        return self.agreed / max(1, self.pictures)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain data; ``sqnr_db`` is None where it is infinite, which JSON cannot say."""
+        return {
+            "pictures": self.pictures,
+            "cosine": self.cosine,
+            "worst_cosine": self.worst_cosine,
+            "max_error": self.max_error,
+            "mean_error": self.mean_error,
+            "sqnr_db": self.sqnr if math.isfinite(self.sqnr) else None,
+        }
+
+
+def _cosine(products: float, one: float, other: float) -> float:
+    if not one and not other:
+        return 1.0
+    return products / math.sqrt(one * other) if one and other else 0.0

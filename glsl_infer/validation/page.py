@@ -1,0 +1,66 @@
+"""The report of ``glsl-infer validate`` as one HTML file: no script, no picture, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; }
+th { border-bottom: 1px solid #999; } td.name, th.name { text-align: left; }
+.bar { background: #4a7; height: .7rem; display: inline-block; } .beyond { color: #b00; font-weight: bold; }
+td.wide { text-align: left; width: 16rem; }
+"""
+_BEST_DB = 60.0
+"""A bar of full length; 8 bits of a number that fills its range have about 50 dB."""
+
+
+def page(found: dict[str, Any], failures: list[str]) -> str:
+    """Return the page.
+
+    Args:
+        found: what ``compare.compare`` returned, with ``model`` and ``bundle``.
+        failures: what lies beyond a threshold, a sentence each.
+    """
+    end = found["output"]
+    rows = [("pictures", f"{found['pictures']}"), ("Keras", found["keras"]), ("GPU", found["driver"])]
+    rows += [("cosine similarity", f"{end['cosine']:.6f}"), ("of the worst picture", f"{end['worst_cosine']:.6f}")]
+    rows += [("largest error", f"{end['max_error']:.6g}"), ("mean error", f"{end['mean_error']:.6g}")]
+    rows += [("SQNR", decibels(end["sqnr_db"]))]
+    rows += [("same first label", f"{100 * end['top1']:.2f} %")] if "top1" in end else []
+    head = "".join(
+        f"<tr><td class=name>{_text(key)}</td><td class=name>{_text(value)}</td></tr>" for key, value in rows
+    )
+    verdict = (
+        "".join(f"<p class=beyond>{_text(one)}</p>" for one in failures)
+        or "<p>Everything is within its thresholds.</p>"
+    )
+    layers = "".join(
+        f"<tr><td class=name>{_text(one['layer'])}</td><td class=name>{_text(one['keras'])}</td>"
+        f"<td>{one['cosine']:.6f}</td><td>{one['max_error']:.4g}</td><td>{one['mean_error']:.4g}</td>"
+        f"<td>{decibels(one['sqnr_db'])}</td><td class=wide>{_bar(one['sqnr_db'])}</td></tr>"
+        for one in found["layers"]
+    )
+    names = f"{_text(found['bundle'])} beside {_text(found['model'])}"
+    return (
+        f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{names}</title><style>{_STYLE}</style>\n"
+        f"<h1>{names}</h1>\n{verdict}\n<table>{head}</table>\n<h2>Layer by layer</h2>\n"
+        "<table><tr><th class=name>layer</th><th class=name>output of Keras' layer</th><th>cosine</th>"
+        f"<th>max error</th><th>mean error</th><th>SQNR</th><th class=name>(bar: {_BEST_DB:.0f} dB)</th></tr>"
+        f"{layers}</table>\n</html>\n"
+    )
+
+
+def decibels(number: float | None) -> str:
+    """Return a signal to noise ratio as text; None is one without any noise."""
+    return "no error" if number is None else f"{number:.1f} dB"
+
+
+def _bar(number: float | None) -> str:
+    share = 1.0 if number is None else min(1.0, max(0.0, number / _BEST_DB))
+    return f'<span class=bar style="width:{100 * share:.1f}%"></span>'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))

@@ -1,0 +1,155 @@
+"""glsl-infer camera: folders and films, in a window and as lines, ended by signals and by readers that go."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture, refused
+from faulty_driver import SkipsDraws, first_layer_of
+from PIL import Image
+from tiny import tiny_bundle, write_tiny
+
+from glsl_infer.cli import main
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_tiny(tmp_path)
+
+
+def noise(seed: int) -> Image.Image:
+    return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (24, 32, 3), np.uint8))
+
+
+def folder(path: Path, count: int) -> Path:
+    path.mkdir()
+    for index in range(count):
+        noise(index).save(path / f"{index:05d}.png")
+    return path
+
+
+def film(path: Path, count: int) -> Path:
+    first, *rest = (noise(index) for index in range(count))
+    first.save(path, save_all=True, append_images=rest, lossless=True, duration=40)
+    return path
+
+
+def lines(capsys: Capture) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = film(tmp_path / "film.webp", 5)
+    assert main(["camera", "--source", str(path), "--model", str(model), "--headless", "--json"]) == 0
+    found = lines(capsys)
+    assert [one["frame"] for one in found] == list(range(5))
+    assert all(set(one) == {"frame", "seconds", "fps", "predictions"} for one in found)
+    stills = folder(tmp_path / "stills", 5)
+    assert main(["camera", "--source", str(stills), "--model", str(model), "--json"]) == 0
+    assert [one["predictions"] for one in lines(capsys)] == [one["predictions"] for one in found]
+
+
+def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    argv = ["camera", "--source", str(folder(tmp_path / "f", 9)), "--model", str(model), "--json", "--every", "2"]
+    assert main(argv) == 0
+    assert [one["frame"] for one in lines(capsys)] == [0, 2, 4, 6, 8]
+    assert main([*argv, "--frames", "3"]) == 0
+    assert [one["frame"] for one in lines(capsys)] == [0, 2, 4]
+
+
+def test_a_bad_picture_is_passed_over(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    source = folder(tmp_path / "f", 3)
+    (source / "00001.png").write_bytes(b"no picture")
+    assert main(["camera", "--source", str(source), "--model", str(model)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("frames a second") == 2
+    assert printed.err.count("warning:") == 1
+
+
+def test_a_film_that_is_cut_off_ends_with_what_is_wrong(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = film(tmp_path / "film.gif", 6)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    code = main(["camera", "--source", str(path), "--model", str(model), "--json"])
+    printed = capsys.readouterr()
+    assert code == 2
+    assert f"error: {path}: " in printed.err
+    assert "Traceback" not in printed.err
+
+
+def test_a_wrong_driver_is_refused_before_the_first_line(
+    model: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, text = first_layer_of(tiny_bundle(), "stem")
+    monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
+    assert main(["camera", "--source", str(folder(tmp_path / "f", 2)), "--model", str(model)]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert f"error: layer '{first}'" in printed.err
+
+
+def test_the_window_shows_the_last_frame(model: Path, tmp_path: Path, screen: str, capsys: Capture) -> None:
+    source, shot = tmp_path / "f", tmp_path / "shot.png"
+    source.mkdir()
+    Image.new("RGB", (64, 48), (255, 0, 0)).save(source / "0.png")
+    Image.new("RGB", (64, 48), (0, 255, 0)).save(source / "1.png")
+    argv = ["camera", "--source", str(source), "--model", str(model), "--window", "--screenshot", str(shot)]
+    assert main(argv) == 0
+    pixels = np.asarray(Image.open(shot).convert("RGB")).reshape(-1, 3)
+    assert (pixels == (0, 255, 0)).all(axis=1).mean() > 0.3
+    assert not (pixels == (255, 0, 0)).all(axis=1).any()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("reads", [True, False])
+def test_signals_end_it_cleanly_even_where_nobody_reads(
+    number: signal.Signals, reads: bool, model: Path, tmp_path: Path
+) -> None:
+    argv = ["camera", "--source", str(folder(tmp_path / "f", 4000)), "--model", str(model), "--json", "--top", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    if not reads:
+        time.sleep(2.0)  # the pipe is full by now, and the process waits in a write
+    process.send_signal(number)
+    if not reads:
+        process.wait(timeout=30)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    whole = [json.loads(line) for line in (first + out).splitlines(keepends=True) if line.endswith(b"\n")]
+    assert 0 < len(whole) < 4000
+
+
+def test_a_reader_that_goes_ends_it(model: Path, tmp_path: Path) -> None:
+    argv = ["camera", "--source", str(folder(tmp_path / "f", 3000)), "--model", str(model), "--json", "--top", "3"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=30) == 1
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_refusals(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    source = folder(tmp_path / "f", 1)
+    assert "/dev/videoN" in refused(capsys, ["camera", "--source", tmp_path / "nothing"])
+    assert "--every 0" in refused(capsys, ["camera", "--source", source, "--every", "0"])
+    assert "--window and --json" in refused(capsys, ["camera", "--source", source, "--window", "--json"])
+    assert "--window as well" in refused(capsys, ["camera", "--source", source, "--screenshot", "a.png"])
+    (tmp_path / "empty").mkdir()
+    assert "without pictures" in refused(capsys, ["camera", "--source", tmp_path / "empty"])

@@ -1,0 +1,97 @@
+"""glsl-infer validate: a bundle beside its Keras model; Mesa runs in a process of the command's own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from PIL import Image
+
+from glsl_infer import bundle
+from glsl_infer.importers.keras import tensors_of, to_graph
+from glsl_infer.importers.keras_outputs import computed_nodes
+from training.models import x22
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glsl_infer", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("validate")
+    keras.utils.set_random_seed(3)
+    x22(33, 4, stages=2, width=1).save(path / "model.keras")
+    (path / "labels.txt").write_text("a\nb\nc\nd\n")
+    (path / "photos").mkdir()
+    for seed in range(6):
+        pixels = np.random.default_rng(seed).integers(0, 256, (40, 40, 3), np.uint8)
+        Image.fromarray(pixels).save(path / f"photos/{seed}.png")
+    done = run("export", path / "model.keras", "-o", path / "m.glslnn", "--labels", path / "labels.txt")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path) -> None:
+    report = folder / "report.html"
+    done = run("validate", folder / "model.keras", folder / "m.glslnn", "--data", folder / "photos", "--json",
+               "--layer-pictures", 2, "--limit", 5, "--report", report, "--min-layer-cosine", 0.999)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["pictures"], found["skipped"], found["failures"]) == (5, 0, [])
+    assert found["output"]["pictures"] == 5
+    assert found["output"]["cosine"] > 0.999
+    layers = {one["layer"]: one for one in found["layers"]}
+    convolutions = [
+        layer.name for layer in bundle.read(folder / "m.glslnn").manifest.model.layers if layer.op == "conv2d"
+    ]
+    assert set(convolutions) <= set(layers)
+    assert layers["b0-conv"]["keras"] == "b0-conv-act"
+    assert all(one["pictures"] == 2 for one in layers.values())
+    assert all(f">{name}<" in report.read_text() for name in layers)
+
+
+def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
+    made = bundle.read(folder / "m.glslnn")
+    members = dict(made.members)
+    layer = "b1-stage1-pw"
+    (program, *_) = (one for one in made.manifest.programs
+                     if any(p.program == one.name and p.layer == layer for p in made.manifest.passes))  # fmt: skip
+    text = members[program.fragment].decode()
+    assert "gl_FragColor" in text
+    members[program.fragment] = (text.replace("gl_FragColor =", "gl_FragColor = 0.5 *", 1)).encode()
+    changed = replace(made, members=members)
+    import hashlib
+
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    bundle.write(replace(changed, manifest=replace(made.manifest, members=hashes)), folder / "wrong.glslnn")
+    done = run("validate", folder / "model.keras", folder / "wrong.glslnn", "--data", folder / "photos",
+               "--min-layer-cosine", 0.999, "--limit", 3)  # fmt: skip
+    assert done.returncode == 1
+    failures = done.stderr.removeprefix("error: ").split("; ")
+    assert next(one for one in failures if one.startswith("layer")).startswith(f"layer '{layer}'")
+
+
+def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
+    x22(33, 3, stages=2, width=1).save(tmp_path / "other.keras")
+    done = run("validate", tmp_path / "other.keras", folder / "m.glslnn", "--data", folder / "photos")
+    assert done.returncode == 2
+    assert "end in different shapes (3 and 4)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_only_tensors_that_keras_has_are_compared() -> None:
+    picture = keras.Input((8, 8, 3))
+    x = keras.layers.Conv2D(4, 3, activation="relu", name="conv")(picture)
+    x = keras.layers.GlobalAveragePooling2D(name="pool")(x)
+    model = keras.Model(picture, keras.layers.Dense(2, activation="softmax", name="dense")(x))
+    tensors, nodes = tensors_of(model), computed_nodes(to_graph(model))
+    assert tensors[nodes["conv"]] is model.get_layer("conv").output
+    assert nodes["dense"] not in tensors  # the logits are inside the layer

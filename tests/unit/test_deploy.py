@@ -1,0 +1,196 @@
+"""glsl-infer deploy: the file, what is fetched, and the folder; exporting is in tests/keras/test_deploy_keras.py."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from command_line import Capture, refused
+from tiny import SIZE, write_tiny
+
+from glsl_infer import bundle, cli
+from glsl_infer.cli import main
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    write_tiny(tmp_path)
+    return tmp_path
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def described(folder: Path, text: str) -> Path:
+    (folder / "deployment.yml").write_text(text)
+    return folder / "deployment.yml"
+
+
+ONE = "models:\n  - name: tiny\n    source: tiny.glslnn\n"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(here: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(here))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+# What is made --------------------------------------------------------------------------------------
+
+
+def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
+    text = ONE + f"    input_size: {SIZE}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
+    text += "service:\n  source: /dev/video2\n"
+    assert main(["deploy", str(described(here, text)), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    out = here / "deployment"
+    assert sorted(path.name for path in out.iterdir()) == [
+        "SHA256SUMS", "deployment.json", "glsl-infer.service", "install.sh", "models",
+    ]  # fmt: skip
+    assert found["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+    assert bundle.read(out / "models/tiny.glslnn").manifest.input.size == SIZE
+    assert found["service"]["model"] == "tiny"
+    assert sorted(path.name for path in here.iterdir()) == ["deployment", "deployment.yml", "tiny.glslnn"]
+
+
+def test_the_unit_starts_a_command_that_there_is(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["deploy", str(described(here, ONE + "service:\n  every: 3\n  top: 2\n"))]) == 0
+    unit = (here / "deployment/glsl-infer.service").read_text()
+    (line,) = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
+    program, *arguments = line.split()
+    assert program.endswith("/venv/bin/glsl-infer")
+    seen = []
+    monkeypatch.setattr(cli.camera, "run", seen.append)
+    assert main(arguments) == 0
+    assert (seen[0].source, seen[0].every, seen[0].top, seen[0].json) == ("picamera2", 3, 2, True)
+    assert seen[0].model.name == "tiny.glslnn"
+
+
+def test_the_script_checks_and_copies(here: Path) -> None:
+    assert main(["deploy", str(described(here, ONE))]) == 0
+    script, board = here / "deployment/install.sh", here / "board"
+    subprocess.run(["sh", "-n", script], check=True)
+    subprocess.run([script, "--files-only", board], check=True, cwd="/")
+    assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+    copied = here / "deployment/models/tiny.glslnn"
+    copied.write_bytes(copied.read_bytes()[:-1])
+    done = subprocess.run([script, "--files-only", board], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "error: a file is damaged" in done.stderr
+    assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+
+
+def test_only_files(here: Path) -> None:
+    assert main(["deploy", str(described(here, ONE + "target: files\n")), "-o", str(here / "out")]) == 0
+    assert sorted(path.name for path in (here / "out").iterdir()) == ["SHA256SUMS", "deployment.json", "models"]
+
+
+def test_an_older_deployment_is_replaced_and_anything_else_is_not(here: Path, capsys: Capture) -> None:
+    file = described(here, ONE)
+    assert main(["deploy", str(file)]) == 0
+    file.write_text(ONE.replace("name: tiny", "name: other"))
+    assert main(["deploy", str(file)]) == 0
+    assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
+    capsys.readouterr()
+    (here / "mine").mkdir()
+    assert "no deployment of glsl-infer" in refused(capsys, ["deploy", file, "-o", here / "mine"])
+    file.write_text(ONE.replace("tiny.glslnn", "none.glslnn"))
+    refused(capsys, ["deploy", file])
+    assert [path.name for path in (here / "deployment/models").iterdir()] == ["other.glslnn"]
+
+
+def test_check_reads_the_file_alone(here: Path, capsys: Capture) -> None:
+    assert main(["deploy", "--check", str(described(here, ONE.replace("tiny.glslnn", "none.glslnn")))]) == 0
+    assert not (here / "deployment").exists()
+
+
+# Downloads -----------------------------------------------------------------------------------------
+
+
+def test_a_download_with_its_hash(here: Path, server: str) -> None:
+    text = f"models:\n  - name: web\n    source: {server}/tiny.glslnn\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
+    assert main(["deploy", str(described(here, text))]) == 0
+    assert digest(here / "deployment/models/web.glslnn") == digest(here / "tiny.glslnn")
+
+
+def test_a_download_that_is_another_file(here: Path, server: str, capsys: Capture) -> None:
+    text = f"models:\n  - name: web\n    source: {server}/tiny.glslnn\n    sha256: '{'0' * 64}'\n"
+    message = refused(capsys, ["deploy", described(here, text)])
+    assert "model 'web'" in message
+    assert digest(here / "tiny.glslnn") in message
+    assert not (here / "deployment").exists()
+
+
+def test_a_download_that_is_not_there(here: Path, server: str, capsys: Capture) -> None:
+    text = f"models:\n  - name: web\n    source: {server}/none.glslnn\n    sha256: '{'0' * 64}'\n"
+    assert "none.glslnn cannot be downloaded (" in refused(capsys, ["deploy", described(here, text)], code=1)
+
+
+# What is refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("models:\n  - name: a\n    sauce: b.glslnn\n", 3, "did you mean source"),
+        ("models:\n  - name: a/b\n    source: b.glslnn\n", 2, "must be a name of letters"),
+        ("models:\n  - name: a\n", 2, "source is ''"),
+        ("models:\n  - name: a\n    source: b.tflite\n", 2, "must end in .keras or .glslnn"),
+        ("models:\n  - name: a\n    source: https://x.org/b.glslnn\n", 2, "a URL needs sha256"),
+        ("models:\n  - name: a\n    source: file:///etc/b.glslnn\n    sha256: ''\n", 4, "64 hexadecimal digits"),
+        ("models:\n  - name: a\n    source: file:///etc/b.glslnn\n", 2, "only https:// and http://"),
+        ("models:\n  - name: a\n    source: b.glslnn\n    weights: big\n", 4, "must be auto or baked"),
+        ("models:\n  - name: a\n    source: b.glslnn\n    labels: l.txt\n", 2, "labels: b.glslnn is exported already"),
+        (ONE + "  - name: tiny\n    source: b.glslnn\n", 1, "'tiny' is there twice"),
+        (ONE + "service:\n  model: other\n", 1, "service.model is 'other'; the models are tiny"),
+        (ONE + "service:\n  user: root; reboot\n", 5, "a user's name"),
+        (ONE + "service:\n  source: film.mp4\n", 5, "picamera2 or /dev/videoN"),
+        (ONE + "target: phone\n", 4, "raspberry-pi or files"),
+        ("models: []\n", 1, "a list of groups"),
+        ("service:\n  top: 1\n", 1, "models is ()"),
+        ("models: [\n", 2, "is no YAML"),
+    ],
+)
+def test_what_the_file_may_not_say_is_an_error_with_its_line(
+    text: str, line: int, said: str, here: Path, capsys: Capture
+) -> None:
+    file = described(here, text)
+    message = refused(capsys, ["deploy", file])
+    assert message.startswith(f"error: {file}:{line}: ")
+    assert said in message
+
+
+def test_another_size_than_described(here: Path, capsys: Capture) -> None:
+    message = refused(capsys, ["deploy", described(here, ONE + "    input_size: 385\n")])
+    assert f"reads pictures of {SIZE}x{SIZE}, not of input_size 385" in message
+
+
+def test_a_source_that_is_no_model(here: Path, capsys: Capture) -> None:
+    (here / "tiny.glslnn").write_text("no model")
+    assert "not a glsl-infer model" in refused(capsys, ["deploy", described(here, ONE)])
+    assert not (here / "deployment").exists()
+
+
+def test_the_file_in_the_docs_is_right(tmp_path: Path, capsys: Capture) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/tools.md").read_text("utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    assert main(["deploy", "--check", str(described(tmp_path, example))]) == 0
+    assert "right (trash, shipped)" in capsys.readouterr().out

@@ -1,0 +1,68 @@
+"""What validate measures, and its page."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer.validation.measures import Agreement
+from glsl_infer.validation.page import page
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 40))
+def test_measures_are_those_of_all_pictures_together(seed: int, pictures: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    expected = rng.normal(size=(pictures, size))
+    given_ = expected + 0.1 * rng.normal(size=expected.shape)
+    found = Agreement()
+    for one, other in zip(given_, expected):
+        found.add(one, other)
+    error = given_ - expected
+    norms = np.linalg.norm(given_) * np.linalg.norm(expected)
+    assert found.cosine == pytest.approx((given_ * expected).sum() / norms)
+    assert found.max_error == pytest.approx(np.abs(error).max())
+    assert found.mean_error == pytest.approx(np.abs(error).mean())
+    assert found.sqnr == pytest.approx(10 * np.log10((expected**2).sum() / (error**2).sum()))
+    assert found.top1 == (given_.argmax(1) == expected.argmax(1)).mean()
+    assert found.worst_cosine <= found.cosine + 1e-9 or pictures > 1
+
+
+def test_what_has_no_error_and_what_has_no_signal() -> None:
+    same, nothing, wrong = Agreement(), Agreement(), Agreement()
+    same.add(np.ones(3), np.ones(3))
+    nothing.add(np.zeros(3), np.zeros(3))
+    wrong.add(np.ones(3), np.zeros(3))
+    assert (same.cosine, same.sqnr, same.as_json()["sqnr_db"]) == (pytest.approx(1.0), math.inf, None)
+    assert (nothing.cosine, wrong.cosine, wrong.sqnr) == (1.0, 0.0, -math.inf)
+
+
+def test_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"\(3,\) and \(4,\)"):
+        Agreement().add(np.ones(3), np.ones(4))
+
+
+def test_the_page_shows_every_layer_and_runs_nothing() -> None:
+    one = Agreement()
+    one.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
+    row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "keras": "a&b", **one.as_json()}
+    found: dict[str, Any] = {
+        "model": "m.keras",
+        "bundle": "m.glslnn",
+        "pictures": 1,
+        "keras": "Keras",
+        "driver": "a driver",
+        "output": {**one.as_json(), "top1": 1.0},
+        "layers": [row],
+    }
+    json.dumps(found)
+    text = page(found, ["it is <b>wrong</b>"])
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "it is &lt;b&gt;wrong" in text
+    assert "a&amp;b" in text
