@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from command_line import Capture, refused
@@ -57,6 +58,18 @@ def test_a_film_gives_a_line_a_frame_and_what_classify_says_of_it(model: Path, t
     stills = folder(tmp_path / "stills", 5)
     assert main(["camera", "--source", str(stills), "--model", str(model), "--json"]) == 0
     assert [one["predictions"] for one in lines(capsys)] == [one["predictions"] for one in found]
+
+
+def test_a_compressed_film(model: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "film.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 32, 24, "yuv420p"
+        for index in range(6):
+            container.mux(stream.encode(av.VideoFrame.from_image(noise(index))))
+        container.mux(stream.encode())
+    assert main(["camera", "--source", str(path), "--model", str(model), "--json"]) == 0
+    assert [one["frame"] for one in lines(capsys)] == list(range(6))
 
 
 def test_every_and_frames(model: Path, tmp_path: Path, capsys: Capture) -> None:

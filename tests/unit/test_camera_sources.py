@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -75,11 +77,48 @@ def test_what_is_no_source(tmp_path: Path) -> None:
             open_source(str(name))
 
 
-@pytest.mark.skipif(find_spec("av") is not None, reason="PyAV is installed")
-def test_films_without_pyav_say_what_to_install(tmp_path: Path) -> None:
+def test_films_without_pyav_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
     (tmp_path / "film.mp4").write_bytes(b"")
     with pytest.raises(MissingExtraError, match=r"glsl-infer\[camera\]"):
         open_source(str(tmp_path / "film.mp4"))
+
+
+def write_film(path: Path, colours: list[tuple[int, int, int]]) -> Path:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for colour in colours:
+            pixels = np.full((48, 64, 3), colour, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
+    colours = [(250, 10, 10), (10, 250, 10), (10, 10, 250), (200, 200, 200)]
+    source = open_source(str(write_film(tmp_path / "film.mp4", colours)))
+    found = list(source.frames)
+    assert not source.live
+    assert [one.index for one in found] == [0, 1, 2, 3]
+    for one, colour in zip(found, colours):
+        assert one.pixels.shape == (48, 64, 3) and one.pixels.dtype == np.uint8
+        assert np.abs(one.pixels.mean(axis=(0, 1)) - colour).max() < 12  # as the codec keeps colours
+
+
+def test_what_is_no_film(tmp_path: Path) -> None:
+    text = tmp_path / "film.mp4"
+    text.write_bytes(b"no film at all")
+    cut = write_film(tmp_path / "cut.mp4", [(1, 2, 3)] * 5)
+    cut.write_bytes(cut.read_bytes()[:200])
+    for path in (text, cut):
+        with pytest.raises(InputError, match="not a film that can be read"):
+            list(open_source(str(path)).frames)
+
+
+def test_a_device_that_is_no_camera() -> None:
+    with pytest.raises(InputError, match="/dev/null: the camera cannot be opened"):
+        list(open_source("/dev/null").frames)
 
 
 @pytest.mark.skipif(find_spec("picamera2") is not None, reason="picamera2 is installed")
