@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,17 @@ _MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle in memory: its manifest and the bytes of every member but manifest.json."""
+    """A bundle in memory: its manifest and the bytes of every member but manifest.json.
+
+    Attributes:
+        path: the file that it was read from.
+        digest: sha256 of that file's manifest.json, which has the hash of every member; None for one made in memory.
+    """
 
     manifest: Manifest
     members: Mapping[str, bytes]
     path: Path | None = None
+    digest: str | None = field(default=None, compare=False)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -182,11 +188,11 @@ def read(path: str | Path) -> Bundle:
     """
     path = Path(path)
     try:
-        data, members = _read_members(path)
+        data, digest, members = _read_members(path)
         manifest = manifest_json.from_json(data)
         _check_hashes(manifest, members)
         check(manifest, {name: len(member) for name, member in members.items()})
-        bundle = Bundle(manifest, members, path)
+        bundle = Bundle(manifest, members, path, digest)
         probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
         classes = classes_of(manifest.outputs[0].value)
         if len(bundle.labels) != classes:
@@ -199,8 +205,8 @@ def read(path: str | Path) -> Bundle:
     return bundle
 
 
-def _read_members(path: Path) -> tuple[Any, dict[str, bytes]]:
-    """Return the manifest, parsed, and the bytes of every other member."""
+def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
+    """Return the manifest, parsed, its sha256, and the bytes of every other member."""
     try:
         kind = not_a_file(path)
         if kind:
@@ -219,10 +225,12 @@ def _read_members(path: Path) -> tuple[Any, dict[str, bytes]]:
             if manifest is None:
                 raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
             _check_container([manifest])
-            data = _parse(_unpack(archive, manifest))
+            text = _unpack(archive, manifest)
+            data = _parse(text)
             manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
             _check_container(infos)
-            return data, {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
+            others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
+            return data, hashlib.sha256(text).hexdigest(), others
     except zipfile.BadZipFile:
         raise BundleError(f"not a glsl-infer model, or cut off before its end; {_AGAIN}") from None
     except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
