@@ -61,10 +61,12 @@ void main() {
     vec4 scale = 256.0 * upper() + below();
     column += units[0].w;
     vec4 sum = number() * units[0].y;
+#ifdef RESIDUAL
 #ifdef FACTOR
     sum += RESIDUAL * (number() * units[0].z);
-#elif defined(RESIDUAL)
+#else
     sum += RESIDUAL;
+#endif
 #endif
     sum += (65280.0 * high + 255.0 * low) * (scale * units[0].x);
     gl_FragColor = store(activation(sum));

@@ -53,7 +53,7 @@ def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp
 
 def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.glslnn"
-    assert main(arguments(saved, out)) == 0
+    assert main(arguments(saved, out, "--weights", "uniform")) == 0
     prepared = prepare(optimize.optimize(load(saved / "model.keras"))).graph
     read = bundle.read(out).graph
     assert [node.name for node in read.nodes] == [node.name for node in prepared.nodes]
