@@ -21,7 +21,7 @@ from glsl_infer.prepare import Prepared, prepare
 from glsl_infer.prepare.fixed_point import ScaleChoice
 from glsl_infer.prepare.ranges import RangeChoice
 from glsl_infer.prepare.wide import WideLayer
-from glsl_infer.program import MemoryUse, Program
+from glsl_infer.program import MemoryUse, Program, WeightsChoice
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""
@@ -57,6 +57,7 @@ class Report:
             passes render into, and slice bytes, which layers draw in them if they share nothing: without gutters and
             the corners of atlases that stay empty.
         memory: what textures that passes render into take with each method of sharing them.
+        weights: where the weights of each convolution are, and why.
     """
 
     layers: tuple[LayerReport, ...]
@@ -66,6 +67,7 @@ class Report:
     warnings: tuple[str, ...]
     totals: dict[str, int]
     memory: tuple[MemoryUse, ...] = ()
+    weights: tuple[WeightsChoice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -225,7 +227,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, file_bytes: int
                 node.name,
                 node.op,
                 program.graph.shapes[node.name],
-                program.weights_modes.get(node.name, "texture" if program.weight_members.get(node.name) else "-"),
+                _weights(program, node.name),
                 len(passes),
                 len({one.program for one in passes}),
                 len(names),
@@ -247,7 +249,24 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, file_bytes: int
         "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
         "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
     }
-    return Report(tuple(layers), prepared.ranges, prepared.wide, prepared.scales, warnings, totals, program.memory)
+    return Report(
+        tuple(layers),
+        prepared.ranges,
+        prepared.wide,
+        prepared.scales,
+        warnings,
+        totals,
+        program.memory,
+        tuple(program.choices.values()),
+    )
+
+
+def _weights(program: Program, name: str) -> str:
+    """Return where a layer's weights are: in a texture also where there is no other way."""
+    choice = program.choices.get(name)
+    if choice is not None:
+        return choice.mode
+    return "texture" if program.weight_members.get(name) else "-"
 
 
 def _slice_bytes(value: Value) -> int:

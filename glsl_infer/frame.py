@@ -98,7 +98,8 @@ class Recorder:
             if one.program != program:
                 program = one.program
                 calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
-            for unit, texture in enumerate(one.textures):
+            # The active unit first: what changes there needs no glActiveTexture.
+            for unit, texture in sorted(enumerate(one.textures), key=lambda pair: pair[0] != active):
                 if bound.get(unit) != texture:
                     bound[unit] = texture
                     if active != unit:

@@ -106,6 +106,26 @@ class Pass:
 
 
 @dataclass(frozen=True)
+class WeightsChoice:
+    """Where a layer's weights are, and why; see ``lowering.weights_plan``.
+
+    Attributes:
+        mode: ``baked``, ``uniform`` or ``texture``.
+        slices, pixels, columns: output slices, pixels of each, and vec4 of weights for each.
+        microseconds: what the cost model says of each mode for a frame; None where the layer cannot have it.
+        reason: in words.
+    """
+
+    layer: str
+    mode: str
+    slices: int
+    pixels: int
+    columns: int
+    microseconds: Mapping[str, float | None]
+    reason: str
+
+
+@dataclass(frozen=True)
 class MemoryUse:
     """What the textures that passes render into take with one method of sharing; see ``memory``.
 
@@ -127,8 +147,9 @@ class Program:
     """A whole network for a runner, together with the graph it was made from.
 
     Attributes:
+        graph: with weights as the textures have them, where weights lie in textures.
         values: where each node's output lies.
-        weights_modes: ``baked`` or ``uniform`` for every convolution.
+        choices: where the weights of each convolution are, by its name.
         members: files of the bundle: shaders and weights, by name.
         weight_members: for each node, the members that its weights can be read back from.
         memory: what each method of sharing textures takes.
@@ -139,7 +160,7 @@ class Program:
     programs: tuple[ShaderProgram, ...]
     passes: tuple[Pass, ...]
     values: Mapping[str, Value]
-    weights_modes: Mapping[str, str]
+    choices: Mapping[str, WeightsChoice]
     members: Mapping[str, bytes]
     weight_members: Mapping[str, tuple[str, ...]]
     memory: tuple[MemoryUse, ...] = ()

@@ -59,9 +59,15 @@ class PlainReference:
         a, o = self.stores(layer, attrs["activation"])
         i_channels = channels + attrs["alpha"]
         slices = math.ceil(filters / 4)
-        floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
+        places = list(columns(height, width, i_channels, filters, attrs["groups"]))
+        if len(layer["members"]) == 2:
+            floats = weight_texture(
+                *(self.members[one] for one in layer["members"]), slices, 1 + max(p[4] for p in places)
+            )
+        else:
+            floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
         k = np.zeros((height, width, i_channels, filters))
-        for i, s, ky, kx, at, c in columns(height, width, i_channels, filters, attrs["groups"]):
+        for i, s, ky, kx, at, c in places:
             for j, f, g in lanes(i, filters, attrs["groups"]):
                 if c is None:
                     k[ky, kx, 0, f] = floats[i, at, j]
@@ -198,6 +204,16 @@ class PlainReference:
         constants = fixed(self.members[layer["members"][0]]).reshape(-1, 2)[: x.shape[1]]
         row_scale, bias = constants[:, 0] * attrs["row_unit"], constants[:, 1] * attrs["bias_scale"] / 256
         return activate(attrs["activation"], row_scale * sums[0] + bias)
+
+
+def weight_texture(texels: bytes, units: bytes, slices: int, count: int) -> Array:
+    """The columns and, behind them, the bias, as in the other kind of member."""
+    high, low = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 4)
+    u = np.frombuffer(units, "<f4").astype(float)
+    scale = (256 * high[:, count] + low[:, count]) * u[0]
+    columns = (256 * high[:, :count] + low[:, :count] - 32768) * scale[:, None]
+    bias = (65536 * high[:, count + 1] + 256 * low[:, count + 1] + high[:, count + 2] - 8388608) * u[1]
+    return np.concatenate([columns, bias[:, None]], axis=1)
 
 
 def columns(height: int, width: int, channels: int, filters: int, groups: int) -> Iterator[tuple[Any, ...]]:

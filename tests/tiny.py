@@ -3,7 +3,7 @@
 The network has every kind of layer that a bundle can hold, at sizes that a software driver draws in
 milliseconds: a 9x9 picture -> padded 5x5/2 convolution to 6 channels (so two pad lanes) -> 1x1 convolution to
 64 -> a residual unit with channel shuffle and same padding -> average -> dense layer of 3 classes (an odd
-number, so half a pad texel). With ``weights="auto"`` the first convolution is baked, the others use uniform arrays.
+number, so half a pad texel). Its weights are in uniform arrays unless another place is asked for.
 
     bundle = tiny_bundle()          # a Bundle in memory; the same object every time, so do not change it
     path = write_tiny(tmp_path)     # the same as a file
@@ -58,19 +58,19 @@ def tiny_graph() -> Graph:
 
 
 @cache
-def tiny_program(weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Program:
+def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> Program:
     """The network as passes; ``weights``, ``layout`` and ``memory`` as for ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
     return lowering.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)
 
 
 @cache
-def tiny_bundle(weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Bundle:
+def tiny_bundle(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> Bundle:
     """The network as a bundle in memory, with ``LABELS``."""
     return bundles.make(tiny_program(weights, layout, memory), LABELS)
 
 
-def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "auto", layout: str = "atlas") -> Path:
+def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform", layout: str = "atlas") -> Path:
     """Write the bundle into a folder and return its path."""
     bundles.write(tiny_bundle(weights, layout), folder / name)
     return folder / name

@@ -12,8 +12,8 @@ from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import pictures, progress
 from glsl_infer.errors import InputError
 from glsl_infer.layout import LAYOUTS
-from glsl_infer.lowering.builder import WEIGHTS_MODES
 from glsl_infer.lowering.sharing import MEMORY
+from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 
 if TYPE_CHECKING:
     from glsl_infer.export import Report
@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights",
         choices=WEIGHTS_MODES,
         default="auto",
-        help="weights as constants (a program a slice), in uniform arrays (few programs), or whichever costs less",
+        help="weights as constants (a program a slice), in uniform arrays (few programs), in textures (few draws), or "
+        "for each layer whichever costs least (the default; --explain says why)",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -67,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("LOW", "HIGH"),
         help="what bytes 0 and 255 are to the network (default: 0 1, or 0 255 where it begins with a Rescaling)",
     )
+    parser.add_argument(
+        "--explain", action="store_true", help="print for each layer where its weights are and what else would cost"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
@@ -96,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
         return 0
     _print_layers(report)
+    if args.explain:
+        _print_weights(report)
     _print_memory(report)
     totals = report.totals
     print()
@@ -133,6 +139,16 @@ def _print_layers(report: Report) -> None:
         print(
             f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
         )
+
+
+def _print_weights(report: Report) -> None:
+    modes = ("baked", "uniform", "texture")
+    print(f"\n{'us a frame (Pi Zero W)':24} {'slices':>6} {'pixels':>7} {'columns':>7}", end="")
+    print("".join(f" {mode:>8}" for mode in modes), " taken     why")
+    for one in report.weights:
+        costs = [one.microseconds[mode] for mode in modes]
+        shown = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
+        print(f"{one.layer:24} {one.slices:6} {one.pixels:7} {one.columns:7}{shown}  {one.mode:8}  {one.reason}")
 
 
 def _print_memory(report: Report) -> None:

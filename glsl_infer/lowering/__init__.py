@@ -10,8 +10,9 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.layout import LAYOUTS, FixedMap, textures_of
 from glsl_infer.lowering import sharing
-from glsl_infer.lowering.builder import WEIGHTS_MODES, Builder
+from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.sharing import Share
+from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 
@@ -22,7 +23,8 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas", me
     Args:
         graph: what ``prepare.prepare`` returned.
         weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
-            kind of layer) or ``auto`` (each where it costs less).
+            kind of layer), ``texture`` (one draw for all slices, where a layer can have it) or ``auto`` (each where it
+            costs least; see ``weights_plan``).
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
 

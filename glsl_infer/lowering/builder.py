@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.layout import (
@@ -22,19 +25,22 @@ from glsl_infer.layout import (
     slices_of,
     textures_of,
 )
-from glsl_infer.lowering import codegen
+from glsl_infer.lowering import codegen, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.sharing import Share
-from glsl_infer.program import PRELUDE, Pass, Program, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+from glsl_infer.program import (
+    PRELUDE,
+    Pass,
+    Program,
+    Quad,
+    ShaderProgram,
+    Slice,
+    Source,
+    Texture,
+    UniformValue,
+    WeightsChoice,
+)
 from glsl_infer.resources import template
-
-WEIGHTS_MODES = ("auto", "baked", "uniform")
-
-AUTO_BAKED_SLICES = 8
-"""``auto`` bakes the weights of layers of at most this many slices: few programs, compiled fast ..."""
-
-AUTO_UNIFORM_VECTORS = 120
-"""... and of layers whose uniform array would be longer than this: an older Pi driver has 136 vec4 in all."""
 
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
@@ -61,7 +67,8 @@ class Builder:
         self._textures: dict[str, Texture] = {}
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._passes: list[Pass] = []
-        self._modes: dict[str, str] = {}
+        self._choices: dict[str, WeightsChoice] = {}
+        self._rounded: dict[str, Node] = {}
         self._members: dict[str, bytes] = {PRELUDE: template("prelude.glsl").encode()}
         self._weight_members: dict[str, tuple[str, ...]] = {}
         self._file_names: dict[str, str] = {}
@@ -177,13 +184,18 @@ class Builder:
         self._weight_members[node.name] = (*self._weight_members.get(node.name, ()), member)
         return member
 
-    def weights_mode(self, node: Node, *, slices: int, vectors: int) -> str:
-        """Return ``baked`` or ``uniform`` for a layer of that many slices and vec4 of weights a slice."""
-        mode = self._weights
-        if mode == "auto":
-            mode = "baked" if slices <= AUTO_BAKED_SLICES or vectors > AUTO_UNIFORM_VECTORS else "uniform"
-        self._modes[node.name] = mode
-        return mode
+    def weights_choice(self, layer: weights_plan.Layer) -> str:
+        """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
+        untextured = layer.untextured
+        if self._layout == "planar":
+            untextured = "each slice has a texture of its own"
+        choice = weights_plan.choose(replace(layer, untextured=untextured), self._weights)
+        self._choices[layer.name] = choice
+        return choice.mode
+
+    def replace_weights(self, node: Node, weights: Mapping[str, NDArray[np.float32]]) -> None:
+        """Say what the weights of ``node`` are in truth, where shaders have them rounded."""
+        self._rounded[node.name] = replace(node, weights=weights)
 
     def texel(self, texture: str) -> list[float]:
         """Return the size of one texel in texture coordinates."""
@@ -274,13 +286,14 @@ class Builder:
 
     def finish(self) -> Program:
         """Return everything that was appended."""
+        nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
         return Program(
-            self.graph,
+            replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
             tuple(self._passes),
             self.values,
-            self._modes,
+            self._choices,
             self._members,
             self._weight_members,
         )

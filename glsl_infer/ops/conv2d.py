@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import FeatureMap
-from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering import codegen, conv_texture, fold, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
-from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
+from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice
@@ -72,38 +73,51 @@ class Conv2D(Operator):
         return int(max(node.attrs["padding"]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw one pass for each output slice."""
+        """Draw one pass for each output slice, or one for all where the weights lie in a texture."""
         source = build.feature_map(node.inputs[0])
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
         kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
         folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
         columns = columns_of(folded.shape, node.attrs["groups"])
-        packed = [columns.pack(folded)]
         # A factor also keeps the picture's alpha, where the picture is the residual, out of lanes beyond the last.
         scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
-        if scaled:
-            packed.append(fold.slices(kernel.residual_factor)[:, None])
-        packed.append(fold.slices(bias, kernel.output.pad)[:, None])
-        constants = np.concatenate(packed, axis=1)
-        member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-        count = constants.shape[1]
-        mode = build.weights_mode(node, slices=len(target.views), vectors=count)
-
-        late = late_by(constants, plain_residual=residual is not None and not scaled)
-        stride_y, stride_x = node.attrs["strides"]
-        top, _, left, _ = node.attrs["padding"]
-        bindings = [
-            build.bind(
-                node,
-                source=[
-                    Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y)))
-                    for s in columns.read_by(index)
-                ],
-                residual=[] if residual is None else [Read(residual.views[index])],
+        reads = _reads(node, columns, source, residual)
+        count = columns.count + scaled + 1
+        mode = build.weights_choice(
+            weights_plan.Layer(
+                node.name,
+                len(target.views),
+                target.height * target.width,
+                columns.count,
+                count,
+                conv_texture.untextured(reads, columns.count),
             )
-            for index in range(len(target.views))
-        ]
+        )
+        packed, factors, biases = (
+            columns.pack(folded),
+            fold.slices(kernel.residual_factor) if scaled else None,
+            fold.slices(bias, kernel.output.pad),
+        )
+        if mode == "texture":
+            weights = weight_texture.pack(Constants(packed, biases, factors))
+            conv_texture.draw(
+                node,
+                build,
+                columns=columns,
+                weights=weights,
+                reads=reads,
+                target=target,
+                activation=kernel.output.activation,
+            )
+            build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
+            return
+
+        rows = [packed, *([] if factors is None else [factors[:, None]]), biases[:, None]]
+        constants = np.concatenate(rows, axis=1)
+        member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
+        late = late_by(constants, plain_residual=residual is not None and not scaled)
+        bindings = [build.bind(node, **one) for one in reads]
         coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width))
         for index, (view, binding) in enumerate(zip(target.views, bindings)):
             baked = constants[index] if mode == "baked" else None
@@ -155,11 +169,38 @@ class Conv2D(Operator):
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of((height, width, channels + kernel.alpha, filters), node.attrs["groups"])
-        packed = np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4)
-        folded = columns.unpack(packed[:, : columns.count])
-        bias = packed[:, -1].reshape(-1)[:filters]
-        unfolded, offset = kernel.unfold(folded, bias)
-        return {"kernel": unfolded, "bias": offset}
+        if len(members) == 2:
+            stored = weight_texture.read(members[0], members[1], columns.slices, columns.count).unpack()
+        else:
+            packed = np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4)
+            stored = Constants(packed[:, : columns.count], packed[:, -1])
+        return _unfolded(kernel, columns, stored, filters)
+
+
+def _reads(
+    node: Node, columns: Columns, source: FeatureMap, residual: FeatureMap | None
+) -> list[dict[str, Sequence[Read]]]:
+    """Return what the draw of each output slice reads, by roles."""
+    stride_y, stride_x = node.attrs["strides"]
+    top, _, left, _ = node.attrs["padding"]
+    return [
+        {
+            "source": [
+                Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y))) for s in columns.read_by(index)
+            ],
+            "residual": [] if residual is None else [Read(residual.views[index])],
+        }
+        for index in range(columns.slices)
+    ]
+
+
+def _unfolded(
+    kernel: fold.Kernel, columns: Columns, constants: Constants, filters: int
+) -> dict[str, NDArray[np.float32]]:
+    """Return kernel and bias that some constants of shaders stand for."""
+    folded = columns.unpack(constants.weights.astype(np.float32))
+    unfolded, offset = kernel.unfold(folded, constants.bias.reshape(-1)[:filters].astype(np.float32))
+    return {"kernel": unfolded, "bias": offset}
 
 
 _PATCHES = 512

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer import quantize
 from glsl_infer.kernels import input_channels
 from glsl_infer.layout import FeatureMap
-from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering import codegen, fold, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.taps import Coordinates, picked, tap_lines
@@ -93,7 +93,13 @@ class ConvolutionProducts(Operator):
         arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
         member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
-        mode = build.weights_mode(node, slices=columns.slices, vectors=max(array.shape[2] for array in arrays))
+        vectors = max(array.shape[2] for array in arrays)
+        slices = 2 * len(blocks) * columns.slices
+        mode = build.weights_choice(
+            weights_plan.Layer(
+                node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
+            )
+        )
 
         stride_y, stride_x = node.attrs["strides"]
         top, _, left, _ = node.attrs["padding"]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from glsl_infer import quantize
 from glsl_infer.graph import Graph, Node
 from glsl_infer.kernels import input_channels
-from glsl_infer.lowering.builder import AUTO_UNIFORM_VECTORS
 from glsl_infer.lowering.conv_columns import columns_of
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds
 from glsl_infer.prepare.ranges import bounds_of
@@ -74,7 +74,7 @@ def _split(node: Node, bounds: Mapping[str, Bounds]) -> tuple[Node, Node]:
     kernel = node.weights["kernel"]
     taps = kernel.shape[0] * kernel.shape[1]
     # Two weights of four lanes are two vec4 a tap and slice; a uniform array should hold all of a block.
-    block = max(1, min(MAX_SLICES, AUTO_UNIFORM_VECTORS // (2 * taps)))
+    block = max(1, min(MAX_SLICES, UNIFORM_VECTORS // (2 * taps)))
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups")}
     unit = _units(kernel, node.attrs["groups"], block, bounds[node.inputs[0]])
     products = Node(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ModelError
-from glsl_infer.export import build
+from glsl_infer.export import Options, build
 from glsl_infer.graph import Graph
 from glsl_infer.importers.keras import to_graph
 from operator_table.row import KERAS, Build, Refusal, Row
@@ -63,14 +63,18 @@ def ends_in_softmax(graph: Graph) -> bool:
     return graph.by_name[graph.output].op == "softmax"
 
 
+OPTIONS = Options(weights="uniform")
+"""A pass for each slice, whatever the size of the map: so rows compare."""
+
+
 def bundle_of(graph: Graph, calibration: Sequence[NDArray[np.uint8]]) -> tuple[Bundle, bool]:
     """Return the exported bundle of an imported graph, and whether it needs pictures for calibration."""
     try:
-        return build(graph, _labels(graph))[0], False
+        return build(graph, _labels(graph), options=OPTIONS)[0], False
     except ModelError as error:
         if "--calibrate" not in str(error):
             raise
-        return build(graph, _labels(graph), calibration=calibration)[0], True
+        return build(graph, _labels(graph), options=OPTIONS, calibration=calibration)[0], True
 
 
 def refuse(refusal: Refusal) -> None:

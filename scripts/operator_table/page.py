@@ -28,10 +28,11 @@ feature map (a picture).
 becomes part of. `concat` and `channel_shuffle` only rename places.
 
 *passes* and *fetches*: draws, and texels read for each pixel of each *slice* of the output. A slice is 4 channels (of
-a vector 4 values); 8 channels are 2 slices. Numbers are for the sizes at the end of the options, exported with the
-defaults (`--layout atlas`, `--weights auto`); where the layer becomes part of another, they are what it adds. Both
-are counted, not estimated: passes in the manifest, fetches in the text of the shaders, loops expanded, all branches
-of an `if` counted. Multiplied by the slices and pixels of your layer, fetches say how it compares with others: a
+a vector 4 values); 8 channels are 2 slices. Numbers are for the sizes at the end of the options, exported with
+`--layout atlas --weights uniform`; where the layer becomes part of another, they are what it adds. Weights in a texture
+make one pass of a convolution's, with two fetches more for each input channel of each tap. Both are counted, not
+estimated: passes in the manifest, fetches in the text of the shaders, loops expanded, all branches of an `if`
+counted. Multiplied by the slices and pixels of your layer, fetches say how it compares with others: a
 VideoCore IV reads at best 6 texels a cycle, at 250 MHz.
 
 *tolerance*: how far a stored number may be from the exact one, for any inputs, in steps of its texture (1/255 of the

@@ -42,7 +42,7 @@ def shapes(draw: st.DrawFn) -> dict[str, object]:
         "padding": pads,
         "activation": draw(st.sampled_from(ACTIVATIONS)),
         "residual": draw(st.booleans()),
-        "weights": draw(st.sampled_from(["baked", "uniform"])),
+        "weights": draw(st.sampled_from(["baked", "uniform", "texture"])),
         "seed": draw(st.integers(0, 1 << 30)),
     }
 
@@ -73,7 +73,7 @@ def test_random_convolutions_are_exact(context: Context, shape: dict[str, object
     assert max(errors) <= TOLERANCE
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform"])
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("filters", [1, 3, 4, 6])
 def test_pad_lanes_hold_zero(context: Context, filters: int, weights: str) -> None:
     rng = np.random.default_rng(filters)

@@ -21,7 +21,7 @@ from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
 SAME = (1, 1, 1, 1)
-MODES = ("baked", "uniform", "auto")
+MODES = ("baked", "uniform")
 
 
 def wide(rng: np.random.Generator) -> Graph:

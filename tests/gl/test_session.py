@@ -27,7 +27,7 @@ def made() -> Bundle:
         conv_node(rng, "stem", ("image",), 3, 12, kernel=(3, 3), padding=(1, 1, 1, 1)),
         conv_node(rng, "body", ("stem",), 12, 12, kernel=(3, 3), groups=3, padding=(1, 1, 1, 1)),
     ]
-    return make_bundle(classifier(rng, body, 12, classes=5))
+    return make_bundle(classifier(rng, body, 12, classes=5), "uniform")
 
 
 def picture(seed: int = 0) -> np.ndarray:

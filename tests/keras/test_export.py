@@ -39,7 +39,7 @@ def test_the_same_model_gives_the_same_bytes(saved: Path, tmp_path: Path, capsys
     assert bundle.read(tmp_path / "a.glslnn").labels == ("one", "two words", " drei ", "vier")
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture", "auto"])
 def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp_path: Path, weights: str) -> None:
     out = tmp_path / "m.glslnn"
     assert main(arguments(saved, out, "--weights", weights)) == 0
@@ -53,7 +53,7 @@ def test_the_reference_of_the_file_is_keras_within_its_rounding(saved: Path, tmp
 
 def test_the_graph_of_the_file_is_the_graph_that_went_in(saved: Path, tmp_path: Path) -> None:
     out = tmp_path / "m.glslnn"
-    assert main(arguments(saved, out)) == 0
+    assert main(arguments(saved, out, "--weights", "uniform")) == 0
     prepared = prepare(optimize.optimize(load(saved / "model.keras"))).graph
     read = bundle.read(out).graph
     assert [node.name for node in read.nodes] == [node.name for node in prepared.nodes]

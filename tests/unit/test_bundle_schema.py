@@ -22,7 +22,7 @@ from glsl_infer import bundle, manifest_json
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import BundleError
 from glsl_infer.layout import LAYOUTS
-from glsl_infer.lowering.builder import WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.manifest_check import check
 
 SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "bundle.schema.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from glsl_infer.export import LayerReport, Options, Report, build
 from glsl_infer.prepare.fixed_point import ScaleChoice
 from glsl_infer.prepare.ranges import RangeChoice
 from glsl_infer.prepare.wide import WideLayer
-from glsl_infer.program import MemoryUse
+from glsl_infer.program import MemoryUse, WeightsChoice
 
 
 def report() -> Report:
@@ -38,7 +38,9 @@ def report() -> Report:
         MemoryUse("by-size", 65536, 1, True),
         MemoryUse("flow", None, None, False, "networkx is not installed"),
     )
-    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory)
+    costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
+    weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
+    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights)
 
 
 @pytest.fixture
@@ -52,6 +54,17 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
 
     monkeypatch.setattr("glsl_infer.export.export", export)
     return calls
+
+
+def test_export_explains_where_weights_are(
+    capsys: Capture, exported: list[Any], export_arguments: dict[str, Path]
+) -> None:
+    model, out, labels = export_arguments.values()
+    assert main(["export", str(model), "-o", str(out), "--labels", str(labels)]) == 0
+    assert "an array would be too long" not in capsys.readouterr().out
+    assert main(["export", str(model), "-o", str(out), "--labels", str(labels), "--explain"]) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.endswith("an array would be too long"))
+    assert line.split()[:8] == ["conv", "8", "3969", "75", "3950", "-", "1234", "baked"]
 
 
 def test_export_prints_a_report(

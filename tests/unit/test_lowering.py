@@ -19,7 +19,7 @@ def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> Progra
     return lowering.to_program(prepare(graph).graph, weights=weights, memory=memory)
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture", "auto"])
 def test_rules_of_every_pass(weights: str) -> None:
     made = tiny_program(weights=weights)
     textures = {texture.name: texture for texture in made.textures}

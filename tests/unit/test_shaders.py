@@ -52,7 +52,7 @@ def test_other_vertex_shaders_compile(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["", ROUND_STORES])
-@pytest.mark.parametrize("weights", ["baked", "uniform"])
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:
     program = tiny_program(weights=weights)
     prelude = program.members[PRELUDE].decode() + device

@@ -1,0 +1,98 @@
+"""Draws of a convolution whose weights lie in a texture: one pass with a quad for each output slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.layout import MAX_TEXTURE_SIZE, FeatureMap, View
+from glsl_infer.lowering import codegen, weight_texture
+from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
+from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.taps import Coordinates, Tap
+from glsl_infer.lowering.weight_texture import WeightTexture
+from glsl_infer.program import Slice
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Node
+    from glsl_infer.lowering.builder import Builder
+
+
+def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int) -> str:
+    """Return why a layer's weights cannot lie in a texture, or an empty text.
+
+    Args:
+        reads: of each slice, what it reads, by roles.
+        columns: of weights, for each slice.
+    """
+    if not weight_texture.fits(len(reads), columns):
+        most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
+        return f"{len(reads)} slices of {columns} columns, and at most {most} can have one"
+    bound = max(len({read.view.texture for role in one.values() for read in role}) for one in reads)
+    if bound >= MAX_TEXTURES:
+        return f"a draw reads {bound} textures already"
+    return ""
+
+
+def draw(
+    node: Node,
+    build: Builder,
+    *,
+    columns: Columns,
+    weights: WeightTexture,
+    reads: Sequence[Mapping[str, Sequence[Read]]],
+    target: FeatureMap,
+    activation: str,
+) -> None:
+    """Append the passes of a convolution, and its weights as a texture.
+
+    Args:
+        node: the layer.
+        build: the program in the making.
+        columns: how the kernel's columns follow one another.
+        weights: in that order.
+        reads: of each slice, what it reads in the roles ``source`` and ``residual``.
+        target: where the slices go.
+        activation: what the shader applies.
+    """
+    height, width = weights.texels.shape[:2]
+    texture = build.constant_texture(node, width, height, weights.texels.tobytes())
+    units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
+    bindings = [
+        build.bind(node, **one, weights=[Read(View(texture, 0, index), stride=(0.0, 0.0))])
+        for index, one in enumerate(reads)
+    ]
+    coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width))
+    for view, binding in zip(target.views, bindings):
+        defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
+        if binding.count("residual"):
+            defines["RESIDUAL"] = binding.fetch("residual")
+        if weights.has_factor:
+            defines["FACTOR"] = 1
+        taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
+        fragment = codegen.fragment(
+            "convolution_texture.frag",
+            includes=["store.glsl"],
+            activation=activation,
+            saturates=True,
+            lines={
+                "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+                "coordinates": coordinates.lines(binding),
+                "taps": [line for tap in taps for line in _lines(tap)],
+            },
+            defines=defines,
+        )
+        uniforms: dict[str, Sequence[float] | Slice] = {
+            **binding.texels("source"),
+            "units": Slice(units, 0, 4),
+        }
+        build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+
+
+def _lines(tap: Tap) -> list[str]:
+    """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
+    fetch = f"t = texture2D({tap.sampler}, vec2({tap.x}, {tap.y}));"
+    lanes = [f"t.{one.lane}" for one in tap.products if one.lane]
+    if not lanes:
+        return [fetch, "begin(t);", "add(t);"]
+    return [fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]

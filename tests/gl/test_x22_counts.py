@@ -1,0 +1,39 @@
+"""What a frame of X22 at 385x385 takes: the counts of docs/design.md, and that it comes out right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from vc4.x22 import x22
+
+from glsl_infer import bundle as bundles
+from glsl_infer import lowering
+from glsl_infer.gl.context import Context
+from glsl_infer.optimize import optimize
+from glsl_infer.prepare import prepare
+from glsl_infer.session import Session
+
+CLASSES = 120
+
+
+@pytest.fixture(scope="module")
+def made() -> bundles.Bundle:
+    graph = prepare(optimize(x22(385, CLASSES))).graph
+    return bundles.make(lowering.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
+
+
+def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:
+    with Session(made, context=context, selfcheck=True) as session:
+        counts = session.statistics()
+    assert (counts.passes, counts.jobs, counts.programs) == (234, 44, 13)
+    assert counts.gl_calls <= 800
+
+
+def test_where_weights_lie(made: bundles.Bundle) -> None:
+    """In textures from 23 x 23 pixels down: stages 4 and 5, which are 832 of the 1,120 slices."""
+    textures = {one.name for one in made.manifest.textures}
+    maps = {one.name: one.output for one in made.manifest.model.layers if one.op == "conv2d"}
+    assert {name for name in maps if f"{name}.weights" in textures} == {
+        name for name, output in maps.items() if getattr(output, "height", 0) <= 23
+    }

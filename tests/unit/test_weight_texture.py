@@ -1,0 +1,67 @@
+"""Weights as a texture has them: 16 bits a weight, a scale for each output channel, biases of 24 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer.lowering import weight_texture
+from glsl_infer.lowering.weight_texture import Constants
+
+
+def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constants:
+    """Channels whose weights differ in size by up to a million, and biases of any size."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.uniform(-3, 3, (slices, 1, 4))
+    weights = size * rng.normal(0, 1, (slices, columns, 4))
+    bias = 10.0 ** rng.uniform(-2, 2) * rng.normal(0, 1, (slices, 4))
+    return Constants(weights, bias, rng.uniform(0.01, 2.0, (slices, 4)) if factor else None)
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
+def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
+    given_ = constants(seed, slices, columns, factor=factor)
+    packed = weight_texture.pack(given_)
+    assert packed.texels.shape == (2 * slices, columns + (5 if factor else 3), 4)
+    stored = weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns).unpack()
+    largest = np.abs(given_.weights).max(axis=1, keepdims=True)
+    # Half a step of 16 bits of the channel's own scale, which is a multiple of the layer's unit.
+    unit = float(packed.units[0])
+    assert (np.abs(stored.weights - given_.weights) <= 0.5001 * (largest / 32767 + unit)).all()
+    assert np.abs(stored.bias - given_.bias).max() <= np.abs(given_.bias).max() / (1 << 23)
+    assert (stored.factor is None) == (not factor)
+    if given_.factor is not None and stored.factor is not None:
+        assert np.abs(stored.factor - given_.factor).max() <= given_.factor.max() / (1 << 23)
+
+
+def test_a_small_channel_keeps_its_digits_beside_a_large_one() -> None:
+    weights = np.array([[[1000.0, 0.5, 0.0, 1.0], [-500.0, 0.123456, 0.0, -1.0]]])
+    stored = weight_texture.pack(Constants(weights, np.zeros((1, 4)))).unpack()
+    assert np.abs(stored.weights[0, 1, 1] / 0.123456 - 1.0) < 2e-3
+    assert not stored.weights[0, :, 2].any()
+    assert stored.weights[0, 0, 0] == pytest.approx(1000.0, rel=1e-4)
+
+
+def test_nothing_but_zeros_stays_zero() -> None:
+    stored = weight_texture.pack(Constants(np.zeros((2, 3, 4)), np.zeros((2, 4)), np.zeros((2, 4)))).unpack()
+    assert not stored.weights.any()
+    assert not stored.bias.any()
+
+
+def test_what_was_read_packs_to_the_same_numbers() -> None:
+    once = weight_texture.pack(constants(1, 5, 33, factor=True)).unpack()
+    again = weight_texture.pack(once).unpack()
+    assert np.allclose(once.weights, again.weights, rtol=0, atol=np.abs(once.weights).max() / 32767)
+
+
+def test_a_texture_of_another_width_is_refused() -> None:
+    packed = weight_texture.pack(constants(0, 2, 7, factor=False))
+    with pytest.raises(ValueError, match="10 texels wide"):
+        weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), 2, 8)
+
+
+@pytest.mark.parametrize("slices, columns, fit", [(1024, 320, True), (1025, 1, False), (1, 321, False)])
+def test_limits(slices: int, columns: int, fit: bool) -> None:
+    assert weight_texture.fits(slices, columns) == fit

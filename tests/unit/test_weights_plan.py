@@ -1,0 +1,64 @@
+"""The choice where weights go: by a cost model, with reasons; the pure forms as asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.weights_plan import Layer
+from glsl_infer.vc4 import estimate
+
+PW = Layer("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
+"""A 1x1 convolution of X22's fourth stage."""
+
+
+@pytest.mark.parametrize(
+    "layer, mode",
+    [
+        (PW, "texture"),
+        (replace(PW, slices=16, pixels=47 * 47), "uniform"),  # fewer draws to save, and more pixels
+        (replace(PW, slices=48, pixels=11 * 11), "texture"),
+        (replace(PW, slices=8, pixels=191 * 191), "uniform"),
+        (replace(PW, slices=1), "baked"),  # nothing to upload, and one program anyway
+        (replace(PW, untextured="because"), "uniform"),
+        (replace(PW, slices=6, pixels=96 * 96, columns=216, vectors=217), "baked"),
+        (replace(PW, columns=216, vectors=217), "texture"),
+    ],
+)
+def test_auto_takes_what_costs_least(layer: Layer, mode: str) -> None:
+    choice = weights_plan.choose(layer, "auto")
+    assert choice.mode == mode
+    known = {one: cost for one, cost in choice.microseconds.items() if cost is not None}
+    assert known[mode] == min(known.values())
+
+
+def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
+    assert weights_plan.choose(PW, "auto").reason.startswith("31 draws less save 2945 us, weights by texel cost ")
+    small = replace(PW, slices=6, pixels=9216, columns=216, vectors=217)
+    assert "an array of 217 vec4 is longer than 120" in weights_plan.choose(small, "auto").reason
+    assert "no texture: because" in weights_plan.choose(replace(PW, untextured="because"), "auto").reason
+
+
+@pytest.mark.parametrize("mode", ["baked", "uniform", "texture"])
+def test_what_is_asked_for_is_taken(mode: str) -> None:
+    choice = weights_plan.choose(replace(PW, slices=8, pixels=191 * 191), mode)
+    assert (choice.mode, choice.reason) == (mode, f"asked for by --weights {mode}")
+
+
+def test_a_layer_that_can_have_no_texture_gets_the_next_best() -> None:
+    assert weights_plan.choose(replace(PW, untextured="because"), "texture").mode == "uniform"
+
+
+def test_a_mode_that_a_layer_cannot_have_has_no_cost() -> None:
+    choice = weights_plan.choose(replace(PW, vectors=500, untextured="because"), "auto")
+    assert choice.microseconds["uniform"] is None
+    assert choice.microseconds["texture"] is None
+    assert choice.mode == "baked"
+
+
+def test_a_draw_costs_what_the_estimate_of_boards_says() -> None:
+    zero = estimate.costs(estimate.BOARDS[0])
+    assert pytest.approx(zero.draw * 1000.0, rel=0.01) == weights_plan.DRAW
+    assert estimate.QPUS * estimate.BOARDS[0].clock * 16 / estimate.CYCLES / 1e6 == weights_plan.INSTRUCTIONS
