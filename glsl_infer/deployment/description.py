@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from glsl_infer import strict_yaml
 from glsl_infer.layout import LAYOUTS
-from glsl_infer.lowering.builder import WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.settings import Between, Settings, Text
 
 _NAME = Text("[A-Za-z0-9][A-Za-z0-9_-]{0,63}", "a name of letters, digits, - and _, at most 64")
