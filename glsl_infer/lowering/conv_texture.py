@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
-def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int) -> str:
+def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int, *, alpha: bool) -> str:
     """Return why a layer's weights cannot lie in a texture, or an empty text.
 
     Args:
         reads: of each slice, what it reads, by roles.
         columns: of weights, for each slice.
+        alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
     """
+    if alpha:
+        return "the picture's alpha needs more than 16 bits"
     if not weight_texture.fits(len(reads), columns):
         most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
         return f"{len(reads)} slices of {columns} columns, and at most {most} can have one"

@@ -32,7 +32,7 @@ CLOSED = [
     "piecewise_linear(0.166666667,0.5)",
     "piecewise_linear(0.04,0.1,0,0.1,0.2,2.75,0.15,0.375)",
 ]
-WEIGHTS = ("baked", "uniform", "auto")
+WEIGHTS = ("baked", "uniform", "texture", "auto")
 SAME = (1, 1, 1, 1)
 
 

@@ -69,6 +69,15 @@ def test_planar_layers_have_no_texture_of_weights() -> None:
         assert not [one for one in made.manifest.textures if one.name in ("stem.weights", "pw.weights", "wide.weights")]
 
 
+def test_the_offset_in_a_picture_s_alpha_is_not_rounded() -> None:
+    rng = np.random.default_rng(4)
+    image = input_node(9).with_attrs(scales=(2.0,), zeros=(127.5,))
+    body = [image, conv_node(rng, "padded", ("image",), 3, 8, kernel=(3, 3), padding=(1, 1, 1, 1))]
+    made = make_bundle(classifier(rng, body, 8), "texture")
+    assert made.graph.by_name["padded"].attrs["alpha"]
+    assert len([one for one in made.manifest.passes if one.layer == "padded"]) == 2
+
+
 def test_a_long_array_is_not_uniform_in_auto() -> None:
     rng = np.random.default_rng(2)
     body = [
