@@ -153,7 +153,7 @@ def test_a_command_says_what_is_wrong(runner: Jvm, tmp_path: Path) -> None:
 
 def test_a_shader_that_the_driver_refuses(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    name = "shaders/stem.1.frag"
+    name = "shaders/stem.frag"
     broken = members[name].replace(b"void main()", b"void main() { this is no GLSL }\nvoid other()")
     assert broken != members[name]
     done = runner.start("check", zipped(tmp_path / "broken.glslnn", rehashed(members, {name: broken})))

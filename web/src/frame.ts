@@ -87,7 +87,10 @@ export class Recorder {
         const linked = handles.programs.get(program)!.program;
         calls.push(() => gl.useProgram(linked));
       }
-      one.textures.forEach((name, unit) => {
+      // The active unit first: what changes there needs no activeTexture.
+      const units = [...one.textures.keys()].sort((a, b) => Number(a !== active) - Number(b !== active));
+      units.forEach((unit) => {
+        const name = one.textures[unit]!;
         if (bound[unit] === name) return;
         bound[unit] = name;
         const texture = handles.textures.get(name)!;

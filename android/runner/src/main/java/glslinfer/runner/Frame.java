@@ -204,7 +204,13 @@ final class Frame {
                     program = pass.program;
                     calls.add(USE_PROGRAM, handles.programs.get(program).name, 0, 0, 0);
                 }
-                for (int unit = 0; unit < pass.textures.size(); unit++) {
+                // The active unit first: what changes there needs no glActiveTexture.
+                int first = active;
+                for (int step = first < pass.textures.size() ? -1 : 0; step < pass.textures.size(); step++) {
+                    int unit = step < 0 ? first : step;
+                    if (unit < 0) {
+                        continue;
+                    }
                     String texture = pass.textures.get(unit);
                     if (!texture.equals(bound.put(unit, texture))) {
                         if (active != unit) {
