@@ -55,7 +55,7 @@ def test_the_exact_calls_of_the_tiny_network(context: Context) -> None:
             "glViewport": 6,
             "glClear": 7,
             "glUseProgram": 7,
-            "glActiveTexture": 6,
+            "glActiveTexture": 5,
             "glUniform1fv": 2,
             "glClearColor": 1,
         }

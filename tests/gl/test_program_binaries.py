@@ -61,7 +61,7 @@ def test_the_context_of_a_later_process_takes_them(kept: ProgramCache) -> None:
 
 
 def test_another_bundle_has_its_own_file(context: Context, kept: ProgramCache) -> None:
-    assert start(context, kept.path.parent, tiny_bundle("uniform")) == 0
+    assert start(context, kept.path.parent, tiny_bundle("texture")) == 0
     assert start(context, kept.path.parent) == COUNT
     assert len(list(kept.path.parent.iterdir())) == 2
 
