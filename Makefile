@@ -6,6 +6,7 @@
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
+# make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 
-.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras lint types clean
+.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
@@ -61,6 +62,9 @@ apk:
 	scripts/system-packages --java
 	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
 
+docs: $(VENV)/.all
+	$(BIN)/python scripts/api_reference.py build/api
+
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -70,7 +74,7 @@ types: $(VENV)/.all web/node_modules/.ready
 	cd web && npm run --silent types
 
 clean:
-	rm -rf $(VENV) web/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build web/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What it takes to build the browser's runner.
 web/node_modules/.ready: web/package.json web/package-lock.json

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import contributing
 import pytest
 from pages import PAGES, ROOT, Command, commands
 
@@ -18,8 +19,8 @@ ALL = [one for page in PAGES for one in commands(page)]
 MODULES = {one.__name__.rsplit(".", 1)[1]: one for one in COMMANDS}
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
-MADE = ("models/grocery-x22-385.", "android/build/")
-"""What begins so is written by the commands around it, and need not be in the repository."""
+MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)
+"""What begins so is written by what stands around it, and need not be in the repository."""
 
 
 def arguments_of(one: Command) -> tuple[str, ...]:

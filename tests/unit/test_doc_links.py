@@ -17,7 +17,7 @@ def label(value: object) -> str:
 
 
 def test_pages_and_links_are_found() -> None:
-    assert {"README.md", "docs/tools.md"} <= {label(page) for page in PAGES}
+    assert {"README.md", "CONTRIBUTING.md", "docs/tools.md"} <= {label(page) for page in PAGES}
     assert ("README.md", "docs/tools.md#check-a-driver") in {(label(page), link) for page, link in WITHIN}
 
 
