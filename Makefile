@@ -5,6 +5,7 @@
 # make test-web                   its part on the browser runner, in Chromium
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
+# make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
 # make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, mypy and TypeScript's compiler
@@ -17,12 +18,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 
-.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras docs lint types clean
+.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-arm test-keras docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-web test-android test-keras
+test: test-engine test-drivers test-vc4 test-web test-android test-arm test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -53,6 +54,10 @@ web: web/node_modules/.ready
 
 test-android: $(VENV)/.all
 	$(BIN)/python -m pytest tests/android
+
+# Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
+test-arm: $(VENV)/.all
+	$(BIN)/python -m pytest tests/arm
 
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training
