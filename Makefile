@@ -5,7 +5,9 @@
 # make test-web                   its part on the browser runner, in Chromium
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
+# make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
+# make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
@@ -16,12 +18,12 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 
-.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-keras lint types clean
+.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-arm test-keras docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-web test-android test-keras
+test: test-engine test-drivers test-vc4 test-web test-android test-arm test-keras
 
 # Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
 test-engine: $(VENV)/.all
@@ -53,6 +55,10 @@ web: web/node_modules/.ready
 test-android: $(VENV)/.all
 	$(BIN)/python -m pytest tests/android
 
+# Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
+test-arm: $(VENV)/.all
+	$(BIN)/python -m pytest tests/arm
+
 test-keras: $(VENV)/.all
 	$(BIN)/python -m pytest tests/keras tests/training
 
@@ -60,6 +66,9 @@ test-keras: $(VENV)/.all
 apk:
 	scripts/system-packages --java
 	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
+
+docs: $(VENV)/.all
+	$(BIN)/python scripts/api_reference.py build/api
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
@@ -70,7 +79,7 @@ types: $(VENV)/.all web/node_modules/.ready
 	cd web && npm run --silent types
 
 clean:
-	rm -rf $(VENV) web/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build web/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What it takes to build the browser's runner.
 web/node_modules/.ready: web/package.json web/package-lock.json

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Write the API reference from the docstrings, and check that no link in it is broken.
+
+    make docs                                    # the same, with everything it needs, into build/api
+    python scripts/api_reference.py build/api    # build/api/index.html is where to begin
+
+Needs pdoc (pip install 'glsl-infer[dev]'), and neither a GPU nor TensorFlow: what imports Keras is left out, and the
+command line, which documents itself. Exit code 1 when a link leads nowhere, 2 when the folder cannot be written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import re
+import shutil
+import sys
+import tempfile
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+import glsl_infer  # noqa: E402
+from glsl_infer.errors import GlslInferError, InputError, MissingExtraError, RunError  # noqa: E402
+
+LEFT_OUT = ("__main__", "cli", "importers")
+
+
+def modules() -> list[str]:
+    """Return what pdoc is asked to document: the package, and the modules that it does not find by itself.
+
+    Where a package says ``__all__``, pdoc takes the modules named there and no others.
+    """
+    found = ["glsl_infer"]
+    for one in pkgutil.walk_packages(glsl_infer.__path__, "glsl_infer."):
+        parent, _, name = one.name.rpartition(".")
+        listed = getattr(sys.modules[parent], "__all__", None)
+        if one.name.split(".")[1] not in LEFT_OUT and listed is not None and name not in listed:
+            found.append(one.name)
+    return found
+
+
+def write(folder: Path) -> int:
+    """Write the pages into an empty folder; return how many there are.
+
+    Raises:
+        MissingExtraError: pdoc is not installed.
+    """
+    try:
+        import pdoc
+    except ImportError as error:
+        raise MissingExtraError("the API reference needs pdoc; pip install 'glsl-infer[dev]'") from error
+    pdoc.render.configure(docformat="google", show_source=False)
+    pdoc.pdoc(*modules(), output_directory=folder)
+    return len(list(folder.rglob("*.html")))
+
+
+def broken_links(folder: Path) -> list[str]:
+    """Return the links within a folder of pages that lead to no file or to no place in it, as "page: link"."""
+    pages = {
+        page.resolve(): re.sub(r"<script.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
+        for page in folder.rglob("*.html")
+    }
+    places = {page: {unescape(one) for one in re.findall(r'\bid="([^"]+)"', text)} for page, text in pages.items()}
+    broken = []
+    for page, text in pages.items():
+        for link in map(unescape, re.findall(r'\b(?:href|src)="([^"]*)"', text)):
+            if re.match(r"[a-z]+:", link):
+                continue
+            path, _, place = link.partition("#")
+            target = (page.parent / unquote(path)).resolve() if path else page
+            if not target.exists() or (place and unquote(place) not in places.get(target, set())):
+                broken.append(f"{page.relative_to(folder.resolve())}: {link}")
+    return broken
+
+
+def build(folder: Path) -> int:
+    """Write the reference to ``folder``, in place of an older one; return the number of pages.
+
+    Raises:
+        InputError: the folder holds something else, or cannot be written.
+        MissingExtraError: pdoc is not installed.
+        RunError: a link is broken; an older reference is as it was.
+    """
+    if folder.exists() and not (folder / "glsl_infer.html").is_file() and any(folder.iterdir()):
+        raise InputError(f"{folder}: holds something else than an API reference; name an empty or a new folder")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as work:
+            made = Path(work) / "made"
+            pages = write(made)
+            broken = broken_links(made)
+            if broken:
+                raise RunError("broken links in the API reference: " + ", ".join(broken))
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror}") from error
+    return pages
+
+
+def main() -> int:
+    """Build the reference; return the exit code."""
+    parser = argparse.ArgumentParser(description="Write the API reference from the docstrings.", allow_abbrev=False)
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build/api", help="default: build/api")
+    args = parser.parse_args()
+    try:
+        pages = build(args.folder)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    print(f"{args.folder}/index.html: {pages} pages, no broken link")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""A Raspberry Pi Zero without the board: the wheel beside Debian's packages for armel, on an emulated ARM1176."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from pages import ROOT
+from PIL import Image
+from tiny import tiny_picture, write_tiny
+
+SCRIPTS = ROOT / "scripts/arm"
+
+
+class Arm:
+    """An emulated Raspberry Pi Zero's Python, in which the wheel is installed.
+
+    Attributes:
+        site: the folder of the wheel and its commands.
+        model: a tiny bundle.
+        picture: a picture of the size of its input.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Install the wheel into ``folder``; what is emulated is fetched where it is missing."""
+        subprocess.run([str(SCRIPTS / "fetch")], check=True, timeout=900)  # says what it does
+        self.site = folder / "site"
+        self.model = write_tiny(folder)
+        self.picture = folder / "picture.png"
+        self.folder = folder
+        Image.fromarray(tiny_picture(1)).save(self.picture)
+        module("build", "--wheel", "--no-isolation", "--outdir", folder, ROOT)
+        (wheel,) = folder.glob("*.whl")
+        module("pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile", "--target", self.site, wheel)
+
+    def python(self, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run the emulated Python from a folder that has nothing to do with the project."""
+        return subprocess.run(
+            [str(SCRIPTS / "python"), str(self.site), *map(str, arguments)],
+            cwd=self.folder,
+            env={**os.environ, "GLSL_INFER_CACHE": "off"},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            check=False,
+            timeout=600,
+        )
+
+    def command(self, name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+        """Run a command that the wheel installed."""
+        return self.python(self.site / "bin" / name, *arguments)
+
+
+def module(*words: object) -> None:
+    """Run a Python module of this machine, and show what it said where it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", *map(str, words)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,74 @@
+"""The installed wheel on a Raspberry Pi Zero's CPU, with Debian's NumPy, Pillow, PyOpenGL and Mesa for it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from board import Arm
+from pages import ROOT
+from tiny import LABELS, tiny_picture
+
+from glsl_infer import bundle, reference
+from glsl_infer.ops.softmax import softmax
+
+PAGE = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
+
+
+def test_it_is_that_processor(arm: Arm) -> None:
+    done = arm.python("-c", "import platform, struct; print(platform.machine(), struct.calcsize('P'))")
+    assert done.stdout.split() == ["armv6l", "4"], done.stderr
+
+
+def test_nothing_is_left_for_pip_to_compile(arm: Arm) -> None:
+    """Of the packages that the wheel asks for, Debian's satisfy all but glfw, which is Python alone."""
+    program = """
+import json, re
+from importlib import metadata
+asked = [one for one in metadata.requires("glsl-infer") if "extra ==" not in one]
+found = {}
+for name in (re.match(r"[\\w-]+", one)[0] for one in asked):
+    try:
+        found[name.lower()] = str(metadata.distribution(name).locate_file(""))
+    except metadata.PackageNotFoundError:
+        found[name.lower()] = ""
+print(json.dumps(found))
+"""
+    found = json.loads(arm.python("-c", program).stdout)
+    assert sorted(found) == ["glfw", "numpy", "pillow", "pyopengl"]
+    assert {name for name, folder in found.items() if not folder.rstrip("/").endswith("/dist-packages")} == {"glfw"}
+
+
+def test_classify(arm: Arm) -> None:
+    """The self-check of a first use has run, and the probabilities are those of the exact reference."""
+    done = arm.command("classify", "--model", arm.model, "--json", arm.picture)
+    assert (done.returncode, done.stderr) == (0, "")
+    (found,) = json.loads(done.stdout)
+    read = bundle.read(arm.model)
+    exact = softmax(np.asarray(reference.run(read, tiny_picture(1)), np.float64))
+    order = np.argsort(-exact)
+    assert [one["label"] for one in found["predictions"]] == [LABELS[index] for index in order]
+    assert [one["probability"] for one in found["predictions"]] == pytest.approx(exact[order], abs=0.01)
+
+
+def test_every_layer_is_right(arm: Arm) -> None:
+    done = arm.command("glsl-infer", "selfcheck", arm.model)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_wrong_is_said(arm: Arm) -> None:
+    done = arm.command("classify", "no.jpg")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
+
+
+def test_what_is_fetched_is_what_the_page_says() -> None:
+    fetch = (ROOT / "scripts/arm/fetch").read_text("utf-8")
+    fetched = set(re.search(r'^packages="([^"]*)"', fetch, re.MULTILINE)[1].split())
+    said = {
+        word for line in re.findall(r"^ {4}sudo apt install ([^#\n]+)", PAGE, re.MULTILINE) for word in line.split()
+    }
+    # What installs, and not what runs: git, make and venv; libglfw3 is for --window.
+    assert said - fetched == {"git", "make", "python3-venv", "libglfw3"}
+    assert fetched - said == {"python3-minimal", "libpython3-stdlib"}, "a part of the python3 that is always there"

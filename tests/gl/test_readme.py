@@ -1,0 +1,62 @@
+"""README.md: what it says that classify prints, and its Python, run as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT
+from PIL import Image
+
+from glsl_infer.resources import default_model
+
+pytestmark = pytest.mark.once
+
+TEXT = (ROOT / "README.md").read_text("utf-8")
+PICTURE = ROOT / "docs/images/example.jpg"
+LINE = re.compile(r"^ *(\d+\.\d\d) %  (\S+)$", re.MULTILINE)
+
+
+def run(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_classify_prints_what_it_says(tmp_path: Path) -> None:
+    said = [(label, float(percent)) for percent, label in LINE.findall(TEXT)]
+    found = [
+        (label, float(percent))
+        for percent, label in LINE.findall(run(tmp_path, "-m", "glsl_infer", "classify", str(PICTURE)))
+    ]
+    assert len(said) == 5
+    assert [label for label, _ in found] == [label for label, _ in said]
+    # A driver may round ties the other way, and a JPEG decoder differ by a step.
+    assert [percent for _, percent in found] == pytest.approx([percent for _, percent in said], abs=0.2)
+
+
+def test_its_python_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    shutil.copy(default_model(), tmp_path / "mine.glslnn")
+    (tmp_path / "models").mkdir()
+    shutil.copy(ROOT / "models/superres-x2-96.glslnn", tmp_path / "models")
+    with Image.open(PICTURE) as picture:
+        picture.resize((120, 90)).save(tmp_path / "photo.jpg")
+    (tmp_path / "program.py").write_text(program)
+    printed = run(tmp_path, "program.py").splitlines()
+    assert len(printed) > 3 + 30 + 2, "labels, layers, frames"
+    with Image.open(tmp_path / "large.png") as large:
+        assert large.size == (240, 180)

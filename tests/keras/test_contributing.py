@@ -1,0 +1,11 @@
+"""CONTRIBUTING.md, "Add an operator in one file": its converter takes the operator over from Keras."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contributing import followed, passes
+
+
+def test_the_converter_works(tmp_path: Path) -> None:
+    passes(followed(tmp_path / "copy"), "tests/keras/test_import_reflection_padding.py")

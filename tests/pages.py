@@ -1,0 +1,102 @@
+"""The pages of the documentation as tests read them: their headings, their links, and the commands they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/**/*.md", "models/*.md", "android/runner/*.md", ".github/**/*.md")
+    for path in ROOT.glob(pattern)
+)
+"""Every page that a reader may open; what node_modules and build folders hold is not ours."""
+
+OPERATORS = {"&&", "||", "|", ";", "&"}
+SHELLS = {"", "sh", "bash", "console"}
+KEYWORDS = {"do", "done", "then", "fi", "sudo"}
+FIRST_WORD = re.compile(r"glsl-infer|classify|make|pip|python3?|(?:scripts|training|android|\.ci)/[\w./-]+")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that a page shows.
+
+    Attributes:
+        page: relative to the repository.
+        words: program and arguments; without comments, redirections, variables set in front and ``.venv/bin/``.
+        inline: whether it stands in a sentence, where it may be no more than a name.
+    """
+
+    page: str
+    words: tuple[str, ...]
+    inline: bool
+
+    def __str__(self) -> str:
+        return f"{self.page}: {' '.join(self.words)}"
+
+
+def without_code(text: str) -> str:
+    """Return a page without its fenced and indented blocks and code in sentences, which are no headings or links."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"(?:^|(?<=\n\n))(?: {4}.*\n|\n(?= {4}))+", "", text)
+    return re.sub(r"`[^`\n]*`", lambda code: re.sub(r"[\[\]()]", "", code[0]), text)
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors that GitHub makes of a page's headings."""
+    found: set[str] = set()
+    for head in re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.MULTILINE):
+        shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
+        name = plain = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        number = 0
+        while name in found:
+            number += 1
+            name = f"{plain}-{number}"
+        found.add(name)
+    return found
+
+
+def links(text: str) -> list[str]:
+    """Return what a page links to, pictures included."""
+    plain = without_code(text)
+    return re.findall(r"\]\(\s*<?([^)\s>]+)", plain) + re.findall(r"(?:src|href)=\"([^\"]+)\"", plain)
+
+
+def commands(page: Path) -> list[Command]:
+    """Return the commands of a page's blocks and sentences whose first word we know."""
+    text = page.read_text("utf-8")
+    joined = re.sub(r"\\\n\s*", " ", text)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", joined, re.MULTILINE | re.DOTALL)
+    lines = [line for line in joined.splitlines() if line.startswith("    ")]
+    lines += [line for language, block in blocks if language in SHELLS for line in block.splitlines()]
+    shown = [(words, False) for line in lines for words in _split(line.strip().removeprefix("$ "))]
+    sentences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    shown += [(words, True) for code in re.findall(r"`([^`\n]+)`", sentences) for words in _split(code)[:1]]
+    name = page.relative_to(ROOT).as_posix()
+    found = [Command(name, words, inline) for words, inline in shown if FIRST_WORD.fullmatch(words[0])]
+    return list(dict.fromkeys(found))
+
+
+def _split(line: str) -> list[tuple[str, ...]]:
+    """Return the commands of one line of shell, each as its words; none where it is no shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    found: list[list[str]] = [[]]
+    redirected = False
+    for word in words:
+        if word in OPERATORS:
+            found.append([])
+        elif redirected or set(word) <= set("<>"):
+            redirected = not redirected
+        elif found[-1] or not (word in KEYWORDS or re.match(r"[A-Z_]+=", word)):
+            found[-1].append(word.removeprefix(".venv/bin/"))
+    return [tuple(one) for one in found if one]

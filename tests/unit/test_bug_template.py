@@ -1,0 +1,33 @@
+"""The bug-report form is one that GitHub takes, and asks for what tells a driver's fault from ours."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from typing import Any
+
+import yaml
+from pages import ROOT
+
+from glsl_infer.cli import COMMANDS
+
+FORM: dict[str, Any] = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE/bug.yml").read_text("utf-8"))
+FIELDS = {one["id"]: one for one in FORM["body"] if one["type"] != "markdown"}
+
+
+def test_its_form_is_that_of_github() -> None:
+    assert {"name", "description", "body"} <= set(FORM)
+    for one in FORM["body"]:
+        assert one["type"] in ("markdown", "textarea", "input")
+        assert one["attributes"]["value" if one["type"] == "markdown" else "label"]
+    assert len(FIELDS) == len(FORM["body"]) - 1, "ids are unique"
+
+
+def test_it_asks_for_the_driver() -> None:
+    for name, command in (("info", "glsl-infer info"), ("selfcheck", "glsl-infer selfcheck --json")):
+        assert FIELDS[name]["attributes"]["label"] == command
+        assert FIELDS[name]["validations"]["required"] is True
+        _, module, *arguments = shlex.split(command)
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        next(one for one in COMMANDS if one.__name__.endswith(f".{module}")).add_arguments(parser)
+        parser.parse_args(arguments)  # exits where it cannot
