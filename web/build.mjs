@@ -12,21 +12,35 @@ const web = dirname(fileURLToPath(import.meta.url));
 const dist = join(web, "dist");
 const models = join(web, "..", "models");
 
-// Shaders are text; comments and indentation are for people.
+// Shaders are text; comments, indentation and most spaces are for people.
 const glsl = {
   name: "glsl",
   setup: (build) =>
     build.onLoad({ filter: /\.(frag|vert)$/ }, ({ path }) => {
       const lines = readFileSync(path, "utf8").split("\n").map((line) => line.replace(/\/\/.*/, "").trim());
-      return { contents: lines.filter(Boolean).join("\n") + "\n", loader: "text" };
+      const tight = lines.filter(Boolean).map((line) => (line[0] === "#" ? line : line.replace(/ *([^\w. ]) */g, "$1")));
+      return { contents: tight.join("\n") + "\n", loader: "text" };
     }),
 };
 
-const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
+// The constants of WebGL are the same numbers everywhere; the compiler's own types say which.
+const declarations = readFileSync(join(web, "node_modules/typescript/lib/lib.dom.d.ts"), "utf8");
+const [, context] = declarations.match(/^interface WebGLRenderingContextBase \{(.*?)^\}/ms);
+const constants = new Map(Array.from(context.matchAll(/readonly ([A-Z]\w*): (0x[0-9A-F]+|\d+);/g), ([, name, value]) => [name, Number(value)]));
+const numbers = {
+  name: "numbers",
+  setup: (build) =>
+    build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, "utf8");
+      return { contents: text.replace(/(?<!\.)\bgl\.([A-Z]\w*)/g, (found, name) => String(constants.get(name) ?? found)), loader: "ts" };
+    }),
+};
+
+const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, metafile: true, logLevel: "warning" };
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "models"), { recursive: true });
-await build({ ...common, plugins: [glsl], entryPoints: [join(web, "src/index.ts")], outfile: join(dist, "glsl-infer.js") });
+await build({ ...common, plugins: [glsl, numbers], mangleProps: /^_/, entryPoints: [join(web, "src/index.ts")], outfile: join(dist, "glsl-infer.js") });
 
 // The page uses the library as everyone does: from its one file.
 const library = {

@@ -1,7 +1,19 @@
 /** A frame as a list of GL calls, worked out once and replayed for every picture. */
 
-import { isSlice, type Clear, type Manifest, type Pass, type Quad, type Source, type Texture, type UniformValue } from "./manifest.ts";
 import type { Members } from "./container.ts";
+import { same } from "./layout.ts";
+import {
+  byName,
+  isSlice,
+  type Clear,
+  type Manifest,
+  type Pass,
+  type Quad,
+  type Source,
+  type Texture,
+  type UniformValue,
+} from "./manifest.ts";
+
 
 export type Call = () => void;
 
@@ -30,98 +42,35 @@ export const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const
 /** Vertices that every buffer begins with: a quad over the whole viewport, for draws that are no pass. */
 export const WHOLE_VIEWPORT = { first: 0, count: CORNERS.length };
 
-/** Turns passes into GL calls, leaving out those that would set what is set already. */
-export class Recorder {
-  private readonly sizes: ReadonlyMap<string, Texture>;
-  /** Uniforms, as "program uniform", that have one value in all passes. */
-  private readonly constant = new Set<string>();
+/** Turns passes into the calls that draw them from any state of bindings. */
+export type Recorder = (passes: readonly Pass[]) => Call[];
 
-  constructor(
-    private readonly gl: WebGLRenderingContext,
-    private readonly handles: Handles,
-    private readonly manifest: Manifest,
-    private readonly members: Members,
-    private readonly firstVertex: ReadonlyMap<Pass, number>,
-  ) {
-    this.sizes = new Map(manifest.textures.map((texture) => [texture.name, texture]));
-  }
+/**
+ * Set the uniforms that never change within a frame, and return what turns passes into GL calls.
+ *
+ * It leaves out the calls that would set what is set already.
+ *
+ * @param firstVertex of each pass; see `vertices`.
+ */
+export function recorderOf(
+  gl: WebGLRenderingContext,
+  { programs, textures, framebuffers }: Handles,
+  manifest: Manifest,
+  members: Members,
+  firstVertex: ReadonlyMap<Pass, number>,
+): Recorder {
+  const sizes = byName(manifest.textures);
 
-  /** Set the uniforms that never change within a frame; `record` leaves these out. */
-  setConstantUniforms(): void {
-    const { gl } = this;
-    const values = new Map<string, { one: Pass; name: string; value: UniformValue }>();
-    const varying = new Set<string>();
-    for (const one of this.manifest.passes) {
-      for (const [name, value] of one.uniforms) {
-        const key = uniformKey(one, name);
-        const known = values.get(key);
-        if (!known) values.set(key, { one, name, value });
-        else if (!sameUniform(known.value, value)) varying.add(key);
-      }
-    }
-    for (const [key, { one, name, value }] of values) {
-      if (varying.has(key)) continue;
-      this.constant.add(key);
-      gl.useProgram(this.handles.programs.get(one.program)!.program);
-      this.uniform(one.program, name, value)?.();
-    }
-  }
-
-  /** Return the calls that draw `passes` from any state of bindings. */
-  record(passes: readonly Pass[]): Call[] {
-    const { gl, handles } = this;
-    const calls: Call[] = [];
-    const uniforms = new Map<string, UniformValue>();
-    const bound: string[] = [];
-    let target = "";
-    let program = "";
-    let active = -1;
-    for (const one of passes) {
-      if (one.target !== target) {
-        target = one.target;
-        calls.push(this.bindTarget(target));
-      }
-      if (one.clear) calls.push(this.clear(this.sizes.get(target)!.clear));
-      if (one.program !== program) {
-        program = one.program;
-        const linked = handles.programs.get(program)!.program;
-        calls.push(() => gl.useProgram(linked));
-      }
-      one.textures.forEach((name, unit) => {
-        if (bound[unit] === name) return;
-        bound[unit] = name;
-        const texture = handles.textures.get(name)!;
-        if (active !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
-        active = unit;
-        calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
-      });
-      for (const [name, value] of one.uniforms) {
-        const key = uniformKey(one, name);
-        const known = uniforms.get(key);
-        if (this.constant.has(key) || (known && sameUniform(known, value))) continue;
-        uniforms.set(key, value);
-        const call = this.uniform(program, name, value);
-        if (call) calls.push(call);
-      }
-      const first = this.firstVertex.get(one)!;
-      const count = CORNERS.length * one.quads.length;
-      calls.push(() => gl.drawArrays(gl.TRIANGLES, first, count));
-    }
-    return calls;
-  }
-
-  private bindTarget(name: string): Call {
-    const { gl } = this;
-    const framebuffer = this.handles.framebuffers.get(name)!;
-    const { width, height } = this.sizes.get(name)!;
+  function bindTarget(name: string): Call {
+    const framebuffer = framebuffers.get(name)!;
+    const { width, height } = sizes.get(name)!;
     return () => {
       gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
       gl.viewport(0, 0, width, height);
     };
   }
 
-  private clear(bytes: Clear): Call {
-    const { gl } = this;
+  function clear(bytes: Clear): Call {
     const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
     return () => {
       gl.clearColor(red, green, blue, alpha);
@@ -129,16 +78,13 @@ export class Recorder {
     };
   }
 
-  private uniform(program: string, name: string, value: UniformValue): Call | undefined {
-    const { gl } = this;
-    const location = this.handles.programs.get(program)!.locations.get(name) ?? null;
+  function uniform(program: string, name: string, value: UniformValue): Call | undefined {
+    const location = programs.get(program)!.locations.get(name);
     if (!location) return undefined; // the compiler found that it has no influence
-    if (isSlice(value)) {
-      const floats = floatsOf(this.members.get(value.member)!, value.offset, value.count);
-      return () => gl.uniform4fv(location, floats);
-    }
-    const floats = Float32Array.from(value);
-    switch (floats.length) {
+    const floats = isSlice(value)
+      ? floatsOf(members.get(value.member)!, value.offset, value.count)
+      : Float32Array.from(value);
+    switch (isSlice(value) ? 4 : floats.length) {
       case 1:
         return () => gl.uniform1fv(location, floats);
       case 2:
@@ -149,6 +95,64 @@ export class Recorder {
         return () => gl.uniform4fv(location, floats);
     }
   }
+
+  /** Uniforms, as "program uniform", that have one value in all passes. */
+  const constant = new Map<string, { one: Pass; name: string; value: UniformValue }>();
+  const varying = new Set<string>();
+  for (const one of manifest.passes) {
+    for (const [name, value] of one.uniforms) {
+      const key = uniformKey(one, name);
+      const known = constant.get(key);
+      if (!known) constant.set(key, { one, name, value });
+      else if (!same(known.value, value)) varying.add(key);
+    }
+  }
+  for (const key of varying) constant.delete(key);
+  for (const { one, name, value } of constant.values()) {
+    gl.useProgram(programs.get(one.program)!.program);
+    uniform(one.program, name, value)?.();
+  }
+
+  return (passes) => {
+    const calls: Call[] = [];
+    const uniforms = new Map<string, UniformValue>();
+    const bound: string[] = [];
+    let target = "";
+    let program = "";
+    let active = -1;
+    for (const one of passes) {
+      if (one.target !== target) {
+        target = one.target;
+        calls.push(bindTarget(target));
+      }
+      if (one.clear) calls.push(clear(sizes.get(target)!.clear));
+      if (one.program !== program) {
+        program = one.program;
+        const linked = programs.get(program)!.program;
+        calls.push(() => gl.useProgram(linked));
+      }
+      one.textures.forEach((name, unit) => {
+        if (bound[unit] === name) return;
+        bound[unit] = name;
+        const texture = textures.get(name)!;
+        if (active !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
+        active = unit;
+        calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
+      });
+      for (const [name, value] of one.uniforms) {
+        const key = uniformKey(one, name);
+        const known = uniforms.get(key);
+        if (constant.has(key) || (known && same(known, value))) continue;
+        uniforms.set(key, value);
+        const call = uniform(program, name, value);
+        if (call) calls.push(call);
+      }
+      const first = firstVertex.get(one)!;
+      const count = CORNERS.length * one.quads.length;
+      calls.push(() => gl.drawArrays(gl.TRIANGLES, first, count));
+    }
+    return calls;
+  };
 }
 
 /**
@@ -157,7 +161,7 @@ export class Recorder {
  * @param varyings vec4s of a vertex, the most that any program has.
  */
 export function vertices(manifest: Manifest, varyings: number): Vertices {
-  const textures = new Map(manifest.textures.map((texture) => [texture.name, texture]));
+  const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
   const quads = manifest.passes.reduce((sum, one) => sum + one.quads.length, 0);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
@@ -201,15 +205,6 @@ export function coordinate(quad: Quad, corner: Corner, source: Source, origin: C
 
 function uniformKey(one: Pass, name: string): string {
   return `${one.program}\n${name}`;
-}
-
-function sameUniform(one: UniformValue, other: UniformValue): boolean {
-  if (isSlice(one) || isSlice(other)) {
-    return (
-      isSlice(one) && isSlice(other) && one.member === other.member && one.offset === other.offset && one.count === other.count
-    );
-  }
-  return one.length === other.length && one.every((number, i) => number === other[i]);
 }
 
 /** Return little-endian floats of a member, wherever in memory it begins. */

@@ -62,7 +62,7 @@ export function shapeOf(value: Value): number[] {
   return [value.height, value.width, value.channels];
 }
 
-/** Return whether two values are equal in every field. */
-export function sameValue(one: Value, other: Value): boolean {
+/** Return whether two parts of a manifest are equal in every field. */
+export function same<T>(one: T, other: T): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,7 +1,6 @@
 /** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
 
-import { BundleError } from "./errors.ts";
-import { sameValue, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
+import { same, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import {
   LABELS,
   PRELUDE,
@@ -14,7 +13,7 @@ import {
   type Texture,
 } from "./manifest.ts";
 import { attributesOf } from "./ops.ts";
-import { short } from "./strict.ts";
+import { refuse, short } from "./refusal.ts";
 
 /** Bytes of a member by its name. */
 export type Sizes = ReadonlyMap<string, number>;
@@ -62,25 +61,25 @@ export function neededLimits(textures: readonly Texture[], programs: readonly Sh
 function unique<T extends { readonly name: string }>(entries: readonly T[], kind: string): Map<string, T> {
   const byName = new Map<string, T>();
   for (const entry of entries) {
-    if (byName.has(entry.name)) throw new BundleError(`two ${kind}s are called '${entry.name}'`);
+    if (byName.has(entry.name)) refuse(`two ${kind}s are called '${entry.name}'`);
     byName.set(entry.name, entry);
   }
-  if (!byName.size) throw new BundleError(`there is no ${kind}`);
+  if (!byName.size) refuse(`there is no ${kind}`);
   return byName;
 }
 
 function member(name: string, sizes: Sizes): number {
   const size = sizes.get(name);
-  if (size === undefined) throw new BundleError(`member '${short(name)}' is missing`);
+  if (size === undefined) refuse(`member '${short(name)}' is missing`);
   return size;
 }
 
 function checkTexture(texture: Texture, sizes: Sizes): void {
   if ((texture.kind === "constant") !== (texture.member !== undefined)) {
-    throw new BundleError(`texture '${texture.name}': a member belongs to constant textures, and only to those`);
+    refuse(`texture '${texture.name}': a member belongs to constant textures, and only to those`);
   }
   if (texture.member !== undefined && member(texture.member, sizes) !== 4 * texture.width * texture.height) {
-    throw new BundleError(`texture '${texture.name}': its member has not 4 bytes for each of its texels`);
+    refuse(`texture '${texture.name}': its member has not 4 bytes for each of its texels`);
   }
 }
 
@@ -92,25 +91,25 @@ function checkPasses(
   layers: ByName<Layer>,
   sizes: Sizes,
 ): Set<string> {
-  if (!manifest.passes.length) throw new BundleError("there is no pass");
+  if (!manifest.passes.length) refuse("there is no pass");
   const written = new Set<string>();
   const drawn = new Map<string, Set<string>>();
   let previous: string | undefined;
   manifest.passes.forEach((one, index) => {
     const where = `pass ${index} (layer '${one.layer}')`;
-    if (!layers.has(one.layer)) throw new BundleError(`${where}: no such layer`);
+    if (!layers.has(one.layer)) refuse(`${where}: no such layer`);
     checkPass(one, where, textures, programs, sizes);
     for (const name of one.textures) {
       if (textures.get(name)!.kind === "target" && !written.has(name)) {
-        throw new BundleError(`${where}: reads texture '${name}' before anything is drawn into it`);
+        refuse(`${where}: reads texture '${name}' before anything is drawn into it`);
       }
     }
     if (one.clear !== (one.target !== previous)) {
-      throw new BundleError(`${where}: 'clear' must be true exactly where the target changes`);
+      refuse(`${where}: 'clear' must be true exactly where the target changes`);
     }
     const targets = drawn.get(one.layer) ?? new Set<string>();
     if (one.clear && targets.has(one.target)) {
-      throw new BundleError(`${where}: clears '${one.target}', into which the layer has drawn before`);
+      refuse(`${where}: clears '${one.target}', into which the layer has drawn before`);
     }
     drawn.set(one.layer, targets.add(one.target));
     written.add(one.target);
@@ -127,43 +126,43 @@ function checkPass(
   sizes: Sizes,
 ): void {
   const program = programs.get(one.program);
-  if (!program) throw new BundleError(`${where}: no program is called '${one.program}'`);
+  if (!program) refuse(`${where}: no program is called '${one.program}'`);
   for (const name of [...one.textures, one.target]) {
-    if (!textures.has(name)) throw new BundleError(`${where}: no texture is called '${name}'`);
+    if (!textures.has(name)) refuse(`${where}: no texture is called '${name}'`);
   }
   const target = textures.get(one.target)!;
   if (target.kind !== "target" || one.textures.includes(one.target)) {
-    throw new BundleError(`${where}: '${one.target}' is read in the same pass, or no target at all`);
+    refuse(`${where}: '${one.target}' is read in the same pass, or no target at all`);
   }
   if (one.textures.length !== program.samplers.length || one.sources.some((source) => source.unit >= one.textures.length)) {
-    throw new BundleError(`${where}: its textures do not fit the samplers of program '${program.name}'`);
+    refuse(`${where}: its textures do not fit the samplers of program '${program.name}'`);
   }
   if (Math.ceil(one.sources.length / 2) !== program.varyings) {
-    throw new BundleError(`${where}: ${one.sources.length} sources do not fit ${program.varyings} varyings`);
+    refuse(`${where}: ${one.sources.length} sources do not fit ${program.varyings} varyings`);
   }
-  if (!one.quads.length) throw new BundleError(`${where}: draws nothing`);
+  if (!one.quads.length) refuse(`${where}: draws nothing`);
   for (const quad of one.quads) {
     const inside = quad.x + quad.width <= target.width && quad.y + quad.height <= target.height;
-    if (quad.width < 1 || quad.height < 1 || !inside) throw new BundleError(`${where}: a quad lies outside the target`);
+    if (quad.width < 1 || quad.height < 1 || !inside) refuse(`${where}: a quad lies outside the target`);
   }
   checkUniforms(one, program, where, sizes);
 }
 
 function checkUniforms(one: Pass, program: ShaderProgram, where: string, sizes: Sizes): void {
   if (one.uniforms.size !== program.uniforms.size || [...one.uniforms.keys()].some((name) => !program.uniforms.has(name))) {
-    throw new BundleError(`${where}: its uniforms are not those of program '${program.name}'`);
+    refuse(`${where}: its uniforms are not those of program '${program.name}'`);
   }
   for (const [name, value] of one.uniforms) {
     const count = isSlice(value) ? value.count : value.length;
     const declared = program.uniforms.get(name)!;
-    if (count !== declared) throw new BundleError(`${where}: uniform '${name}' has ${count} numbers, not ${declared}`);
+    if (count !== declared) refuse(`${where}: uniform '${name}' has ${count} numbers, not ${declared}`);
     if (!isSlice(value)) continue;
     const size = member(value.member, sizes);
     if (!value.member.endsWith(".f32") || size % 4) {
-      throw new BundleError(`${where}: uniform '${name}': member '${value.member}' holds no 32-bit floats`);
+      refuse(`${where}: uniform '${name}': member '${value.member}' holds no 32-bit floats`);
     }
     if (4 * (value.offset + value.count) > size) {
-      throw new BundleError(`${where}: uniform '${name}' ends beyond its member`);
+      refuse(`${where}: uniform '${name}' ends beyond its member`);
     }
   }
 }
@@ -173,20 +172,20 @@ function checkLayers(manifest: Manifest, textures: ByName<Texture>, written: Set
   for (const layer of manifest.model.layers) {
     const where = `layer '${layer.name}'`;
     const unknown = layer.inputs.find((name) => !before.has(name));
-    if (unknown !== undefined) throw new BundleError(`${where}: reads '${unknown}', which is no layer before it`);
+    if (unknown !== undefined) refuse(`${where}: reads '${unknown}', which is no layer before it`);
     before.add(layer.name);
     checkValue(layer.output, where, textures);
     const undrawn = texturesOf(layer.output).find((name) => !written.has(name) && textures.get(name)!.kind !== "input");
     if (undrawn !== undefined) {
-      throw new BundleError(`${where}: nothing is drawn into texture '${undrawn}', where its output should be`);
+      refuse(`${where}: nothing is drawn into texture '${undrawn}', where its output should be`);
     }
     checkOperator(layer, layer.members.reduce((sum, name) => sum + member(name, sizes), 0));
   }
   if (manifest.model.layers.filter((layer) => layer.op === "input").length !== 1) {
-    throw new BundleError("model: exactly one layer must be the input");
+    refuse("model: exactly one layer must be the input");
   }
   if (!before.has(manifest.model.output)) {
-    throw new BundleError(`model: its output '${manifest.model.output}' is no layer`);
+    refuse(`model: its output '${manifest.model.output}' is no layer`);
   }
 }
 
@@ -194,23 +193,23 @@ function checkLayers(manifest: Manifest, textures: ByName<Texture>, written: Set
 function checkOperator(layer: Layer, size: number): void {
   const where = `layer '${layer.name}'`;
   const known = attributesOf(layer.op);
-  if (!known) throw new BundleError(`${where}: '${short(layer.op)}' is no operator of a bundle`);
+  if (!known) refuse(`${where}: '${short(layer.op)}' is no operator of a bundle`);
   if ((layer.output.kind === "map") === known.includes("scale")) {
-    throw new BundleError(`${where}: its output has another number of bits than '${layer.op}' stores`);
+    refuse(`${where}: its output has another number of bits than '${layer.op}' stores`);
   }
   const output = layer.output as unknown as Record<string, unknown>;
   for (const key of known) {
-    if (!layer.attrs.has(key)) throw new BundleError(`${where}: attribute '${key}' is missing`);
+    if (!layer.attrs.has(key)) refuse(`${where}: attribute '${key}' is missing`);
     const repeats = key === "scale" || key === "scales" || key === "zeros";
-    if (repeats && JSON.stringify(layer.attrs.get(key)) !== JSON.stringify(output[key])) {
-      throw new BundleError(`${where}: attribute '${key}' is not that of its output`);
+    if (repeats && !same(layer.attrs.get(key), output[key])) {
+      refuse(`${where}: attribute '${key}' is not that of its output`);
     }
   }
   for (const key of layer.attrs.keys()) {
-    if (!known.includes(key) && key !== "fused") throw new BundleError(`${where}: unknown attribute '${short(key)}'`);
+    if (!known.includes(key) && key !== "fused") refuse(`${where}: unknown attribute '${short(key)}'`);
   }
   const weights = [...layer.weights.values()].reduce((sum, shape) => sum + shape.reduce((a, b) => a * b, 1), 0);
-  if (2 * weights > size) throw new BundleError(`${where}: its weights do not fit into its members`);
+  if (2 * weights > size) refuse(`${where}: its weights do not fit into its members`);
 }
 
 function checkValue(value: Value, where: string, textures: ByName<Texture>): void {
@@ -218,29 +217,29 @@ function checkValue(value: Value, where: string, textures: ByName<Texture>): voi
     const texture = textures.get(value.texture);
     const [width, height] = sizeOfFixed(value);
     if (!texture || width > texture.width || height > texture.height) {
-      throw new BundleError(`${where}: its output does not fit its texture`);
+      refuse(`${where}: its output does not fit its texture`);
     }
     return;
   }
   if (value.kind === "map") {
     for (const numbers of [value.scales, value.zeros]) {
       if (numbers.length !== 1 && numbers.length !== value.channels) {
-        throw new BundleError(
+        refuse(
           `${where}: ${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`,
         );
       }
     }
-    if (value.scales.includes(0)) throw new BundleError(`${where}: a scale is 0`);
+    if (value.scales.includes(0)) refuse(`${where}: a scale is 0`);
   }
   const fits =
     value.kind === "map"
       ? value.views.length === slicesOf(value.channels)
       : value.channels % 4 === 0 && value.views.length === value.channels / 2;
-  if (!fits) throw new BundleError(`${where}: ${value.views.length} views for ${value.channels} channels`);
+  if (!fits) refuse(`${where}: ${value.views.length} views for ${value.channels} channels`);
   for (const view of value.views) {
     const texture = textures.get(view.texture);
     if (!texture || view.x + value.width > texture.width || view.y + value.height > texture.height) {
-      throw new BundleError(`${where}: a view lies outside its texture`);
+      refuse(`${where}: a view lies outside its texture`);
     }
   }
 }
@@ -248,37 +247,37 @@ function checkValue(value: Value, where: string, textures: ByName<Texture>): voi
 function checkInput(manifest: Manifest, textures: ByName<Texture>): void {
   const { texture, size, x, y } = manifest.input;
   const picture = textures.get(texture);
-  if (picture?.kind !== "input") throw new BundleError(`input: no input texture is called '${texture}'`);
+  if (picture?.kind !== "input") refuse(`input: no input texture is called '${texture}'`);
   if (x + size > picture.width || y + size > picture.height) {
-    throw new BundleError("input: the picture does not fit its texture");
+    refuse("input: the picture does not fit its texture");
   }
   const first = manifest.model.layers.find((layer) => layer.op === "input")!;
   const given = first.output;
   const view = given.kind === "map" && given.views.length === 1 ? given.views[0] : undefined;
   const same = view?.texture === texture && view.x === x && view.y === y;
   if (given.kind !== "map" || !same || given.height !== size || given.width !== size || given.channels !== 3) {
-    throw new BundleError(`input: the picture is not what layer '${first.name}' says`);
+    refuse(`input: the picture is not what layer '${first.name}' says`);
   }
 }
 
 function checkOutput(manifest: Manifest, textures: ByName<Texture>, written: Set<string>): void {
   const output = manifest.outputs[0];
   if (manifest.outputs.length !== 1 || !output) {
-    throw new BundleError(`${manifest.outputs.length} outputs; this version has exactly one`);
+    refuse(`${manifest.outputs.length} outputs; this version has exactly one`);
   }
   const where = `output '${output.name}'`;
   checkValue(output.value, where, textures);
   const undrawn = texturesOf(output.value).find((name) => !written.has(name));
-  if (undrawn !== undefined) throw new BundleError(`${where}: nothing is drawn into texture '${undrawn}'`);
+  if (undrawn !== undefined) refuse(`${where}: nothing is drawn into texture '${undrawn}'`);
   const layer = manifest.model.layers.find((one) => one.name === manifest.model.output)!;
-  if (!sameValue(layer.output, output.value)) throw new BundleError(`${where} is not that of layer '${layer.name}'`);
+  if (!same(layer.output, output.value)) refuse(`${where} is not that of layer '${layer.name}'`);
 }
 
 function checkProbe(manifest: Manifest, sizes: Sizes): void {
   const { probe } = manifest;
   const output = manifest.outputs[0]!;
   if (probe.logits.length !== (output.name === "logits" ? output.value.length : 0)) {
-    throw new BundleError("probe: its logits do not fit the output");
+    refuse("probe: its logits do not fit the output");
   }
   const drawn = new Set(manifest.passes.map((one) => one.layer));
   const entries = probe.layers.map((one) => one.layer);
@@ -286,12 +285,12 @@ function checkProbe(manifest: Manifest, sizes: Sizes): void {
     entries.find((name, index) => !drawn.has(name) || entries.indexOf(name) !== index) ??
     [...drawn].find((name) => !entries.includes(name));
   if (wrong !== undefined) {
-    throw new BundleError(`probe: layer '${wrong}' is not drawn, or has not exactly one entry`);
+    refuse(`probe: layer '${wrong}' is not drawn, or has not exactly one entry`);
   }
   const size = member(probe.member, sizes);
   for (const layer of probe.layers) {
     if (8 * (layer.offset + layer.count) > size) {
-      throw new BundleError(`probe: the texels of layer '${layer.layer}' end beyond the member`);
+      refuse(`probe: the texels of layer '${layer.layer}' end beyond the member`);
     }
   }
 }
@@ -312,7 +311,7 @@ function checkSharing(manifest: Manifest): void {
     for (const name of one.textures) {
       const held = holds.get(name);
       if (held !== undefined && held !== one.layer && !readable.get(one.layer)!.has(held)) {
-        throw new BundleError(
+        refuse(
           `pass ${index} (layer '${one.layer}'): reads texture '${name}', which by then holds layer '${held}', ` +
             "none of its inputs",
         );
@@ -322,7 +321,7 @@ function checkSharing(manifest: Manifest): void {
   });
   for (const name of texturesOf(manifest.outputs[0]!.value)) {
     if (!behind.get(manifest.model.output)!.has(holds.get(name)!)) {
-      throw new BundleError(`output: texture '${name}' holds layer '${holds.get(name)}' at the end of a frame`);
+      refuse(`output: texture '${name}' holds layer '${holds.get(name)}' at the end of a frame`);
     }
   }
 }
@@ -331,7 +330,7 @@ function checkLimits(manifest: Manifest): void {
   const needed = neededLimits(manifest.textures, manifest.programs);
   for (const key of Object.keys(needed) as (keyof Limits)[]) {
     if (manifest.limits[key] !== needed[key]) {
-      throw new BundleError(`limits: '${key}' is ${manifest.limits[key]}, but the contents need ${needed[key]}`);
+      refuse(`limits: '${key}' is ${manifest.limits[key]}, but the contents need ${needed[key]}`);
     }
   }
 }

@@ -29,11 +29,11 @@ import {
   oneOf,
   optional,
   positive,
-  refuse,
   text,
   tuple,
   type Reader,
 } from "./strict.ts";
+import { refuse } from "./refusal.ts";
 import type { Json } from "./strictJson.ts";
 
 const MAX_SIDE = 8192;

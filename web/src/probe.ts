@@ -1,8 +1,8 @@
 /** The probe: a picture by formula, and what every layer of a network must make of it. */
 
-import { BundleError } from "./errors.ts";
 import { sizeOfFixed, type Value } from "./layout.ts";
 import type { Probe, ProbeLayer } from "./manifest.ts";
+import { refuse } from "./refusal.ts";
 import { joinFixed16, type Texels } from "./texels.ts";
 
 const RECORD = 8;
@@ -76,7 +76,7 @@ export function compare(
  */
 export function checkRecords(probe: Probe, member: Uint8Array, values: ReadonlyMap<string, Value>): void {
   if (member.length % RECORD) {
-    throw new BundleError(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
+    refuse(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
   }
   for (const layer of probe.layers) {
     const value = values.get(layer.layer)!;
@@ -84,7 +84,7 @@ export function checkRecords(probe: Probe, member: Uint8Array, values: ReadonlyM
       const view = value.kind === "fixed" ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
       const [width, height] = value.kind === "fixed" ? sizeOfFixed(value) : [value.width, value.height];
       if (x < view.x || y < view.y || x >= view.x + width || y >= view.y + height) {
-        throw new BundleError(`probe: a texel of layer '${layer.layer}' lies outside its output`);
+        refuse(`probe: a texel of layer '${layer.layer}' lies outside its output`);
       }
     });
   }

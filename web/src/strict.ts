@@ -4,7 +4,7 @@
  * An object is read key by key: every one must be there and none may be left over. Readers throw BundleError.
  */
 
-import { BundleError } from "./errors.ts";
+import { refuse, short } from "./refusal.ts";
 import { WrittenAsFraction, type Json } from "./strictJson.ts";
 
 export type Reader<T> = (value: Json, where: string) => T;
@@ -13,11 +13,6 @@ export type Reader<T> = (value: Json, where: string) => T;
 const MAX_NUMBER = 3.4028234663852886e38;
 
 const HALF_PAIR = /\p{Surrogate}/u;
-
-/** Refuse what a file gave. */
-export function refuse(message: string): never {
-  throw new BundleError(message);
-}
 
 /** A string. */
 export const text: Reader<string> = (value, where) => {
@@ -106,11 +101,6 @@ export function optional<T>(reader: Reader<T>): Reader<T | undefined> {
   return Object.assign((value: Json | undefined, where: string) => (value === undefined ? value : reader(value, where)), {
     [OPTIONAL]: true,
   });
-}
-
-/** Return the first 60 characters of a text that a file gave. */
-export function short(given: string): string {
-  return given.slice(0, 60);
 }
 
 function show(value: Json): string {

@@ -31,27 +31,27 @@ const MAX_COMMENT = 65535;
  * @throws Error the file is no zip file, or not whole.
  */
 export function directory(file: Uint8Array): Entry[] {
-  const view = viewOf(file);
+  const { u16, u32 } = readers(file);
   let end = file.length - END_LENGTH;
   const last = Math.max(0, end - MAX_COMMENT);
-  while (end >= last && view.getUint32(end, true) !== END) end -= 1;
+  while (end >= last && u32(end) !== END) end -= 1;
   if (end < last) throw new Error("it has no directory at its end");
-  const count = view.getUint16(end + 10, true);
-  let at = view.getUint32(end + 16, true);
+  const count = u16(end + 10);
+  let at = u32(end + 16);
   const entries: Entry[] = [];
   for (let i = 0; i < count; i++) {
-    if (view.getUint32(at, true) !== ENTRY) throw new Error("its directory is damaged");
-    const nameLength = view.getUint16(at + 28, true);
+    if (u32(at) !== ENTRY) throw new Error("its directory is damaged");
+    const nameLength = u16(at + 28);
     entries.push({
       name: new TextDecoder().decode(file.subarray(at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength)),
-      method: view.getUint16(at + 10, true),
-      encrypted: (view.getUint16(at + 8, true) & 1) !== 0,
-      crc: view.getUint32(at + 16, true),
-      packed: view.getUint32(at + 20, true),
-      size: view.getUint32(at + 24, true),
-      offset: view.getUint32(at + 42, true),
+      method: u16(at + 10),
+      encrypted: (u16(at + 8) & 1) !== 0,
+      crc: u32(at + 16),
+      packed: u32(at + 20),
+      size: u32(at + 24),
+      offset: u32(at + 42),
     });
-    at += ENTRY_LENGTH + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
+    at += ENTRY_LENGTH + nameLength + u16(at + 30) + u16(at + 32);
   }
   return entries;
 }
@@ -62,10 +62,10 @@ export function directory(file: Uint8Array): Entry[] {
  * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
  */
 export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
-  const view = viewOf(file);
+  const { u16, u32 } = readers(file);
   const at = entry.offset;
-  if (view.getUint32(at, true) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
-  const begin = at + LOCAL_LENGTH + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
+  if (u32(at) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
+  const begin = at + LOCAL_LENGTH + u16(at + 26) + u16(at + 28);
   if (begin + entry.packed > file.length) throw new Error(`member '${entry.name}' ends beyond the file`);
   const packed = file.subarray(begin, begin + entry.packed);
   // One byte more than declared: inflating stops there, and shows that there was more.
@@ -86,6 +86,8 @@ function crc32(data: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-function viewOf(file: Uint8Array): DataView {
-  return new DataView(file.buffer, file.byteOffset, file.byteLength);
+/** Return functions that read a little-endian integer at a byte; they throw beyond the end. */
+function readers(file: Uint8Array): Record<"u16" | "u32", (at: number) => number> {
+  const view = new DataView(file.buffer, file.byteOffset, file.length);
+  return { u16: (at) => view.getUint16(at, true), u32: (at) => view.getUint32(at, true) };
 }

@@ -6,7 +6,7 @@
 
 import FRAGMENT from "../glsl/rounding.frag";
 import VERTEX from "../glsl/rounding.vert";
-import { Objects } from "./objects.ts";
+import { objectsOf } from "./objects.ts";
 
 const STEPS = 200;
 /** Bytes between which and the next the turning point is looked for. */
@@ -22,7 +22,7 @@ const ROUND_STORES = "#define ROUND_STORES\n";
  * 0.5 is rounding to nearest, 1.0 would be cutting off. Changes the context's vertex arrays and fixed state.
  */
 export function storeThreshold(gl: WebGLRenderingContext): number {
-  const objects = new Objects(gl);
+  const objects = objectsOf(gl);
   try {
     objects.framebuffer(objects.texture(STEPS, LEVELS.length));
     const program = objects.program(VERTEX, FRAGMENT, ["position"], "rounding test");
