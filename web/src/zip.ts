@@ -1,6 +1,7 @@
 /** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
 
-import { inflateSync } from "fflate";
+import { inflate } from "./inflate.ts";
+import { littleEndian } from "./littleEndian.ts";
 
 /** One member, as the directory at the end of the file describes it. */
 export interface Entry {
@@ -31,7 +32,7 @@ const MAX_COMMENT = 65535;
  * @throws Error the file is no zip file, or not whole.
  */
 export function directory(file: Uint8Array): Entry[] {
-  const { u16, u32 } = readers(file);
+  const { u16, u32 } = littleEndian(file);
   let end = file.length - END_LENGTH;
   const last = Math.max(0, end - MAX_COMMENT);
   while (end >= last && u32(end) !== END) end -= 1;
@@ -62,16 +63,15 @@ export function directory(file: Uint8Array): Entry[] {
  * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
  */
 export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
-  const { u16, u32 } = readers(file);
+  const { u16, u32 } = littleEndian(file);
   const at = entry.offset;
   if (u32(at) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
   const begin = at + LOCAL_LENGTH + u16(at + 26) + u16(at + 28);
   if (begin + entry.packed > file.length) throw new Error(`member '${entry.name}' ends beyond the file`);
   const packed = file.subarray(begin, begin + entry.packed);
-  // One byte more than declared: inflating stops there, and shows that there was more.
-  const data = entry.method === 0 ? packed.slice() : inflateSync(packed, { out: new Uint8Array(entry.size + 1) });
+  const data = entry.method === 0 ? packed.slice() : inflate(packed, entry.size);
   if (data.length !== entry.size || crc32(data) !== entry.crc) throw new Error(`member '${entry.name}' is damaged`);
-  return data.subarray(0, entry.size);
+  return data;
 }
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -84,10 +84,4 @@ function crc32(data: Uint8Array): number {
   let crc = -1;
   for (const byte of data) crc = TABLE[(crc ^ byte) & 255]! ^ (crc >>> 8);
   return ~crc >>> 0;
-}
-
-/** Return functions that read a little-endian integer at a byte; they throw beyond the end. */
-function readers(file: Uint8Array): Record<"u16" | "u32", (at: number) => number> {
-  const view = new DataView(file.buffer, file.byteOffset, file.length);
-  return { u16: (at) => view.getUint16(at, true), u32: (at) => view.getUint32(at, true) };
 }
