@@ -62,8 +62,8 @@ export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
     const members = container.members();
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
-    check(manifest, new Map([...members].map(([key, bytes]) => [key, bytes.length])));
-    checkRecords(manifest.probe, members.get(manifest.probe.member)!, valuesOf(manifest));
+    check(manifest, members);
+    checkRecords(manifest.probe, members.get(manifest.probe.member)!, layersOf(manifest));
     const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
     const output = manifest.outputs[0]!;
     const classes = output.name === "logits" ? output.value.length : 0;
@@ -81,14 +81,9 @@ export function layersOf(manifest: Manifest): Map<string, Layer> {
   return byName(manifest.model.layers);
 }
 
-/** Return where the output of each layer lies, by layer name. */
-export function valuesOf(manifest: Manifest): Map<string, Layer["output"]> {
-  return new Map(manifest.model.layers.map((layer) => [layer.name, layer.output]));
-}
-
 /** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
 export function splitLabels(text: string): string[] {
-  const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
   if (lines[lines.length - 1] === "") lines.pop();
   return lines;
 }
@@ -96,7 +91,7 @@ export function splitLabels(text: string): string[] {
 async function body(response: Response, progress?: (bytes: number, of: number) => void): Promise<Uint8Array> {
   if (!progress || !response.body) return new Uint8Array(await response.arrayBuffer());
   const total = Number(response.headers.get("content-length")) || 0;
-  const parts: Uint8Array[] = [];
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = response.body.getReader();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -104,27 +99,21 @@ async function body(response: Response, progress?: (bytes: number, of: number) =
     length += part.value.length;
     progress(length, total);
   }
-  const file = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    file.set(part, at);
-    at += part.length;
-  }
-  return file;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
-  if (missing !== undefined) refuse(`member '${short(missing)}' is missing; ${AGAIN}`);
+  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`);
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
-      if (digest === undefined) refuse(`member '${name}' is not in the manifest; ${AGAIN}`);
+      if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`);
       const found = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
       if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
-        refuse(`member '${name}' is damaged (its sha256 differs); ${AGAIN}`);
+        refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`);
       }
     }),
   );
@@ -134,6 +123,6 @@ function utf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    refuse(`damaged ('${name}' in it is not UTF-8); ${AGAIN}`);
+    refuse(`damaged ('${name}' in it is not UTF-8)${AGAIN}`);
   }
 }

@@ -1,5 +1,6 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
+import { sum } from "./lists.ts";
 import { refuse, short } from "./refusal.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
 
@@ -9,9 +10,9 @@ export const MANIFEST = "manifest.json";
 export const MAX_BYTES = 256 * 2 ** 20;
 
 const MEMBER_NAME = /^(manifest\.json|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
-const GIVE = "give a *.glslnn file that 'glsl-infer export' wrote";
+const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
 /** What to do about a file that is not as it was written. */
-export const AGAIN = "export or copy the file again";
+export const AGAIN = "; export or copy the file again";
 
 /** Bytes of members by name. */
 export type Members = ReadonlyMap<string, Uint8Array>;
@@ -32,14 +33,14 @@ export function open(file: Uint8Array): Container {
     try {
       return unpack(file, entry);
     } catch (error) {
-      return refuse(`damaged or not readable (${(error as Error).message}); ${AGAIN}`);
+      return refuse(`damaged or not readable (${(error as Error).message})${AGAIN}`);
     }
   }
 
   return {
     manifest() {
       const entry = entries.find((one) => one.name === MANIFEST);
-      if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json); ${GIVE}`);
+      if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
       return bytesOf(entry);
     },
@@ -54,7 +55,7 @@ function entriesOf(file: Uint8Array): Entry[] {
   try {
     return directory(file);
   } catch {
-    return refuse(`not a glsl-infer model, or cut off before its end; ${AGAIN}`);
+    return refuse(`not a glsl-infer model, or cut off before its end${AGAIN}`);
   }
 }
 
@@ -62,14 +63,14 @@ function checkEntries(entries: readonly Entry[]): void {
   const seen = new Set<string>();
   for (const { name, method, encrypted } of entries) {
     if (!MEMBER_NAME.test(name) || seen.has(name)) {
-      refuse(`not allowed in a model: member '${short(name)}'; ${GIVE}`);
+      refuse(`not allowed in a model: member '${short(name)}'${GIVE}`);
     }
     if (encrypted || (method !== 0 && method !== 8)) {
       refuse(`member '${name}' is compressed or encrypted in a way that is not supported`);
     }
     seen.add(name);
   }
-  if (entries.reduce((sum, one) => sum + one.size, 0) > MAX_BYTES) {
+  if (sum(entries, (one) => one.size) > MAX_BYTES) {
     refuse(`unpacks to more than ${MAX_BYTES / 2 ** 20} MiB`);
   }
 }

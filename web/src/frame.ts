@@ -2,6 +2,8 @@
 
 import type { Members } from "./container.ts";
 import { same } from "./layout.ts";
+import { sum } from "./lists.ts";
+import { littleEndian } from "./littleEndian.ts";
 import {
   byName,
   isSlice,
@@ -39,8 +41,21 @@ export interface Vertices {
 /** Two triangles of a quad. */
 export const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
 
-/** Vertices that every buffer begins with: a quad over the whole viewport, for draws that are no pass. */
-export const WHOLE_VIEWPORT = { first: 0, count: CORNERS.length };
+/** Draw the quad over the whole viewport with which every vertex buffer begins, for draws that are no pass. */
+export function drawWholeViewport(gl: WebGLRenderingContext): void {
+  gl.drawArrays(gl.TRIANGLES, 0, CORNERS.length);
+}
+
+const SETTERS = ["uniform1fv", "uniform2fv", "uniform3fv", "uniform4fv"] as const;
+
+/** Return the call that fills the bound framebuffer with four bytes. */
+export function clearing(gl: WebGLRenderingContext, bytes: Clear): Call {
+  const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
+  return () => {
+    gl.clearColor(red, green, blue, alpha);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  };
+}
 
 /** Turns passes into the calls that draw them from any state of bindings. */
 export type Recorder = (passes: readonly Pass[]) => Call[];
@@ -70,30 +85,14 @@ export function recorderOf(
     };
   }
 
-  function clear(bytes: Clear): Call {
-    const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
-    return () => {
-      gl.clearColor(red, green, blue, alpha);
-      gl.clear(gl.COLOR_BUFFER_BIT);
-    };
-  }
-
   function uniform(program: string, name: string, value: UniformValue): Call | undefined {
     const location = programs.get(program)!.locations.get(name);
     if (!location) return undefined; // the compiler found that it has no influence
     const floats = isSlice(value)
       ? floatsOf(members.get(value.member)!, value.offset, value.count)
       : Float32Array.from(value);
-    switch (isSlice(value) ? 4 : floats.length) {
-      case 1:
-        return () => gl.uniform1fv(location, floats);
-      case 2:
-        return () => gl.uniform2fv(location, floats);
-      case 3:
-        return () => gl.uniform3fv(location, floats);
-      default:
-        return () => gl.uniform4fv(location, floats);
-    }
+    const setter = SETTERS[Math.min(floats.length, SETTERS.length) - 1]!; // slices are vec4s, one or more
+    return () => gl[setter](location, floats);
   }
 
   /** Uniforms, as "program uniform", that have one value in all passes. */
@@ -125,7 +124,7 @@ export function recorderOf(
         target = one.target;
         calls.push(bindTarget(target));
       }
-      if (one.clear) calls.push(clear(sizes.get(target)!.clear));
+      if (one.clear) calls.push(clearing(gl, sizes.get(target)!.clear));
       if (one.program !== program) {
         program = one.program;
         const linked = programs.get(program)!.program;
@@ -163,7 +162,7 @@ export function recorderOf(
 export function vertices(manifest: Manifest, varyings: number): Vertices {
   const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
-  const quads = manifest.passes.reduce((sum, one) => sum + one.quads.length, 0);
+  const quads = sum(manifest.passes, (one) => one.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
   const first = new Map<Pass, number>();
   let row = 0;
@@ -209,6 +208,6 @@ function uniformKey(one: Pass, name: string): string {
 
 /** Return little-endian floats of a member, wherever in memory it begins. */
 function floatsOf(member: Uint8Array, offset: number, count: number): Float32Array {
-  const view = new DataView(member.buffer, member.byteOffset + 4 * offset, 4 * count);
-  return Float32Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
+  const { f32 } = littleEndian(member);
+  return Float32Array.from({ length: count }, (_, i) => f32(4 * (offset + i)));
 }

@@ -1,7 +1,7 @@
 /** Everything of a model that lives in the GPU, and is gone when the context was lost. */
 
 import type { Bundle } from "./bundle.ts";
-import { recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
+import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
 import { PRELUDE, type Pass } from "./manifest.ts";
@@ -62,8 +62,7 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
       textures.set(name, texture);
       if (kind === "constant") continue;
       framebuffers.set(name, objects.framebuffer(texture));
-      gl.clearColor(clear[0] / 255, clear[1] / 255, clear[2] / 255, clear[3] / 255);
-      gl.clear(gl.COLOR_BUFFER_BIT);
+      clearing(gl, clear)();
     }
     return { programs, textures, framebuffers };
   }

@@ -7,15 +7,17 @@
  */
 
 import { ImageError } from "./errors.ts";
-import { WHOLE_VIEWPORT } from "./frame.ts";
+import { drawWholeViewport } from "./frame.ts";
 import type { Objects } from "./gl/objects.ts";
 import FRAGMENT from "./glsl/preprocess.frag";
-import VERTEX from "./glsl/preprocess.vert";
+import VERTEX from "./glsl/viewport.vert";
 
 /** What a picture may be: a video, an image, a canvas, or pixels. */
 export type PictureSource = TexImageSource;
 
 const UNIFORMS = ["source", "texel", "origin", "axis", "side", "size", "extent"] as const;
+
+type Pair = readonly [number, number];
 
 interface Scaler {
   readonly program: WebGLProgram;
@@ -53,7 +55,7 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
     const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n`;
     const known = scalers.get(lines);
     if (known) return known;
-    const program = objects.program(VERTEX, prelude + lines + FRAGMENT, ["position"], "preprocessing");
+    const program = objects.program(VERTEX, prelude + lines + FRAGMENT, "preprocessing");
     objects.dropShaders();
     const at = Object.fromEntries(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, name)]));
     const scaler = { program, at: at as Scaler["at"] };
@@ -82,28 +84,29 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
     gl.uniform1f(at.side, side);
     gl.uniform1f(at.size, size);
 
+    /** Scale along one axis: from a texture of so many texels, from `origin` on, to so many rows of `size` pixels. */
+    function scale(texture: WebGLTexture, texels: Pair, origin: Pair, axis: Pair, lines: number): void {
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+      gl.uniform2f(at.texel, 1 / texels[0], 1 / texels[1]);
+      gl.uniform2f(at.origin, ...origin);
+      gl.uniform2f(at.axis, ...axis);
+      gl.uniform2f(at.extent, size, lines);
+      drawWholeViewport(gl);
+    }
+
     gl.bindFramebuffer(gl.FRAMEBUFFER, rowsFramebuffer);
     if (side !== rowsSide) {
       gl.bindTexture(gl.TEXTURE_2D, rows);
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, size, side, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
       rowsSide = side;
     }
-    gl.bindTexture(gl.TEXTURE_2D, source);
     gl.viewport(0, 0, size, side);
-    gl.uniform2f(at.extent, size, side);
-    gl.uniform2f(at.texel, 1 / width, 1 / height);
-    gl.uniform2f(at.origin, Math.floor((width - side) / 2), Math.floor((height - side) / 2));
-    gl.uniform2f(at.axis, 1, 0);
-    gl.drawArrays(gl.TRIANGLES, WHOLE_VIEWPORT.first, WHOLE_VIEWPORT.count);
+    const corner: Pair = [Math.floor((width - side) / 2), Math.floor((height - side) / 2)];
+    scale(source, [width, height], corner, [1, 0], side);
 
     gl.bindFramebuffer(gl.FRAMEBUFFER, place.framebuffer);
-    gl.bindTexture(gl.TEXTURE_2D, rows);
     gl.viewport(place.x, place.y, size, size);
-    gl.uniform2f(at.extent, size, size);
-    gl.uniform2f(at.texel, 1 / size, 1 / side);
-    gl.uniform2f(at.origin, 0, 0);
-    gl.uniform2f(at.axis, 0, 1);
-    gl.drawArrays(gl.TRIANGLES, WHOLE_VIEWPORT.first, WHOLE_VIEWPORT.count);
+    scale(rows, [size, side], [0, 0], [0, 1], size);
   };
 }
 

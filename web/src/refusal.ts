@@ -7,6 +7,13 @@ export function refuse(message: string): never {
   throw new BundleError(message);
 }
 
+export type Refuse = (message: string) => never;
+
+/** Return what refuses a part of a file, which every message then begins with. */
+export function refusalOf(part: string): Refuse {
+  return (message) => refuse(`${part}: ${message}`);
+}
+
 /** Return the first 60 characters of a text that a file gave. */
 export function short(given: string): string {
   return given.slice(0, 60);

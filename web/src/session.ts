@@ -1,10 +1,11 @@
 /** Runs a bundle on the GPU. */
 
-import { layersOf, valuesOf, type Bundle } from "./bundle.ts";
+import { layersOf, type Bundle } from "./bundle.ts";
 import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { require, requireMemory } from "./gl/limits.ts";
-import { shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { bytesOf, require, requireMemory } from "./gl/limits.ts";
+import { isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { most } from "./lists.ts";
 import { byName, type Layer, type Texture } from "./manifest.ts";
 import { prepare, type Prepared } from "./prepared.ts";
 import type { PictureSource } from "./preprocess.ts";
@@ -37,7 +38,6 @@ export interface Statistics {
 export class Session {
   readonly context: Context;
   private readonly _textures: ReadonlyMap<string, Texture>;
-  private readonly _values: ReadonlyMap<string, Value>;
   private _prepared: Prepared | undefined;
   private _closed = false;
   private _checked = false;
@@ -54,7 +54,6 @@ export class Session {
   ) {
     const { manifest } = bundle;
     this._textures = byName(manifest.textures);
-    this._values = valuesOf(manifest);
     this.context = Context.of(canvas);
     try {
       this.context.requireUsable();
@@ -75,7 +74,7 @@ export class Session {
    */
   async whenUsable(): Promise<void> {
     if (!this._closed) await this.context.whenUsable();
-    if (this._closed) throw new RunError("the session is closed");
+    this._requireOpen();
   }
 
   /** Side of the picture that the model reads, in pixels. */
@@ -127,11 +126,12 @@ export class Session {
     const { manifest, members } = this.bundle;
     const allowed = new Map(manifest.probe.layers.map((layer) => [layer.layer, layer]));
     const member = members.get(manifest.probe.member)!;
+    const layers = layersOf(manifest);
     const { layerCalls } = this._begin(probe.picture(this.size));
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
-      const value = this._values.get(name)!;
+      const value = layers.get(name)!.output;
       errors.push(probe.compare(allowed.get(name)!, member, value, this._texelsOf(value)));
     }
     const last = this._read(manifest.outputs[0]!.value);
@@ -157,7 +157,7 @@ export class Session {
       jobs: manifest.passes.filter((one) => one.clear).length,
       programs: manifest.programs.length,
       calls: this._enter().frame.length,
-      textureBytes: manifest.textures.reduce((sum, texture) => sum + 4 * texture.width * texture.height, 0),
+      textureBytes: bytesOf(manifest.textures),
     };
   }
 
@@ -182,7 +182,7 @@ export class Session {
 
   /** Make the context's vertex arrays and fixed state this session's, and everything anew where it was lost. */
   private _enter(): Prepared {
-    if (this._closed) throw new RunError("the session is closed");
+    this._requireOpen();
     const { context } = this;
     context.requireUsable();
     if (this._prepared?.generation !== context.generation) {
@@ -196,6 +196,10 @@ export class Session {
       this._prepared.activate();
     }
     return this._prepared;
+  }
+
+  private _requireOpen(): void {
+    if (this._closed) throw new RunError("the session is closed");
   }
 
   private _begin(picture: Picture): Prepared {
@@ -227,7 +231,7 @@ export class Session {
   private _texelsOf(value: Value): Map<string, Texels> {
     const one = (name: string): Texels => {
       const { width, height } = this._textures.get(name)!;
-      const [w, h] = value.kind === "fixed" ? sizeOfFixed(value) : [width, height];
+      const [w, h] = isFixed(value) ? sizeOfFixed(value) : [width, height];
       return this.readTexture(name, 0, 0, w, h);
     };
     return new Map(texturesOf(value).map((name) => [name, one(name)]));
@@ -237,7 +241,7 @@ export class Session {
     const { logits, max_error } = this.bundle.manifest.probe;
     const { data } = this.run(probe.picture(this.size));
     const wanted = logits.length ? logits : last.data;
-    const off = data.reduce((worst, number, i) => Math.max(worst, Math.abs(number - wanted[i]!)), 0);
+    const off = most(data.keys(), (i) => Math.abs(data[i]! - wanted[i]!));
     if (off <= max_error) return;
     throw new SelfCheckError(
       `every layer comes out right, but the output of a whole frame is off by ${off}, where ${max_error} is tolerated; ` +

@@ -47,8 +47,12 @@ export class Context {
    * @throws ContextError the browser gives none, the canvas has one of another kind, or it is not exact enough.
    */
   static of(canvas?: Canvas): Context {
-    const known = canvas && contexts.get(canvas);
-    if (known) return known._use();
+    const context = (canvas && contexts.get(canvas)) ?? Context._make(canvas);
+    context._users += 1;
+    return context;
+  }
+
+  private static _make(canvas?: Canvas): Context {
     const where = canvas ?? hiddenCanvas();
     const gl = where.getContext("webgl", {
       alpha: false,
@@ -66,7 +70,7 @@ export class Context {
     requirePrecision(gl);
     const context = new Context(where, gl, canvas === undefined);
     contexts.set(where, context);
-    return context._use();
+    return context;
   }
 
   /** What the GPU is called, as far as the browser tells. */
@@ -96,14 +100,18 @@ export class Context {
   async whenUsable(): Promise<void> {
     const end = performance.now() + RESTORE_TIMEOUT;
     while (this.isLost) {
-      if (performance.now() > end) throw new ContextLostError(LOST);
+      if (performance.now() > end) this.requireUsable();
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
   /** Throw ContextLostError where the context is lost. */
   requireUsable(): void {
-    if (this.isLost) throw new ContextLostError(LOST);
+    if (!this.isLost) return;
+    throw new ContextLostError(
+      "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
+        "wait for it to come back, or reload the page",
+    );
   }
 
   /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
@@ -113,16 +121,7 @@ export class Context {
     contexts.delete(this._canvas);
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
-
-  private _use(): this {
-    this._users += 1;
-    return this;
-  }
 }
-
-const LOST =
-  "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
-  "wait for it to come back, or reload the page";
 
 /** Return a canvas that nobody sees: one of the page's, which every browser draws on with WebGL, or a worker's. */
 function hiddenCanvas(): Canvas {

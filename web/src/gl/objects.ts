@@ -79,17 +79,16 @@ export function objectsOf(gl: WebGLRenderingContext) {
     const key = `${kind}\n${source}`;
     const known = shaders.get(key);
     if (known) return known;
-    const made = gl.createShader(kind);
-    if (!made) throw new GlError("the browser makes no shader");
+    const made = keep(gl.createShader(kind), "shader", (one) => gl.deleteShader(one));
     shaders.set(key, made);
     gl.shaderSource(made, source);
     gl.compileShader(made);
     return made;
   }
 
-  /** Compile, link and check one program; see `startProgram` and `checkProgram`. */
-  function program(vertex: string, fragment: string, attributes: readonly string[], where: string): WebGLProgram {
-    const started = startProgram(vertex, fragment, attributes);
+  /** Compile, link and check one program that has a position alone; see `startProgram` and `checkProgram`. */
+  function program(vertex: string, fragment: string, where: string): WebGLProgram {
+    const started = startProgram(vertex, fragment, ["position"]);
     checkProgram(started, vertex, fragment, where);
     return started;
   }
@@ -120,7 +119,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     throw new ShaderError(`${where}: the driver cannot link the shaders:\n${log(gl.getProgramInfoLog(started))}`);
   }
 
-  /** Delete the shader objects; linked programs keep what they need. */
+  /** Delete the shader objects; linked programs keep what they need, and deleting once more on close does nothing. */
   function dropShaders(): void {
     for (const one of shaders.values()) gl.deleteShader(one);
     shaders.clear();
