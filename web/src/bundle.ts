@@ -4,16 +4,14 @@
  * docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
  */
 
-import { Container, MANIFEST, type Members } from "./container.ts";
+import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
-import { LABELS, type Layer, type Manifest } from "./manifest.ts";
+import { LABELS, byName, type Layer, type Manifest } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";
 import { checkRecords } from "./probe.ts";
-import { short } from "./strict.ts";
+import { refuse, short } from "./refusal.ts";
 import { parse } from "./strictJson.ts";
-
-const AGAIN = "export or copy the file again";
 
 /** A bundle in memory: its manifest, its labels, and the bytes of every member but manifest.json. */
 export interface Bundle {
@@ -37,14 +35,14 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
   try {
     response = await fetch(url);
   } catch {
-    throw new BundleError(`${url}: cannot be fetched; check the address and the connection`);
+    refuse(`${url}: cannot be fetched; check the address and the connection`);
   }
-  if (!response.ok) throw new BundleError(`${url}: the server says ${response.status} ${response.statusText}`.trim());
+  if (!response.ok) refuse(`${url}: the server says ${response.status} ${response.statusText}`.trim());
   let file: Uint8Array;
   try {
     file = await body(response, progress);
   } catch {
-    throw new BundleError(`${url}: the connection broke before all of it had come; try again`);
+    refuse(`${url}: the connection broke before all of it had come; try again`);
   }
   return read(file, url);
 }
@@ -58,39 +56,34 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
  */
 export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
   try {
-    const container = new Container(file);
+    const container = open(file);
     const data = parse(utf8(container.manifest(), MANIFEST));
     checkVersion(data); // first of all: in a newer version the rest may look different
     const members = container.members();
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
-    check(manifest, new Map([...members].map(([key, bytes]) => [key, bytes.length])));
-    checkRecords(manifest.probe, members.get(manifest.probe.member)!, valuesOf(manifest));
+    check(manifest, members);
+    checkRecords(manifest.probe, members.get(manifest.probe.member)!, layersOf(manifest));
     const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
     const output = manifest.outputs[0]!;
     const classes = output.name === "logits" ? output.value.length : 0;
-    if (labels.length !== classes) throw new BundleError(`${labels.length} labels for ${classes} classes`);
+    if (labels.length !== classes) refuse(`${labels.length} labels for ${classes} classes`);
     return { manifest, members, labels, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     // Control characters that a hostile file put into a name are no part of a message.
-    throw new BundleError(`${name}: ${error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")}`);
+    refuse(`${name}: ${error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")}`);
   }
 }
 
 /** Return the layers by name. */
 export function layersOf(manifest: Manifest): Map<string, Layer> {
-  return new Map(manifest.model.layers.map((layer) => [layer.name, layer]));
-}
-
-/** Return where the output of each layer lies, by layer name. */
-export function valuesOf(manifest: Manifest): Map<string, Layer["output"]> {
-  return new Map(manifest.model.layers.map((layer) => [layer.name, layer.output]));
+  return byName(manifest.model.layers);
 }
 
 /** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
 export function splitLabels(text: string): string[] {
-  const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
   if (lines[lines.length - 1] === "") lines.pop();
   return lines;
 }
@@ -98,7 +91,7 @@ export function splitLabels(text: string): string[] {
 async function body(response: Response, progress?: (bytes: number, of: number) => void): Promise<Uint8Array> {
   if (!progress || !response.body) return new Uint8Array(await response.arrayBuffer());
   const total = Number(response.headers.get("content-length")) || 0;
-  const parts: Uint8Array[] = [];
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
   const reader = response.body.getReader();
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
@@ -106,27 +99,21 @@ async function body(response: Response, progress?: (bytes: number, of: number) =
     length += part.value.length;
     progress(length, total);
   }
-  const file = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    file.set(part, at);
-    at += part.length;
-  }
-  return file;
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 async function checkHashes(manifest: Manifest, members: Members): Promise<void> {
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
-  if (missing !== undefined) throw new BundleError(`member '${short(missing)}' is missing; ${AGAIN}`);
+  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`);
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
-      if (digest === undefined) throw new BundleError(`member '${name}' is not in the manifest; ${AGAIN}`);
+      if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`);
       const found = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
       if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
-        throw new BundleError(`member '${name}' is damaged (its sha256 differs); ${AGAIN}`);
+        refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`);
       }
     }),
   );
@@ -136,6 +123,6 @@ function utf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new BundleError(`damaged ('${name}' in it is not UTF-8); ${AGAIN}`);
+    refuse(`damaged ('${name}' in it is not UTF-8)${AGAIN}`);
   }
 }

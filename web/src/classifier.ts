@@ -3,6 +3,7 @@
 import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
+import { most, sum } from "./lists.ts";
 import { Session, type Picture, type Tensor } from "./session.ts";
 
 /** One class: its label as it stands in labels.txt, its probability in [0, 1] and its index. */
@@ -114,10 +115,10 @@ export class GlslInfer {
 
 /** Return probabilities of logits: non-negative, with the sum 1. */
 export function softmax(logits: ArrayLike<number>): number[] {
-  const largest = Array.from(logits).reduce((a, b) => Math.max(a, b), -Infinity);
+  const largest = most(Array.from(logits), Number, -Infinity);
   const powers = Array.from(logits, (logit) => Math.exp(logit - largest));
-  const sum = powers.reduce((a, b) => a + b, 0);
-  return powers.map((power) => power / sum);
+  const total = sum(powers, Number);
+  return powers.map((power) => power / total);
 }
 
 /** Decode image files and image elements as preprocessing defines: upright, in sRGB, alpha as it is. */

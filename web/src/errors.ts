@@ -20,59 +20,50 @@
 export class GlslInferError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = new.target.label;
+    this.name = Object.entries(CLASSES).find(([, one]) => one === new.target)?.[0] ?? "GlslInferError";
   }
-
-  /** The class's name, which a minifier leaves alone. */
-  protected static readonly label: string = "GlslInferError";
 }
 
 /** What was given cannot be used; the message says what can. */
-export class InputError extends GlslInferError {
-  protected static override readonly label: string = "InputError";
-}
+export class InputError extends GlslInferError {}
 
 /** A `.glslnn` file that is missing, damaged, foreign or too new. */
-export class BundleError extends InputError {
-  protected static override readonly label: string = "BundleError";
-}
+export class BundleError extends InputError {}
 
 /** A picture that has no pixels, or more than the GPU takes. */
-export class ImageError extends InputError {
-  protected static override readonly label: string = "ImageError";
-}
+export class ImageError extends InputError {}
 
 /** No WebGL 1 context can be made here, or one whose shaders are not exact enough. */
-export class ContextError extends InputError {
-  protected static override readonly label: string = "ContextError";
-}
+export class ContextError extends InputError {}
 
 /** The GPU's limits are too small for the model. */
-export class LimitError extends InputError {
-  protected static override readonly label: string = "LimitError";
-}
+export class LimitError extends InputError {}
 
 /** Something failed that should have worked. */
-export class RunError extends GlslInferError {
-  protected static override readonly label: string = "RunError";
-}
+export class RunError extends GlslInferError {}
 
 /** The driver refused to compile or link a shader; the message has the layer and the driver's log. */
-export class ShaderError extends RunError {
-  protected static override readonly label: string = "ShaderError";
-}
+export class ShaderError extends RunError {}
 
 /** The driver reported a WebGL error. */
-export class GlError extends RunError {
-  protected static override readonly label: string = "GlError";
-}
+export class GlError extends RunError {}
 
 /** The browser took the graphics context away and has not given it back. */
-export class ContextLostError extends RunError {
-  protected static override readonly label: string = "ContextLostError";
-}
+export class ContextLostError extends RunError {}
 
 /** The driver computed something else than the reference. */
-export class SelfCheckError extends RunError {
-  protected static override readonly label: string = "SelfCheckError";
-}
+export class SelfCheckError extends RunError {}
+
+/** The classes by name: a minifier gives them others. */
+const CLASSES = {
+  InputError,
+  BundleError,
+  ImageError,
+  ContextError,
+  LimitError,
+  RunError,
+  ShaderError,
+  GlError,
+  ContextLostError,
+  SelfCheckError,
+};

@@ -1,7 +1,21 @@
 /** A frame as a list of GL calls, worked out once and replayed for every picture. */
 
-import { isSlice, type Clear, type Manifest, type Pass, type Quad, type Source, type Texture, type UniformValue } from "./manifest.ts";
 import type { Members } from "./container.ts";
+import { same } from "./layout.ts";
+import { sum } from "./lists.ts";
+import { littleEndian } from "./littleEndian.ts";
+import {
+  byName,
+  isSlice,
+  type Clear,
+  type Manifest,
+  type Pass,
+  type Quad,
+  type Source,
+  type Texture,
+  type UniformValue,
+} from "./manifest.ts";
+
 
 export type Call = () => void;
 
@@ -27,49 +41,78 @@ export interface Vertices {
 /** Two triangles of a quad. */
 export const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
 
-/** Vertices that every buffer begins with: a quad over the whole viewport, for draws that are no pass. */
-export const WHOLE_VIEWPORT = { first: 0, count: CORNERS.length };
+/** Draw the quad over the whole viewport with which every vertex buffer begins, for draws that are no pass. */
+export function drawWholeViewport(gl: WebGLRenderingContext): void {
+  gl.drawArrays(gl.TRIANGLES, 0, CORNERS.length);
+}
 
-/** Turns passes into GL calls, leaving out those that would set what is set already. */
-export class Recorder {
-  private readonly sizes: ReadonlyMap<string, Texture>;
+const SETTERS = ["uniform1fv", "uniform2fv", "uniform3fv", "uniform4fv"] as const;
+
+/** Return the call that fills the bound framebuffer with four bytes. */
+export function clearing(gl: WebGLRenderingContext, bytes: Clear): Call {
+  const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
+  return () => {
+    gl.clearColor(red, green, blue, alpha);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+  };
+}
+
+/** Turns passes into the calls that draw them from any state of bindings. */
+export type Recorder = (passes: readonly Pass[]) => Call[];
+
+/**
+ * Set the uniforms that never change within a frame, and return what turns passes into GL calls.
+ *
+ * It leaves out the calls that would set what is set already.
+ *
+ * @param firstVertex of each pass; see `vertices`.
+ */
+export function recorderOf(
+  gl: WebGLRenderingContext,
+  { programs, textures, framebuffers }: Handles,
+  manifest: Manifest,
+  members: Members,
+  firstVertex: ReadonlyMap<Pass, number>,
+): Recorder {
+  const sizes = byName(manifest.textures);
+
+  function bindTarget(name: string): Call {
+    const framebuffer = framebuffers.get(name)!;
+    const { width, height } = sizes.get(name)!;
+    return () => {
+      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+      gl.viewport(0, 0, width, height);
+    };
+  }
+
+  function uniform(program: string, name: string, value: UniformValue): Call | undefined {
+    const location = programs.get(program)!.locations.get(name);
+    if (!location) return undefined; // the compiler found that it has no influence
+    const floats = isSlice(value)
+      ? floatsOf(members.get(value.member)!, value.offset, value.count)
+      : Float32Array.from(value);
+    const setter = SETTERS[Math.min(floats.length, SETTERS.length) - 1]!; // slices are vec4s, one or more
+    return () => gl[setter](location, floats);
+  }
+
   /** Uniforms, as "program uniform", that have one value in all passes. */
-  private readonly constant = new Set<string>();
-
-  constructor(
-    private readonly gl: WebGLRenderingContext,
-    private readonly handles: Handles,
-    private readonly manifest: Manifest,
-    private readonly members: Members,
-    private readonly firstVertex: ReadonlyMap<Pass, number>,
-  ) {
-    this.sizes = new Map(manifest.textures.map((texture) => [texture.name, texture]));
-  }
-
-  /** Set the uniforms that never change within a frame; `record` leaves these out. */
-  setConstantUniforms(): void {
-    const { gl } = this;
-    const values = new Map<string, { one: Pass; name: string; value: UniformValue }>();
-    const varying = new Set<string>();
-    for (const one of this.manifest.passes) {
-      for (const [name, value] of one.uniforms) {
-        const key = uniformKey(one, name);
-        const known = values.get(key);
-        if (!known) values.set(key, { one, name, value });
-        else if (!sameUniform(known.value, value)) varying.add(key);
-      }
-    }
-    for (const [key, { one, name, value }] of values) {
-      if (varying.has(key)) continue;
-      this.constant.add(key);
-      gl.useProgram(this.handles.programs.get(one.program)!.program);
-      this.uniform(one.program, name, value)?.();
+  const constant = new Map<string, { one: Pass; name: string; value: UniformValue }>();
+  const varying = new Set<string>();
+  for (const one of manifest.passes) {
+    for (const [name, value] of one.uniforms) {
+      const key = uniformKey(one, name);
+      const known = constant.get(key);
+      if (!known) constant.set(key, { one, name, value });
+      else if (!same(known.value, value)) varying.add(key);
     }
   }
+  for (const key of varying) constant.delete(key);
+  for (const { one, name, value } of constant.values()) {
+    gl.useProgram(programs.get(one.program)!.program);
+    uniform(one.program, name, value)?.();
+  }
 
-  /** Return the calls that draw `passes` from any state of bindings. */
-  record(passes: readonly Pass[]): Call[] {
-    const { gl, handles } = this;
+  return (passes) => {
     const calls: Call[] = [];
     const uniforms = new Map<string, UniformValue>();
     const bound: string[] = [];
@@ -79,12 +122,12 @@ export class Recorder {
     for (const one of passes) {
       if (one.target !== target) {
         target = one.target;
-        calls.push(this.bindTarget(target));
+        calls.push(bindTarget(target));
       }
-      if (one.clear) calls.push(this.clear(this.sizes.get(target)!.clear));
+      if (one.clear) calls.push(clearing(gl, sizes.get(target)!.clear));
       if (one.program !== program) {
         program = one.program;
-        const linked = handles.programs.get(program)!.program;
+        const linked = programs.get(program)!.program;
         calls.push(() => gl.useProgram(linked));
       }
       // The active unit first: what changes there needs no activeTexture.
@@ -93,7 +136,7 @@ export class Recorder {
         const name = one.textures[unit]!;
         if (bound[unit] === name) return;
         bound[unit] = name;
-        const texture = handles.textures.get(name)!;
+        const texture = textures.get(name)!;
         if (active !== unit) calls.push(() => gl.activeTexture(gl.TEXTURE0 + unit));
         active = unit;
         calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
@@ -101,57 +144,17 @@ export class Recorder {
       for (const [name, value] of one.uniforms) {
         const key = uniformKey(one, name);
         const known = uniforms.get(key);
-        if (this.constant.has(key) || (known && sameUniform(known, value))) continue;
+        if (constant.has(key) || (known && same(known, value))) continue;
         uniforms.set(key, value);
-        const call = this.uniform(program, name, value);
+        const call = uniform(program, name, value);
         if (call) calls.push(call);
       }
-      const first = this.firstVertex.get(one)!;
+      const first = firstVertex.get(one)!;
       const count = CORNERS.length * one.quads.length;
       calls.push(() => gl.drawArrays(gl.TRIANGLES, first, count));
     }
     return calls;
-  }
-
-  private bindTarget(name: string): Call {
-    const { gl } = this;
-    const framebuffer = this.handles.framebuffers.get(name)!;
-    const { width, height } = this.sizes.get(name)!;
-    return () => {
-      gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
-      gl.viewport(0, 0, width, height);
-    };
-  }
-
-  private clear(bytes: Clear): Call {
-    const { gl } = this;
-    const [red, green, blue, alpha] = bytes.map((byte) => byte / 255) as unknown as Clear;
-    return () => {
-      gl.clearColor(red, green, blue, alpha);
-      gl.clear(gl.COLOR_BUFFER_BIT);
-    };
-  }
-
-  private uniform(program: string, name: string, value: UniformValue): Call | undefined {
-    const { gl } = this;
-    const location = this.handles.programs.get(program)!.locations.get(name) ?? null;
-    if (!location) return undefined; // the compiler found that it has no influence
-    if (isSlice(value)) {
-      const floats = floatsOf(this.members.get(value.member)!, value.offset, value.count);
-      return () => gl.uniform4fv(location, floats);
-    }
-    const floats = Float32Array.from(value);
-    switch (floats.length) {
-      case 1:
-        return () => gl.uniform1fv(location, floats);
-      case 2:
-        return () => gl.uniform2fv(location, floats);
-      case 3:
-        return () => gl.uniform3fv(location, floats);
-      default:
-        return () => gl.uniform4fv(location, floats);
-    }
-  }
+  };
 }
 
 /**
@@ -160,9 +163,9 @@ export class Recorder {
  * @param varyings vec4s of a vertex, the most that any program has.
  */
 export function vertices(manifest: Manifest, varyings: number): Vertices {
-  const textures = new Map(manifest.textures.map((texture) => [texture.name, texture]));
+  const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
-  const quads = manifest.passes.reduce((sum, one) => sum + one.quads.length, 0);
+  const quads = sum(manifest.passes, (one) => one.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
   const first = new Map<Pass, number>();
   let row = 0;
@@ -206,17 +209,8 @@ function uniformKey(one: Pass, name: string): string {
   return `${one.program}\n${name}`;
 }
 
-function sameUniform(one: UniformValue, other: UniformValue): boolean {
-  if (isSlice(one) || isSlice(other)) {
-    return (
-      isSlice(one) && isSlice(other) && one.member === other.member && one.offset === other.offset && one.count === other.count
-    );
-  }
-  return one.length === other.length && one.every((number, i) => number === other[i]);
-}
-
 /** Return little-endian floats of a member, wherever in memory it begins. */
 function floatsOf(member: Uint8Array, offset: number, count: number): Float32Array {
-  const view = new DataView(member.buffer, member.byteOffset + 4 * offset, 4 * count);
-  return Float32Array.from({ length: count }, (_, i) => view.getFloat32(4 * i, true));
+  const { f32 } = littleEndian(member);
+  return Float32Array.from({ length: count }, (_, i) => f32(4 * (offset + i)));
 }

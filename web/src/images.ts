@@ -1,6 +1,7 @@
 /** Models that end in an image: their output as a picture. */
 
 import { InputError } from "./errors.ts";
+import { isMap, rangeOf } from "./layout.ts";
 import type { Session, Tensor } from "./session.ts";
 
 /**
@@ -15,12 +16,11 @@ export function toPicture(session: Session, output: Tensor): ImageData {
     throw new InputError(`the model's output has the shape (${output.shape.join(", ")}); a picture has 1 or 3 channels`);
   }
   const entry = session.bundle.manifest.model.layers.find((layer) => layer.op === "input")!.output;
-  if (entry.kind !== "map") throw new InputError("the model reads no picture");
+  if (!isMap(entry)) throw new InputError("the model reads no picture");
   const pixels = new Uint8ClampedArray(4 * height * width).fill(255);
   for (let c = 0; c < 3; c++) {
     const from = channels === 3 ? c : 0;
-    const scale = entry.scales[entry.scales.length > 1 ? from : 0]!;
-    const zero = entry.zeros[entry.zeros.length > 1 ? from : 0]!;
+    const [scale, zero] = rangeOf(entry, from);
     for (let i = 0; i < height * width; i++) {
       // Half a step up, as float32 has it: a byte between two is common where the ranges differ.
       pixels[4 * i + c] = Math.floor((output.data[i * channels + from]! * 255) / scale + zero + 0.5 + 2 ** -12);

@@ -40,9 +40,24 @@ export interface FixedMap {
 
 export type Value = FeatureMap | FixedPoint | FixedMap;
 
+/** Return whether a value is no feature map. */
+export function isFixed(value: Value): value is FixedPoint {
+  return value.kind === "fixed";
+}
+
+/** Return whether a value is a feature map in 8 bits. */
+export function isMap(value: Value): value is FeatureMap {
+  return value.kind === "map";
+}
+
 /** Return the names of the textures that a value lies in, each once. */
 export function texturesOf(value: Value): string[] {
-  return value.kind === "fixed" ? [value.texture] : [...new Set(value.views.map((view) => view.texture))];
+  return isFixed(value) ? [value.texture] : [...new Set(value.views.map((view) => view.texture))];
+}
+
+/** Return scale and zero of a channel. */
+export function rangeOf({ scales, zeros }: FeatureMap, channel: number): [number, number] {
+  return [scales[scales.length > 1 ? channel : 0]!, zeros[zeros.length > 1 ? channel : 0]!];
 }
 
 /** Return how many texels a pixel of `channels` values takes. */
@@ -58,11 +73,11 @@ export function sizeOfFixed(value: FixedPoint): [number, number] {
 
 /** Return the shape of the numbers that a value holds. */
 export function shapeOf(value: Value): number[] {
-  if (value.kind === "fixed") return value.columns ? [value.columns, value.length] : [value.length];
+  if (isFixed(value)) return value.columns ? [value.columns, value.length] : [value.length];
   return [value.height, value.width, value.channels];
 }
 
-/** Return whether two values are equal in every field. */
-export function sameValue(one: Value, other: Value): boolean {
+/** Return whether two parts of a manifest are equal in every field. */
+export function same<T>(one: T, other: T): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }

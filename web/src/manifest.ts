@@ -86,6 +86,11 @@ export interface Slice {
 
 export type UniformValue = Slice | readonly number[];
 
+/** Return textures, programs or layers by name. */
+export function byName<T extends { readonly name: string }>(entries: readonly T[]): Map<string, T> {
+  return new Map(entries.map((one) => [one.name, one]));
+}
+
 /** Return whether a uniform's value is a part of a member. */
 export function isSlice(value: UniformValue): value is Slice {
   return !Array.isArray(value);

@@ -1,6 +1,6 @@
 /** The manifest from JSON, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 
-import type { FeatureMap, FixedMap, FixedPoint, Value } from "./layout.ts";
+import { isFixed, isMap, type FeatureMap, type FixedMap, type FixedPoint, type Value, type View } from "./layout.ts";
 import {
   FORMAT,
   PREPROCESSING,
@@ -14,26 +14,28 @@ import {
   type Quad,
   type Scalar,
   type Slice,
+  type Source,
   type Texture,
   type UniformValue,
 } from "./manifest.ts";
 import {
   boolean,
+  fieldsOf,
   identifier,
   integer,
   list,
+  made,
   mapOf,
   number,
   numberFrom,
   object,
   oneOf,
-  optional,
   positive,
-  refuse,
   text,
   tuple,
   type Reader,
 } from "./strict.ts";
+import { refuse } from "./refusal.ts";
 import type { Json } from "./strictJson.ts";
 
 const MAX_SIDE = 8192;
@@ -51,10 +53,7 @@ const scalar: Reader<Scalar> = (value, where) => {
 const attribute: Reader<Attribute> = (value, where) =>
   Array.isArray(value) ? list(scalar)(value, where) : scalar(value, where);
 
-const view: Reader<FeatureMap["views"][number]> = (value, where) => {
-  const [texture, x, y] = tuple(text, place, place)(value, where);
-  return { texture, x, y };
-};
+const view = made(tuple(text, place, place), ([texture, x, y]): View => ({ texture, x, y }));
 const size = { height: side, width: side, channels: count, views: list(view) };
 const fixedPoint = object<Omit<FixedPoint, "kind">>({ texture: text, columns: place, length: count, scale: positive });
 const fixedMap = object<Omit<FixedMap, "kind">>({ ...size, scale: positive });
@@ -70,38 +69,38 @@ const value: Reader<Value> = (data, where) => {
   return { kind: "map", ...featureMap(data, where) };
 };
 
+const clear: Reader<Clear> = tuple(byte, byte, byte, byte);
 const texture: Reader<Texture> = (data, where) => {
-  const target = data instanceof Map && data.get("kind") === "target";
-  const clear: Reader<Clear> = tuple(byte, byte, byte, byte);
-  const fields = {
+  const given = data instanceof Map ? data : new Map<string, Json>();
+  const fields = object({
     name: text,
     width: side,
     height: side,
     kind: oneOf("input", "target", "constant"),
-    member: optional(text),
-  };
-  if (target) return object<Texture>({ ...fields, clear })(data, where);
-  return { ...object<Omit<Texture, "clear">>(fields)(data, where), clear: [0, 0, 0, 0] };
+    ...(given.has("member") && { member: text }),
+    ...(given.get("kind") === "target" && { clear }),
+  });
+  return { member: undefined, clear: [0, 0, 0, 0], ...fields(data, where) };
 };
 
-const slice: Reader<Slice> = (data, where) => {
-  const [member, first, many] = tuple(text, offset, integer(4, 1 << 14))(data, where);
+const slice = made(tuple(text, offset, integer(4, 1 << 14)), ([member, first, many], where): Slice => {
   if (many % 4) refuse(`${where}: ${many} numbers are no whole vec4s`);
   return { member, offset: first, count: many };
-};
-const uniform: Reader<UniformValue> = (data, where) => {
-  if (Array.isArray(data) && typeof data[0] === "string") return slice(data, where);
-  const numbers = list(number)(data, where);
+});
+const uniformNumbers = made(list(number), (numbers, where) => {
   if (numbers.length < 1 || numbers.length > 4) {
     refuse(`${where}: ${numbers.length} numbers; 1 to 4 can stand in a pass`);
   }
   return numbers;
-};
+});
+const uniform: Reader<UniformValue> = (data, where) =>
+  (Array.isArray(data) && typeof data[0] === "string" ? slice : uniformNumbers)(data, where);
 
-const source: Reader<Pass["sources"][number]> = (data, where) => {
-  const [unit, strideX, strideY] = tuple(integer(0, 31), number, number)(data, where);
-  return { unit, strideX, strideY };
-};
+const source = made(tuple(integer(0, 31), number, number), ([unit, strideX, strideY]): Source => ({
+  unit,
+  strideX,
+  strideY,
+}));
 const quad: Reader<Quad> = (data, where) => {
   const [x, y, width, height, ...rest] = list(number)(data, where) as [number, number, number, number, ...number[]];
   list(integer(-MAX_SIDE, MAX_SIDE))(data, where); // an origin may lie before the texture: windows begin in the padding
@@ -130,13 +129,13 @@ const pass: Reader<Pass> = (data, where) => {
 };
 
 const output: Reader<Output> = (data, where) => {
-  if (!(data instanceof Map)) refuse(`${where} is not an object`);
-  const rest = new Map(data);
+  const rest = new Map(fieldsOf(data, where));
+  const given = rest.get("name") ?? null;
   rest.delete("name");
-  const name = oneOf("logits", "image")(data.get("name") ?? null, `${where}.name`);
+  const name = oneOf("logits", "image")(given, `${where}.name`);
   const result = value(rest, where);
-  if (name === "logits" && result.kind === "fixed" && !result.columns) return { name, value: result };
-  if (name === "image" && result.kind === "map") return { name, value: result };
+  if (name === "logits" && isFixed(result) && !result.columns) return { name, value: result };
+  if (name === "image" && isMap(result)) return { name, value: result };
   return refuse(`${where}: '${name}' must be a vector in fixed point if 'logits', an 8-bit map if 'image'`);
 };
 

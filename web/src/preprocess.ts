@@ -7,15 +7,17 @@
  */
 
 import { ImageError } from "./errors.ts";
-import { WHOLE_VIEWPORT } from "./frame.ts";
+import { drawWholeViewport } from "./frame.ts";
 import type { Objects } from "./gl/objects.ts";
 import FRAGMENT from "./glsl/preprocess.frag";
-import VERTEX from "./glsl/preprocess.vert";
+import VERTEX from "./glsl/viewport.vert";
 
 /** What a picture may be: a video, an image, a canvas, or pixels. */
 export type PictureSource = TexImageSource;
 
 const UNIFORMS = ["source", "texel", "origin", "axis", "side", "size", "extent"] as const;
+
+type Pair = readonly [number, number];
 
 interface Scaler {
   readonly program: WebGLProgram;
@@ -30,32 +32,38 @@ export interface Place {
   readonly size: number;
 }
 
-/** Draws pictures into the input of one session; needs that session's vertex arrays and fixed state. */
-export class Preprocessor {
-  private readonly source: WebGLTexture;
-  private readonly rows: WebGLTexture;
-  private readonly rowsFramebuffer: WebGLFramebuffer;
-  private readonly scalers = new Map<string, Scaler>();
-  private side = 0;
+/** Scales a picture into the network's input. */
+export type Preprocessor = (picture: PictureSource) => void;
 
-  constructor(
-    private readonly gl: WebGLRenderingContext,
-    private readonly objects: Objects,
-    private readonly prelude: string,
-    private readonly place: Place,
-  ) {
-    this.source = objects.texture(1, 1);
-    this.rows = objects.texture(1, 1);
-    this.rowsFramebuffer = objects.framebuffer(this.rows);
+/**
+ * Return what draws pictures into the input of one session; it needs that session's vertex arrays and fixed state.
+ *
+ * It throws ImageError where a picture has no pixels yet, or more than a texture holds.
+ */
+export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prelude: string, place: Place): Preprocessor {
+  const { size } = place;
+  const source = objects.texture(1, 1);
+  const rows = objects.texture(1, 1);
+  const rowsFramebuffer = objects.framebuffer(rows);
+  const scalers = new Map<string, Scaler>();
+  let rowsSide = 0;
+
+  /** Return the program for a square of `side` texels: loops of GLSL ES 1.00 have a constant length. */
+  function scalerFor(side: number): Scaler {
+    const enlarge = side < size;
+    const taps = enlarge ? 2 : Math.ceil(side / size) + 1;
+    const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n`;
+    const known = scalers.get(lines);
+    if (known) return known;
+    const program = objects.program(VERTEX, prelude + lines + FRAGMENT, "preprocessing");
+    objects.dropShaders();
+    const at = Object.fromEntries(UNIFORMS.map((name) => [name, gl.getUniformLocation(program, name)]));
+    const scaler = { program, at: at as Scaler["at"] };
+    scalers.set(lines, scaler);
+    return scaler;
   }
 
-  /**
-   * Scale a picture into the network's input.
-   *
-   * @throws ImageError it has no pixels yet, or more than a texture holds.
-   */
-  draw(picture: PictureSource): void {
-    const { gl, place } = this;
+  return (picture) => {
     const [width, height] = sizeOf(picture);
     const most = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
     if (!width || !height) throw new ImageError("the picture has no pixels (yet): wait until it is loaded or plays");
@@ -64,60 +72,42 @@ export class Preprocessor {
     }
     const side = Math.min(width, height);
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.source);
+    gl.bindTexture(gl.TEXTURE_2D, source);
     try {
       gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, picture);
     } catch {
       throw new ImageError("the browser does not give this picture's pixels away: it comes from another site without CORS");
     }
-    const scaler = this.scaler(side);
-    gl.useProgram(scaler.program);
-    gl.uniform1i(scaler.at.source, 0);
-    gl.uniform1f(scaler.at.side, side);
-    gl.uniform1f(scaler.at.size, place.size);
+    const { program, at } = scalerFor(side);
+    gl.useProgram(program);
+    gl.uniform1i(at.source, 0);
+    gl.uniform1f(at.side, side);
+    gl.uniform1f(at.size, size);
 
-    gl.bindFramebuffer(gl.FRAMEBUFFER, this.rowsFramebuffer);
-    if (side !== this.side) this.resizeRows(side);
-    gl.bindTexture(gl.TEXTURE_2D, this.source);
-    gl.viewport(0, 0, place.size, side);
-    gl.uniform2f(scaler.at.extent, place.size, side);
-    gl.uniform2f(scaler.at.texel, 1 / width, 1 / height);
-    gl.uniform2f(scaler.at.origin, Math.floor((width - side) / 2), Math.floor((height - side) / 2));
-    gl.uniform2f(scaler.at.axis, 1, 0);
-    gl.drawArrays(gl.TRIANGLES, WHOLE_VIEWPORT.first, WHOLE_VIEWPORT.count);
+    /** Scale along one axis: from a texture of so many texels, from `origin` on, to so many rows of `size` pixels. */
+    function scale(texture: WebGLTexture, texels: Pair, origin: Pair, axis: Pair, lines: number): void {
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+      gl.uniform2f(at.texel, 1 / texels[0], 1 / texels[1]);
+      gl.uniform2f(at.origin, ...origin);
+      gl.uniform2f(at.axis, ...axis);
+      gl.uniform2f(at.extent, size, lines);
+      drawWholeViewport(gl);
+    }
+
+    gl.bindFramebuffer(gl.FRAMEBUFFER, rowsFramebuffer);
+    if (side !== rowsSide) {
+      gl.bindTexture(gl.TEXTURE_2D, rows);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, size, side, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+      rowsSide = side;
+    }
+    gl.viewport(0, 0, size, side);
+    const corner: Pair = [Math.floor((width - side) / 2), Math.floor((height - side) / 2)];
+    scale(source, [width, height], corner, [1, 0], side);
 
     gl.bindFramebuffer(gl.FRAMEBUFFER, place.framebuffer);
-    gl.bindTexture(gl.TEXTURE_2D, this.rows);
-    gl.viewport(place.x, place.y, place.size, place.size);
-    gl.uniform2f(scaler.at.extent, place.size, place.size);
-    gl.uniform2f(scaler.at.texel, 1 / place.size, 1 / side);
-    gl.uniform2f(scaler.at.origin, 0, 0);
-    gl.uniform2f(scaler.at.axis, 0, 1);
-    gl.drawArrays(gl.TRIANGLES, WHOLE_VIEWPORT.first, WHOLE_VIEWPORT.count);
-  }
-
-  private resizeRows(side: number): void {
-    const { gl } = this;
-    gl.bindTexture(gl.TEXTURE_2D, this.rows);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, this.place.size, side, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
-    this.side = side;
-  }
-
-  /** Return the program for a square of `side` texels: loops of GLSL ES 1.00 have a constant length. */
-  private scaler(side: number): Scaler {
-    const { size } = this.place;
-    const enlarge = side < size;
-    const taps = enlarge ? 2 : Math.ceil(side / size) + 1;
-    const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n`;
-    const known = this.scalers.get(lines);
-    if (known) return known;
-    const program = this.objects.program(VERTEX, this.prelude + lines + FRAGMENT, ["position"], "preprocessing");
-    this.objects.dropShaders();
-    const at = Object.fromEntries(UNIFORMS.map((name) => [name, this.gl.getUniformLocation(program, name)]));
-    const scaler = { program, at: at as Scaler["at"] };
-    this.scalers.set(lines, scaler);
-    return scaler;
-  }
+    gl.viewport(place.x, place.y, size, size);
+    scale(rows, [size, side], [0, 0], [0, 1], size);
+  };
 }
 
 /** Return width and height of a picture's pixels; 0 where there are none yet. */

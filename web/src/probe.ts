@@ -1,8 +1,9 @@
 /** The probe: a picture by formula, and what every layer of a network must make of it. */
 
-import { BundleError } from "./errors.ts";
-import { sizeOfFixed, type Value } from "./layout.ts";
-import type { Probe, ProbeLayer } from "./manifest.ts";
+import { isFixed, isMap, sizeOfFixed, type Value } from "./layout.ts";
+import { littleEndian } from "./littleEndian.ts";
+import type { Layer, Probe, ProbeLayer } from "./manifest.ts";
+import { refuse } from "./refusal.ts";
 import { joinFixed16, type Texels } from "./texels.ts";
 
 const RECORD = 8;
@@ -53,15 +54,15 @@ export function compare(
     count += 1;
   };
   records(allowed, member).forEach(({ x, y, at }, k) => {
-    const texels = textures.get(value.kind === "fixed" ? value.texture : value.views[k % value.views.length]!.texture)!;
+    const texels = textures.get(isFixed(value) ? value.texture : value.views[k % value.views.length]!.texture)!;
     const given = texels.data.subarray(4 * (y * texels.width + x), 4 * (y * texels.width + x) + 4);
     const wanted = member.subarray(at + 4, at + 8);
-    if (value.kind === "map") {
+    if (isMap(value)) {
       for (let i = 0; i < 4; i++) add(given[i]! - wanted[i]!);
       return;
     }
     for (let i = 0; i < 2; i++) {
-      const odd = value.kind === "fixed" && 2 * (value.columns ? y : x) + i >= value.length;
+      const odd = isFixed(value) && 2 * (value.columns ? y : x) + i >= value.length;
       if (odd) continue; // an odd length leaves a value that means nothing
       add(joinFixed16(given[2 * i]!, given[2 * i + 1]!) - joinFixed16(wanted[2 * i]!, wanted[2 * i + 1]!));
     }
@@ -74,26 +75,26 @@ export function compare(
  *
  * @throws BundleError naming the layer.
  */
-export function checkRecords(probe: Probe, member: Uint8Array, values: ReadonlyMap<string, Value>): void {
+export function checkRecords(probe: Probe, member: Uint8Array, layers: ReadonlyMap<string, Layer>): void {
   if (member.length % RECORD) {
-    throw new BundleError(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
+    refuse(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
   }
   for (const layer of probe.layers) {
-    const value = values.get(layer.layer)!;
+    const value = layers.get(layer.layer)!.output;
     records(layer, member).forEach(({ x, y }, k) => {
-      const view = value.kind === "fixed" ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
-      const [width, height] = value.kind === "fixed" ? sizeOfFixed(value) : [value.width, value.height];
+      const view = isFixed(value) ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
+      const [width, height] = isFixed(value) ? sizeOfFixed(value) : [value.width, value.height];
       if (x < view.x || y < view.y || x >= view.x + width || y >= view.y + height) {
-        throw new BundleError(`probe: a texel of layer '${layer.layer}' lies outside its output`);
+        refuse(`probe: a texel of layer '${layer.layer}' lies outside its output`);
       }
     });
   }
 }
 
 function records(layer: ProbeLayer, member: Uint8Array): { x: number; y: number; at: number }[] {
-  const view = new DataView(member.buffer, member.byteOffset, member.byteLength);
+  const { u16 } = littleEndian(member);
   return Array.from({ length: layer.count }, (_, k) => {
     const at = RECORD * (layer.offset + k);
-    return { x: view.getUint16(at, true), y: view.getUint16(at + 2, true), at };
+    return { x: u16(at), y: u16(at + 2), at };
   });
 }

@@ -1,14 +1,14 @@
 /** Runs a bundle on the GPU. */
 
-import { layersOf, valuesOf, type Bundle } from "./bundle.ts";
+import { layersOf, type Bundle } from "./bundle.ts";
 import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
-import { Recorder, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { require, requireMemory } from "./gl/limits.ts";
-import { Objects } from "./gl/objects.ts";
-import { shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
-import { PRELUDE, type Layer, type Pass, type Texture } from "./manifest.ts";
-import { Preprocessor, type PictureSource } from "./preprocess.ts";
+import { bytesOf, require, requireMemory } from "./gl/limits.ts";
+import { isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { most } from "./lists.ts";
+import { byName, type Layer, type Texture } from "./manifest.ts";
+import { prepare, type Prepared } from "./prepared.ts";
+import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
 import { unpack, type Texels } from "./texels.ts";
 
@@ -34,26 +34,13 @@ export interface Statistics {
   readonly textureBytes: number;
 }
 
-/** Everything that lives in the GPU, and is gone when the context was lost. */
-interface Prepared {
-  readonly generation: number;
-  readonly objects: Objects;
-  readonly handles: Handles;
-  readonly vertexBuffer: WebGLBuffer;
-  readonly frame: readonly Call[];
-  readonly layerCalls: ReadonlyMap<string, readonly Call[]>;
-  readonly preprocessor: Preprocessor;
-}
-
 /** A bundle, compiled and ready on a WebGL 1 context; `close` it when it is no longer needed. */
 export class Session {
   readonly context: Context;
-  private readonly textures: ReadonlyMap<string, Texture>;
-  private readonly values: ReadonlyMap<string, Value>;
-  private readonly varyings: number;
-  private prepared: Prepared | undefined;
-  private closed = false;
-  private checked = false;
+  private readonly _textures: ReadonlyMap<string, Texture>;
+  private _prepared: Prepared | undefined;
+  private _closed = false;
+  private _checked = false;
 
   /**
    * @param bundle what `read` or `fetchBundle` returned.
@@ -66,15 +53,13 @@ export class Session {
     canvas?: Canvas,
   ) {
     const { manifest } = bundle;
-    this.textures = new Map(manifest.textures.map((texture) => [texture.name, texture]));
-    this.values = valuesOf(manifest);
-    this.varyings = manifest.limits.varying_vectors;
+    this._textures = byName(manifest.textures);
     this.context = Context.of(canvas);
     try {
       this.context.requireUsable();
       require(manifest.limits, this.context.gl);
       requireMemory(manifest.textures);
-      this.enter();
+      this._enter();
     } catch (error) {
       this.close();
       throw error;
@@ -88,8 +73,8 @@ export class Session {
    * @throws ContextLostError the context did not come back within 10 seconds.
    */
   async whenUsable(): Promise<void> {
-    if (!this.closed) await this.context.whenUsable();
-    if (this.closed) throw new RunError("the session is closed");
+    if (!this._closed) await this.context.whenUsable();
+    this._requireOpen();
   }
 
   /** Side of the picture that the model reads, in pixels. */
@@ -107,12 +92,12 @@ export class Session {
    * @throws GlError the driver reports an error in the first frame.
    */
   run(picture: Picture): Tensor {
-    const { frame } = this.begin(picture);
+    const { frame } = this._begin(picture);
     for (const call of frame) call();
-    const result = this.read(this.bundle.manifest.outputs[0]!.value);
+    const result = this._read(this.bundle.manifest.outputs[0]!.value);
     this.context.requireUsable(); // what a lost context returned is no result
-    if (!this.checked) this.checkErrors("in the first frame");
-    this.checked = true;
+    if (!this._checked) this._checkErrors("in the first frame");
+    this._checked = true;
     return result;
   }
 
@@ -122,13 +107,13 @@ export class Session {
    * Finish the loop before you run anything else on this canvas.
    */
   *layers(picture: Picture): Generator<{ readonly layer: Layer; readonly output: Tensor }> {
-    const { layerCalls } = this.begin(picture);
+    const { layerCalls } = this._begin(picture);
     const layers = layersOf(this.bundle.manifest);
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
       const layer = layers.get(name)!;
-      yield { layer, output: this.read(layer.output) };
-      this.enter();
+      yield { layer, output: this._read(layer.output) };
+      this._enter();
     }
   }
 
@@ -141,14 +126,15 @@ export class Session {
     const { manifest, members } = this.bundle;
     const allowed = new Map(manifest.probe.layers.map((layer) => [layer.layer, layer]));
     const member = members.get(manifest.probe.member)!;
-    const { layerCalls } = this.begin(probe.picture(this.size));
+    const layers = layersOf(manifest);
+    const { layerCalls } = this._begin(probe.picture(this.size));
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
-      const value = this.values.get(name)!;
-      errors.push(probe.compare(allowed.get(name)!, member, value, this.texelsOf(value)));
+      const value = layers.get(name)!.output;
+      errors.push(probe.compare(allowed.get(name)!, member, value, this._texelsOf(value)));
     }
-    const last = this.read(manifest.outputs[0]!.value);
+    const last = this._read(manifest.outputs[0]!.value);
     this.context.requireUsable();
     for (const error of errors) {
       if (!probe.passed(error)) {
@@ -159,7 +145,7 @@ export class Session {
         );
       }
     }
-    this.checkWholeFrame(last);
+    this._checkWholeFrame(last);
     return errors;
   }
 
@@ -170,14 +156,14 @@ export class Session {
       passes: manifest.passes.length,
       jobs: manifest.passes.filter((one) => one.clear).length,
       programs: manifest.programs.length,
-      calls: this.enter().frame.length,
-      textureBytes: manifest.textures.reduce((sum, texture) => sum + 4 * texture.width * texture.height, 0),
+      calls: this._enter().frame.length,
+      textureBytes: bytesOf(manifest.textures),
     };
   }
 
   /** Return a rectangle of the picture's texture or a target, as it is now. */
   readTexture(name: string, x: number, y: number, width: number, height: number): Texels {
-    const { objects, handles } = this.enter();
+    const { objects, handles } = this._enter();
     const { gl } = this.context;
     const framebuffer = handles.framebuffers.get(name);
     if (!framebuffer) throw new InputError(`no texture '${name}' is rendered into`);
@@ -187,125 +173,39 @@ export class Session {
 
   /** Delete every GL object; further calls do nothing. */
   close(): void {
-    if (this.closed) return;
-    this.closed = true;
-    this.prepared?.objects.close();
+    if (this._closed) return;
+    this._closed = true;
+    this._prepared?.objects.close();
     if (this.context.owner === this) this.context.owner = null;
     this.context.close();
   }
 
-  // Preparing ------------------------------------------------------------------------------------------------------
-
-  private prepare(): Prepared {
-    const { gl, generation } = this.context;
-    const { manifest, members } = this.bundle;
-    const objects = new Objects(gl);
-    try {
-      const prelude = ascii(members.get(PRELUDE)!) + this.context.deviceLines;
-      objects.fixedState();
-      const programs = this.compile(objects, prelude);
-      const handles = this.allocate(objects, programs);
-      const { data, first } = vertices(manifest, this.varyings);
-      const vertexBuffer = objects.buffer(data);
-      const recorder = new Recorder(gl, handles, manifest, members, first);
-      recorder.setConstantUniforms();
-      const byLayer = new Map<string, Pass[]>();
-      for (const one of manifest.passes) byLayer.set(one.layer, [...(byLayer.get(one.layer) ?? []), one]);
-      const { texture, x, y, size } = manifest.input;
-      const place = { framebuffer: handles.framebuffers.get(texture)!, x, y, size };
-      return {
-        generation,
-        objects,
-        handles,
-        vertexBuffer,
-        frame: recorder.record(manifest.passes),
-        layerCalls: new Map([...byLayer].map(([name, passes]) => [name, recorder.record(passes)])),
-        preprocessor: new Preprocessor(gl, objects, prelude, place),
-      };
-    } catch (error) {
-      objects.close();
-      throw error;
-    }
-  }
-
-  private compile(objects: Objects, prelude: string): Map<string, Linked> {
-    const { gl } = this.context;
-    const { manifest, members } = this.bundle;
-    const attributes = ["position", ...Array.from({ length: this.varyings }, (_, index) => `corner${index}`)];
-    const started = manifest.programs.map((entry) => {
-      const vertex = ascii(members.get(entry.vertex)!);
-      const fragment = prelude + ascii(members.get(entry.fragment)!);
-      return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
-    });
-    const users = new Map([...manifest.passes].reverse().map((one) => [one.program, one.layer]));
-    const linked = new Map<string, Linked>();
-    for (const { entry, vertex, fragment, program } of started) {
-      const where = `layer '${users.get(entry.name) ?? entry.name}' on ${this.context.renderer}`;
-      objects.checkProgram(program, vertex, fragment, where);
-      gl.useProgram(program);
-      entry.samplers.forEach((sampler, unit) => gl.uniform1i(gl.getUniformLocation(program, sampler), unit));
-      const locations = new Map([...entry.uniforms.keys()].map((name) => [name, gl.getUniformLocation(program, name)]));
-      linked.set(entry.name, { program, locations });
-    }
-    objects.dropShaders();
-    return linked;
-  }
-
-  /** Make textures, and framebuffers of all that are drawn into; a target is filled with its `clear`. */
-  private allocate(objects: Objects, programs: Map<string, Linked>): Handles {
-    const { gl } = this.context;
-    const textures = new Map<string, WebGLTexture>();
-    const framebuffers = new Map<string, WebGLFramebuffer>();
-    for (const { name, width, height, kind, member, clear } of this.textures.values()) {
-      const texels = member === undefined ? null : this.bundle.members.get(member)!;
-      const texture = objects.texture(width, height, texels);
-      textures.set(name, texture);
-      if (kind === "constant") continue;
-      framebuffers.set(name, objects.framebuffer(texture));
-      gl.clearColor(clear[0] / 255, clear[1] / 255, clear[2] / 255, clear[3] / 255);
-      gl.clear(gl.COLOR_BUFFER_BIT);
-    }
-    return { programs, textures, framebuffers };
-  }
-
-  // The state of the context ---------------------------------------------------------------------------------------
-
   /** Make the context's vertex arrays and fixed state this session's, and everything anew where it was lost. */
-  private enter(): Prepared {
-    if (this.closed) throw new RunError("the session is closed");
+  private _enter(): Prepared {
+    this._requireOpen();
     const { context } = this;
     context.requireUsable();
-    if (this.prepared?.generation !== context.generation) {
+    if (this._prepared?.generation !== context.generation) {
       context.owner = null;
-      this.checked = false;
-      this.prepared = this.prepare();
-      this.checkErrors("after preparing the model");
+      this._checked = false;
+      this._prepared = prepare(this.bundle, context);
+      this._checkErrors("after preparing the model");
     }
-    const { prepared } = this;
-    if (context.owner === this) return prepared;
-    context.owner = this;
-    const { gl } = context;
-    prepared.objects.fixedState();
-    gl.bindBuffer(gl.ARRAY_BUFFER, prepared.vertexBuffer);
-    const stride = 4 * (2 + 4 * this.varyings);
-    gl.vertexAttribPointer(0, 2, gl.FLOAT, false, stride, 0);
-    gl.enableVertexAttribArray(0);
-    const attributes = gl.getParameter(gl.MAX_VERTEX_ATTRIBS) as number;
-    for (let index = 1; index < attributes; index++) {
-      if (index > this.varyings) {
-        gl.disableVertexAttribArray(index); // another session's, whose buffer may be gone
-        continue;
-      }
-      gl.vertexAttribPointer(index, 4, gl.FLOAT, false, stride, 4 * (2 + 4 * (index - 1)));
-      gl.enableVertexAttribArray(index);
+    if (context.owner !== this) {
+      context.owner = this;
+      this._prepared.activate();
     }
-    return prepared;
+    return this._prepared;
   }
 
-  private begin(picture: Picture): Prepared {
-    const prepared = this.enter();
+  private _requireOpen(): void {
+    if (this._closed) throw new RunError("the session is closed");
+  }
+
+  private _begin(picture: Picture): Prepared {
+    const prepared = this._enter();
     if (!(picture instanceof Uint8Array || picture instanceof Uint8ClampedArray)) {
-      prepared.preprocessor.draw(picture);
+      prepared.preprocess(picture);
       return prepared;
     }
     const { gl } = this.context;
@@ -323,25 +223,25 @@ export class Session {
     return prepared;
   }
 
-  private read(value: Value): Tensor {
-    return { shape: shapeOf(value), data: unpack(value, this.texelsOf(value)) };
+  private _read(value: Value): Tensor {
+    return { shape: shapeOf(value), data: unpack(value, this._texelsOf(value)) };
   }
 
   /** Read back the textures of a value: of a vector just its texels, of a map all. */
-  private texelsOf(value: Value): Map<string, Texels> {
+  private _texelsOf(value: Value): Map<string, Texels> {
     const one = (name: string): Texels => {
-      const { width, height } = this.textures.get(name)!;
-      const [w, h] = value.kind === "fixed" ? sizeOfFixed(value) : [width, height];
+      const { width, height } = this._textures.get(name)!;
+      const [w, h] = isFixed(value) ? sizeOfFixed(value) : [width, height];
       return this.readTexture(name, 0, 0, w, h);
     };
     return new Map(texturesOf(value).map((name) => [name, one(name)]));
   }
 
-  private checkWholeFrame(last: Tensor): void {
+  private _checkWholeFrame(last: Tensor): void {
     const { logits, max_error } = this.bundle.manifest.probe;
     const { data } = this.run(probe.picture(this.size));
     const wanted = logits.length ? logits : last.data;
-    const off = data.reduce((worst, number, i) => Math.max(worst, Math.abs(number - wanted[i]!)), 0);
+    const off = most(data.keys(), (i) => Math.abs(data[i]! - wanted[i]!));
     if (off <= max_error) return;
     throw new SelfCheckError(
       `every layer comes out right, but the output of a whole frame is off by ${off}, where ${max_error} is tolerated; ` +
@@ -349,15 +249,11 @@ export class Session {
     );
   }
 
-  private checkErrors(when: string): void {
+  private _checkErrors(when: string): void {
     const { gl } = this.context;
     const error = gl.getError();
     if (error === gl.NO_ERROR || error === gl.CONTEXT_LOST_WEBGL) return;
     const out = error === gl.OUT_OF_MEMORY ? ": the GPU has too little memory; close other pages or use a smaller model" : "";
     throw new GlError(`WebGL error 0x${error.toString(16)} ${when}${out}`);
   }
-}
-
-function ascii(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }

@@ -4,8 +4,8 @@
  * An object is read key by key: every one must be there and none may be left over. Readers throw BundleError.
  */
 
-import { BundleError } from "./errors.ts";
-import { WrittenAsFraction, type Json } from "./strictJson.ts";
+import { refuse, short } from "./refusal.ts";
+import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
 export type Reader<T> = (value: Json, where: string) => T;
 
@@ -13,11 +13,6 @@ export type Reader<T> = (value: Json, where: string) => T;
 const MAX_NUMBER = 3.4028234663852886e38;
 
 const HALF_PAIR = /\p{Surrogate}/u;
-
-/** Refuse what a file gave. */
-export function refuse(message: string): never {
-  throw new BundleError(message);
-}
 
 /** A string. */
 export const text: Reader<string> = (value, where) => {
@@ -76,41 +71,34 @@ export function tuple<T extends unknown[]>(...items: { [K in keyof T]: Reader<T[
       : refuse(`${where}: expected a list of ${items.length}`);
 }
 
+/** What is made of a value that was read. */
+export function made<T, U>(reader: Reader<T>, make: (value: T, where: string) => U): Reader<U> {
+  return (value, where) => make(reader(value, where), where);
+}
+
+/** The fields of an object, as they stand in JSON. */
+export const fieldsOf: Reader<JsonObject> = (value, where) =>
+  value instanceof Map ? value : refuse(`${where} is not an object`);
+
 /** An object with free keys. */
 export function mapOf<T>(item: Reader<T>, name: Reader<string> = (value) => value as string): Reader<Map<string, T>> {
   return (value, where) =>
-    value instanceof Map
-      ? new Map([...value].map(([key, one]) => [name(key, where), item(one, `${where}['${short(key)}']`)]))
-      : refuse(`${where} is not an object`);
+    new Map([...fieldsOf(value, where)].map(([key, one]) => [name(key, where), item(one, `${where}['${short(key)}']`)]));
 }
 
 /** An object with exactly these keys. */
 export function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
   return (value, where) => {
-    if (!(value instanceof Map)) refuse(`${where} is not an object`);
+    const given = fieldsOf(value, where);
     const result = {} as T;
     for (const key in fields) {
-      const field = value.get(key);
-      if (field === undefined && !(OPTIONAL in fields[key])) refuse(`${where}: '${key}' is missing`);
-      result[key] = fields[key](field as Json, `${where}.${key}`);
+      const field = given.get(key);
+      if (field === undefined) refuse(`${where}: '${key}' is missing`);
+      result[key] = fields[key](field, `${where}.${key}`);
     }
-    for (const key of value.keys()) if (!(key in fields)) refuse(`${where}: unknown key '${short(key)}'`);
+    for (const key of given.keys()) if (!(key in fields)) refuse(`${where}: unknown key '${short(key)}'`);
     return result;
   };
-}
-
-const OPTIONAL = "optional";
-
-/** A value that may be missing. */
-export function optional<T>(reader: Reader<T>): Reader<T | undefined> {
-  return Object.assign((value: Json | undefined, where: string) => (value === undefined ? value : reader(value, where)), {
-    [OPTIONAL]: true,
-  });
-}
-
-/** Return the first 60 characters of a text that a file gave. */
-export function short(given: string): string {
-  return given.slice(0, 60);
 }
 
 function show(value: Json): string {

@@ -5,7 +5,7 @@
  * where an integer belongs.
  */
 
-import { BundleError } from "./errors.ts";
+import { refuse } from "./refusal.ts";
 
 /** A whole number that was written with a fraction or an exponent, such as 1.0: a number, but no integer. */
 export class WrittenAsFraction {
@@ -16,9 +16,8 @@ export type JsonObject = Map<string, Json>;
 export type Json = null | boolean | number | string | WrittenAsFraction | Json[] | JsonObject;
 
 const MAX_DEPTH = 64;
-const NUMBER = /-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
-const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
-const SPACE = /[ \t\n\r]*/y;
+/** Strings, brackets, and all else between commas, colons and spaces. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]|[^\s,:[\]{}"]+/g;
 
 /**
  * Parse a JSON text; objects become maps.
@@ -26,97 +25,37 @@ const SPACE = /[ \t\n\r]*/y;
  * @throws BundleError the text is no JSON, nests deeper than 64 levels, or has an object with the same key twice.
  */
 export function parse(text: string): Json {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    refuse(`manifest.json is no JSON (${(error as Error).message})`);
+  }
+  // From here on the text is known to be JSON: commas and colons stand where they must, and every bracket has its end.
+  const tokens = text.match(TOKEN)!;
   let at = 0;
 
-  function fail(what: string): never {
-    throw new BundleError(`manifest.json is no JSON (${what} at character ${at})`);
-  }
-
-  function space(): void {
-    SPACE.lastIndex = at;
-    SPACE.exec(text);
-    at = SPACE.lastIndex;
-  }
-
-  function take(character: string): boolean {
-    space();
-    if (text[at] !== character) return false;
-    at += 1;
-    return true;
-  }
-
-  function string(): string {
-    STRING.lastIndex = at;
-    const found = STRING.exec(text);
-    if (!found) fail("expected a string");
-    at = STRING.lastIndex;
-    return JSON.parse(found[0]) as string;
-  }
-
-  function number(): Json {
-    NUMBER.lastIndex = at;
-    const found = NUMBER.exec(text);
-    if (!found) fail("expected a value");
-    at = NUMBER.lastIndex;
-    const value = Number(found[0]);
-    const fraction = found[1] !== undefined || found[2] !== undefined;
-    return fraction && Number.isInteger(value) ? new WrittenAsFraction(value) : value;
-  }
-
-  function word(letters: string, value: Json): Json {
-    if (!text.startsWith(letters, at)) fail("expected a value");
-    at += letters.length;
-    return value;
-  }
-
-  function array(depth: number): Json[] {
-    const items: Json[] = [];
-    at += 1;
-    if (take("]")) return items;
-    do items.push(value(depth + 1));
-    while (take(","));
-    if (!take("]")) fail("expected ',' or ']'");
-    return items;
-  }
-
-  function object(depth: number): JsonObject {
-    const fields: JsonObject = new Map();
-    at += 1;
-    if (take("}")) return fields;
-    do {
-      space();
-      const key = string();
-      if (!take(":")) fail("expected ':'");
-      if (fields.has(key)) throw new BundleError("manifest: an object has the same key twice");
-      fields.set(key, value(depth + 1));
-    } while (take(","));
-    if (!take("}")) fail("expected ',' or '}'");
-    return fields;
-  }
-
   function value(depth: number): Json {
-    if (depth > MAX_DEPTH) fail("nested too deeply");
-    space();
-    switch (text[at]) {
-      case "{":
-        return object(depth);
-      case "[":
-        return array(depth);
-      case '"':
-        return string();
-      case "t":
-        return word("true", true);
-      case "f":
-        return word("false", false);
-      case "n":
-        return word("null", null);
-      default:
-        return number();
+    if (depth > MAX_DEPTH) refuse("manifest.json is nested too deeply");
+    const token = tokens[at++]!;
+    if (token === "[") {
+      const items: Json[] = [];
+      while (tokens[at] !== "]") items.push(value(depth + 1));
+      at++;
+      return items;
     }
+    if (token === "{") {
+      const fields: JsonObject = new Map();
+      while (tokens[at] !== "}") {
+        const key = JSON.parse(tokens[at++]!) as string;
+        if (fields.has(key)) refuse("manifest: an object has the same key twice");
+        fields.set(key, value(depth + 1));
+      }
+      at++;
+      return fields;
+    }
+    const scalar = JSON.parse(token) as string | number | boolean | null;
+    return Number.isInteger(scalar) && /[.e]/i.test(token) ? new WrittenAsFraction(scalar as number) : scalar;
   }
 
-  const result = value(0);
-  space();
-  if (at !== text.length) fail("something after the end");
-  return result;
+  return value(0);
 }

@@ -1,6 +1,6 @@
 /** From the RGBA8 texels that hold a layer's output to its numbers. */
 
-import { slicesOf, type FeatureMap, type FixedMap, type FixedPoint, type Value } from "./layout.ts";
+import { isFixed, isMap, rangeOf, type Value, type View } from "./layout.ts";
 
 /** A texture read back: 4 bytes a texel, first row first. */
 export interface Texels {
@@ -21,53 +21,30 @@ export function joinFixed16(high: number, low: number): number {
  * @param textures read back, by name.
  */
 export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Float32Array {
-  if (value.kind === "fixed") return unpackFixed(value, textures.get(value.texture)!);
-  return value.kind === "map" ? unpackMap(value, textures) : unpackFixedMap(value, textures);
-}
-
-function unpackFixed(value: FixedPoint, texels: Texels): Float32Array {
-  const rows = Math.max(1, value.columns);
-  const numbers = new Float32Array(rows * value.length);
-  for (let row = 0; row < rows; row++) {
-    for (let i = 0; i < value.length; i++) {
-      const [x, y] = value.columns ? [row, i >> 1] : [i >> 1, 0];
-      const at = 4 * (y * texels.width + x) + 2 * (i & 1);
-      numbers[row * value.length + i] = (joinFixed16(texels.data[at]!, texels.data[at + 1]!) * value.scale) / 256;
-    }
-  }
-  return numbers;
-}
-
-function unpackMap(value: FeatureMap, textures: ReadonlyMap<string, Texels>): Float32Array {
-  const { height, width, channels } = value;
+  // Partial sums are read as a row of pixels, one a column; a vector is one pixel.
+  const [height, width, channels] =
+    isFixed(value) ? [1, value.columns || 1, value.length] : [value.height, value.width, value.channels];
+  const perTexel = isMap(value) ? 4 : 2;
   const numbers = new Float32Array(height * width * channels);
   for (let c = 0; c < channels; c++) {
-    const view = value.views[c >> 2]!;
+    const view = viewOf(value, Math.floor(c / perTexel));
     const texels = textures.get(view.texture)!;
-    const scale = value.scales[value.scales.length > 1 ? c : 0]!;
-    const zero = value.zeros[value.zeros.length > 1 ? c : 0]!;
+    const [scale, zero] = isMap(value) ? rangeOf(value, c) : [value.scale, 0];
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
-        const byte = texels.data[4 * ((view.y + y) * texels.width + view.x + x) + (c & 3)]!;
-        numbers[(y * width + x) * channels + c] = (scale * (byte - zero)) / 255;
+        const at = 4 * ((view.y + y) * texels.width + view.x + x) + (4 / perTexel) * (c % perTexel);
+        const byte = texels.data[at]!;
+        numbers[(y * width + x) * channels + c] =
+          perTexel === 4 ? (scale * (byte - zero)) / 255 : (joinFixed16(byte, texels.data[at + 1]!) * scale) / 256;
       }
     }
   }
   return numbers;
 }
 
-function unpackFixedMap(value: FixedMap, textures: ReadonlyMap<string, Texels>): Float32Array {
-  const { height, width, channels, scale } = value;
-  const numbers = new Float32Array(height * width * channels);
-  for (let c = 0; c < channels; c++) {
-    const view = value.views[slicesOf(c + 1, 2) - 1]!;
-    const texels = textures.get(view.texture)!;
-    for (let y = 0; y < height; y++) {
-      for (let x = 0; x < width; x++) {
-        const at = 4 * ((view.y + y) * texels.width + view.x + x) + 2 * (c & 1);
-        numbers[(y * width + x) * channels + c] = (joinFixed16(texels.data[at]!, texels.data[at + 1]!) * scale) / 256;
-      }
-    }
-  }
-  return numbers;
+/** Return where the `index`-th texels of all pixels lie. */
+function viewOf(value: Value, index: number): View {
+  if (!isFixed(value)) return value.views[index]!;
+  const { texture, columns } = value;
+  return columns ? { texture, x: 0, y: index } : { texture, x: index, y: 0 };
 }

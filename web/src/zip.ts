@@ -1,6 +1,7 @@
 /** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
 
-import { inflateSync } from "fflate";
+import { inflate } from "./inflate.ts";
+import { littleEndian } from "./littleEndian.ts";
 
 /** One member, as the directory at the end of the file describes it. */
 export interface Entry {
@@ -31,27 +32,27 @@ const MAX_COMMENT = 65535;
  * @throws Error the file is no zip file, or not whole.
  */
 export function directory(file: Uint8Array): Entry[] {
-  const view = viewOf(file);
+  const { u16, u32 } = littleEndian(file);
   let end = file.length - END_LENGTH;
   const last = Math.max(0, end - MAX_COMMENT);
-  while (end >= last && view.getUint32(end, true) !== END) end -= 1;
+  while (end >= last && u32(end) !== END) end -= 1;
   if (end < last) throw new Error("it has no directory at its end");
-  const count = view.getUint16(end + 10, true);
-  let at = view.getUint32(end + 16, true);
+  const count = u16(end + 10);
+  let at = u32(end + 16);
   const entries: Entry[] = [];
   for (let i = 0; i < count; i++) {
-    if (view.getUint32(at, true) !== ENTRY) throw new Error("its directory is damaged");
-    const nameLength = view.getUint16(at + 28, true);
+    if (u32(at) !== ENTRY) throw new Error("its directory is damaged");
+    const nameLength = u16(at + 28);
     entries.push({
       name: new TextDecoder().decode(file.subarray(at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength)),
-      method: view.getUint16(at + 10, true),
-      encrypted: (view.getUint16(at + 8, true) & 1) !== 0,
-      crc: view.getUint32(at + 16, true),
-      packed: view.getUint32(at + 20, true),
-      size: view.getUint32(at + 24, true),
-      offset: view.getUint32(at + 42, true),
+      method: u16(at + 10),
+      encrypted: (u16(at + 8) & 1) !== 0,
+      crc: u32(at + 16),
+      packed: u32(at + 20),
+      size: u32(at + 24),
+      offset: u32(at + 42),
     });
-    at += ENTRY_LENGTH + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
+    at += ENTRY_LENGTH + nameLength + u16(at + 30) + u16(at + 32);
   }
   return entries;
 }
@@ -62,16 +63,15 @@ export function directory(file: Uint8Array): Entry[] {
  * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
  */
 export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
-  const view = viewOf(file);
+  const { u16, u32 } = littleEndian(file);
   const at = entry.offset;
-  if (view.getUint32(at, true) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
-  const begin = at + LOCAL_LENGTH + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
+  if (u32(at) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
+  const begin = at + LOCAL_LENGTH + u16(at + 26) + u16(at + 28);
   if (begin + entry.packed > file.length) throw new Error(`member '${entry.name}' ends beyond the file`);
   const packed = file.subarray(begin, begin + entry.packed);
-  // One byte more than declared: inflating stops there, and shows that there was more.
-  const data = entry.method === 0 ? packed.slice() : inflateSync(packed, { out: new Uint8Array(entry.size + 1) });
+  const data = entry.method === 0 ? packed.slice() : inflate(packed, entry.size);
   if (data.length !== entry.size || crc32(data) !== entry.crc) throw new Error(`member '${entry.name}' is damaged`);
-  return data.subarray(0, entry.size);
+  return data;
 }
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
@@ -84,8 +84,4 @@ function crc32(data: Uint8Array): number {
   let crc = -1;
   for (const byte of data) crc = TABLE[(crc ^ byte) & 255]! ^ (crc >>> 8);
   return ~crc >>> 0;
-}
-
-function viewOf(file: Uint8Array): DataView {
-  return new DataView(file.buffer, file.byteOffset, file.byteLength);
 }

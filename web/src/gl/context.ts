@@ -20,24 +20,24 @@ export class Context {
   /** Whose vertex arrays and fixed state the context has, if any. */
   owner: object | null = null;
   generation = 0;
-  private lines: string | undefined;
-  private users = 0;
-  private lost = false;
+  private _lines: string | undefined;
+  private _users = 0;
+  private _lost = false;
 
   private constructor(
-    private readonly canvas: Canvas,
+    private readonly _canvas: Canvas,
     readonly gl: WebGLRenderingContext,
-    private readonly own: boolean,
+    private readonly _own: boolean,
   ) {
-    canvas.addEventListener("webglcontextlost", (event) => {
+    _canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault(); // without this the browser never gives it back
-      this.lost = true;
+      this._lost = true;
     });
-    canvas.addEventListener("webglcontextrestored", () => {
-      this.lost = false;
+    _canvas.addEventListener("webglcontextrestored", () => {
+      this._lost = false;
       this.generation += 1;
       this.owner = null;
-      this.lines = undefined;
+      this._lines = undefined;
     });
   }
 
@@ -47,8 +47,12 @@ export class Context {
    * @throws ContextError the browser gives none, the canvas has one of another kind, or it is not exact enough.
    */
   static of(canvas?: Canvas): Context {
-    const known = canvas && contexts.get(canvas);
-    if (known) return known.use();
+    const context = (canvas && contexts.get(canvas)) ?? Context._make(canvas);
+    context._users += 1;
+    return context;
+  }
+
+  private static _make(canvas?: Canvas): Context {
     const where = canvas ?? hiddenCanvas();
     const gl = where.getContext("webgl", {
       alpha: false,
@@ -66,7 +70,7 @@ export class Context {
     requirePrecision(gl);
     const context = new Context(where, gl, canvas === undefined);
     contexts.set(where, context);
-    return context.use();
+    return context;
   }
 
   /** What the GPU is called, as far as the browser tells. */
@@ -76,16 +80,16 @@ export class Context {
 
   /** Whether the browser has taken the context away, for now or for good. */
   get isLost(): boolean {
-    return this.lost || this.gl.isContextLost();
+    return this._lost || this.gl.isContextLost();
   }
 
   /** The `#define` lines that shaders need on this device, measured once; see `rounding.ts`. */
   get deviceLines(): string {
-    if (this.lines === undefined) {
+    if (this._lines === undefined) {
       this.owner = null; // whoever set the context's state has to do so again
-      this.lines = deviceLines(storeThreshold(this.gl));
+      this._lines = deviceLines(storeThreshold(this.gl));
     }
-    return this.lines;
+    return this._lines;
   }
 
   /**
@@ -96,33 +100,28 @@ export class Context {
   async whenUsable(): Promise<void> {
     const end = performance.now() + RESTORE_TIMEOUT;
     while (this.isLost) {
-      if (performance.now() > end) throw new ContextLostError(LOST);
+      if (performance.now() > end) this.requireUsable();
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
   /** Throw ContextLostError where the context is lost. */
   requireUsable(): void {
-    if (this.isLost) throw new ContextLostError(LOST);
+    if (!this.isLost) return;
+    throw new ContextLostError(
+      "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
+        "wait for it to come back, or reload the page",
+    );
   }
 
   /** Give the context up; call it once for each `of`. One that nobody else uses and nobody sees is freed. */
   close(): void {
-    this.users -= 1;
-    if (this.users > 0 || !this.own) return;
-    contexts.delete(this.canvas);
+    this._users -= 1;
+    if (this._users > 0 || !this._own) return;
+    contexts.delete(this._canvas);
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }
-
-  private use(): this {
-    this.users += 1;
-    return this;
-  }
 }
-
-const LOST =
-  "the browser has taken the graphics context away (another program needs the GPU, or the driver was restarted); " +
-  "wait for it to come back, or reload the page";
 
 /** Return a canvas that nobody sees: one of the page's, which every browser draws on with WebGL, or a worker's. */
 function hiddenCanvas(): Canvas {

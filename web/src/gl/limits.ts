@@ -1,7 +1,8 @@
 /** What the driver offers: limits and precision. */
 
 import { ContextError, LimitError } from "../errors.ts";
-import type { Limits } from "../manifest.ts";
+import { sum } from "../lists.ts";
+import type { Limits, Texture } from "../manifest.ts";
 
 const SMALLER = "use a model of smaller pictures or fewer channels";
 const OTHER_GPU = "use another browser or device (WebGL promises 8)";
@@ -14,23 +15,22 @@ const NAMES: Record<keyof Limits, readonly [keyof WebGLRenderingContext & `MAX_$
   vertex_attributes: ["MAX_VERTEX_ATTRIBS", OTHER_GPU],
 };
 
-/** Return the limits of a context. */
-export function driverLimits(gl: WebGLRenderingContext): Limits {
-  const entries = Object.entries(NAMES).map(([field, [name]]) => [field, gl.getParameter(gl[name] as number)]);
-  return Object.fromEntries(entries) as Limits;
-}
-
 /**
  * Refuse a driver that offers less than a bundle needs.
  *
  * @throws LimitError naming every limit that is too small.
  */
 export function require(needed: Limits, gl: WebGLRenderingContext): void {
-  const offered = driverLimits(gl);
-  const short = (Object.keys(NAMES) as (keyof Limits)[]).filter((field) => offered[field] < needed[field]);
-  if (!short.length) return;
-  const lacks = short.map((field) => `${NAMES[field][0]} is ${offered[field]}, the model needs ${needed[field]}`);
-  const advice = new Set(short.map((field) => NAMES[field][1]));
+  const lacks: string[] = [];
+  const advice = new Set<string>();
+  for (const field of Object.keys(NAMES) as (keyof Limits)[]) {
+    const [name, help] = NAMES[field];
+    const offered = gl.getParameter(gl[name]) as number;
+    if (offered >= needed[field]) continue;
+    lacks.push(`${name} is ${offered}, the model needs ${needed[field]}`);
+    advice.add(help);
+  }
+  if (!lacks.length) return;
   throw new LimitError(
     `this GPU (${renderer(gl)}) is too small for the model: ${lacks.join("; ")}; ${[...advice].join(", and ")}`,
   );
@@ -39,13 +39,21 @@ export function require(needed: Limits, gl: WebGLRenderingContext): void {
 /** Most bytes that a model's textures may take: a file of a few bytes can ask for more than any machine has. */
 const MAX_TEXTURE_BYTES = 2 ** 30;
 
+/** What a texture's size is told by. */
+type Sized = Pick<Texture, "width" | "height">;
+
+/** Return the bytes of textures, 4 a texel. */
+export function bytesOf(textures: readonly Sized[]): number {
+  return sum(textures, ({ width, height }) => 4 * width * height);
+}
+
 /**
  * Refuse textures that no browser gives a page memory for.
  *
  * @throws LimitError saying how much they take.
  */
-export function requireMemory(textures: readonly { readonly width: number; readonly height: number }[]): void {
-  const bytes = textures.reduce((sum, { width, height }) => sum + 4 * width * height, 0);
+export function requireMemory(textures: readonly Sized[]): void {
+  const bytes = bytesOf(textures);
   if (bytes <= MAX_TEXTURE_BYTES) return;
   throw new LimitError(
     `the model's textures take ${Math.ceil(bytes / 2 ** 20)} MiB, and ${MAX_TEXTURE_BYTES / 2 ** 20} are possible; ${SMALLER}`,

@@ -3,147 +3,144 @@
 import { GlError, ShaderError } from "../errors.ts";
 import type { Texels } from "../texels.ts";
 
-type GL = WebGLRenderingContext;
-
 /** Textures, framebuffers, buffers and programs of one user of a context. */
-export class Objects {
-  private readonly textures: WebGLTexture[] = [];
-  private readonly framebuffers: WebGLFramebuffer[] = [];
-  private readonly buffers: WebGLBuffer[] = [];
-  private readonly shaders = new Map<string, WebGLShader>();
-  private readonly programs: WebGLProgram[] = [];
+export type Objects = ReturnType<typeof objectsOf>;
 
-  constructor(private readonly gl: GL) {}
+/** Return functions that make objects of a context, and delete all that they have made. */
+export function objectsOf(gl: WebGLRenderingContext) {
+  const shaders = new Map<string, WebGLShader>();
+  /** What deletes each object. */
+  const ends: (() => void)[] = [];
+
+  function keep<T>(made: T | null, what: string, end: (made: T) => void): T {
+    if (!made) throw new GlError(`the browser makes no ${what}`);
+    ends.push(() => end(made));
+    return made;
+  }
 
   /** Switch off what would change stored values (dithering is on by default), and whatever changes uploaded pixels. */
-  fixedState(): void {
-    const { gl } = this;
+  function fixedState(): void {
     for (const name of [gl.DITHER, gl.BLEND, gl.SCISSOR_TEST, gl.DEPTH_TEST, gl.STENCIL_TEST, gl.CULL_FACE]) {
       gl.disable(name);
     }
     gl.colorMask(true, true, true, true);
-    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
-    gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
-    gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
-    gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
-    gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE);
+    for (const [name, value] of [
+      [gl.UNPACK_ALIGNMENT, 4],
+      [gl.PACK_ALIGNMENT, 4],
+      [gl.UNPACK_FLIP_Y_WEBGL, 0],
+      [gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, 0],
+      [gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE],
+    ] as const) {
+      gl.pixelStorei(name, value);
+    }
   }
 
   /** Make an RGBA8 texture (zeros unless given 4 * width * height bytes): nearest, clamped to the edge; bind it. */
-  texture(width: number, height: number, texels: Uint8Array | null = null): WebGLTexture {
-    const { gl } = this;
-    const texture = this.keep(gl.createTexture(), this.textures, "texture");
-    gl.bindTexture(gl.TEXTURE_2D, texture);
+  function texture(width: number, height: number, texels: Uint8Array | null = null): WebGLTexture {
+    const made = keep(gl.createTexture(), "texture", (one) => gl.deleteTexture(one));
+    gl.bindTexture(gl.TEXTURE_2D, made);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
-    for (const name of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, name, gl.NEAREST);
-    for (const name of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, name, gl.CLAMP_TO_EDGE);
-    return texture;
+    for (const [name, value] of [
+      [gl.TEXTURE_MIN_FILTER, gl.NEAREST],
+      [gl.TEXTURE_MAG_FILTER, gl.NEAREST],
+      [gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE],
+      [gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE],
+    ] as const) {
+      gl.texParameteri(gl.TEXTURE_2D, name, value);
+    }
+    return made;
   }
 
   /**
-   * Make a framebuffer that renders into `texture`, and bind it.
+   * Make a framebuffer that renders into `target`, and bind it.
    *
    * @throws GlError the driver cannot render into it.
    */
-  framebuffer(texture: WebGLTexture): WebGLFramebuffer {
-    const { gl } = this;
-    const framebuffer = this.keep(gl.createFramebuffer(), this.framebuffers, "framebuffer");
-    gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
-    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, texture, 0);
+  function framebuffer(target: WebGLTexture): WebGLFramebuffer {
+    const made = keep(gl.createFramebuffer(), "framebuffer", (one) => gl.deleteFramebuffer(one));
+    gl.bindFramebuffer(gl.FRAMEBUFFER, made);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, target, 0);
     const status = gl.checkFramebufferStatus(gl.FRAMEBUFFER);
     if (status !== gl.FRAMEBUFFER_COMPLETE && !gl.isContextLost()) {
       throw new GlError(`the driver cannot render into an RGBA8 texture (framebuffer status 0x${status.toString(16)})`);
     }
-    return framebuffer;
+    return made;
   }
 
   /** Make a vertex buffer, and bind it. */
-  buffer(data: Float32Array): WebGLBuffer {
-    const { gl } = this;
-    const buffer = this.keep(gl.createBuffer(), this.buffers, "buffer");
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+  function buffer(data: Float32Array): WebGLBuffer {
+    const made = keep(gl.createBuffer(), "buffer", (one) => gl.deleteBuffer(one));
+    gl.bindBuffer(gl.ARRAY_BUFFER, made);
     gl.bufferData(gl.ARRAY_BUFFER, data as Float32Array<ArrayBuffer>, gl.STATIC_DRAW);
-    return buffer;
+    return made;
   }
 
-  /** Compile, link and check one program; see `startProgram` and `checkProgram`. */
-  program(vertex: string, fragment: string, attributes: readonly string[], where: string): WebGLProgram {
-    const program = this.startProgram(vertex, fragment, attributes);
-    this.checkProgram(program, vertex, fragment, where);
-    return program;
+  function shader(kind: number, source: string): WebGLShader {
+    const key = `${kind}\n${source}`;
+    const known = shaders.get(key);
+    if (known) return known;
+    const made = keep(gl.createShader(kind), "shader", (one) => gl.deleteShader(one));
+    shaders.set(key, made);
+    gl.shaderSource(made, source);
+    gl.compileShader(made);
+    return made;
+  }
+
+  /** Compile, link and check one program that has a position alone; see `startProgram` and `checkProgram`. */
+  function program(vertex: string, fragment: string, where: string): WebGLProgram {
+    const started = startProgram(vertex, fragment, ["position"]);
+    checkProgram(started, vertex, fragment, where);
+    return started;
   }
 
   /** Begin to compile and link; the k-th attribute gets location k. Asks for no status, so nothing waits. */
-  startProgram(vertex: string, fragment: string, attributes: readonly string[]): WebGLProgram {
-    const { gl } = this;
-    const program = this.keep(gl.createProgram(), this.programs, "program");
-    gl.attachShader(program, this.shader(gl.VERTEX_SHADER, vertex));
-    gl.attachShader(program, this.shader(gl.FRAGMENT_SHADER, fragment));
-    attributes.forEach((name, location) => gl.bindAttribLocation(program, location, name));
-    gl.linkProgram(program);
-    return program;
+  function startProgram(vertex: string, fragment: string, attributes: readonly string[]): WebGLProgram {
+    const made = keep(gl.createProgram(), "program", (one) => gl.deleteProgram(one));
+    gl.attachShader(made, shader(gl.VERTEX_SHADER, vertex));
+    gl.attachShader(made, shader(gl.FRAGMENT_SHADER, fragment));
+    attributes.forEach((name, location) => gl.bindAttribLocation(made, location, name));
+    gl.linkProgram(made);
+    return made;
   }
 
   /** Throw ShaderError with the driver's log unless the program compiled and linked; `where` names it. */
-  checkProgram(program: WebGLProgram, vertex: string, fragment: string, where: string): void {
-    const { gl } = this;
+  function checkProgram(started: WebGLProgram, vertex: string, fragment: string, where: string): void {
     // Linked means compiled; and one question waits for less than three do.
-    if (gl.getProgramParameter(program, gl.LINK_STATUS) || gl.isContextLost()) return;
+    if (gl.getProgramParameter(started, gl.LINK_STATUS) || gl.isContextLost()) return;
     for (const [kind, label, source] of [
       [gl.VERTEX_SHADER, "vertex", vertex],
       [gl.FRAGMENT_SHADER, "fragment", fragment],
     ] as const) {
-      const shader = this.shader(kind, source);
-      if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
-        throw new ShaderError(`${where}: the driver refuses the ${label} shader:\n${log(gl.getShaderInfoLog(shader))}`);
+      const compiled = shader(kind, source);
+      if (!gl.getShaderParameter(compiled, gl.COMPILE_STATUS)) {
+        throw new ShaderError(`${where}: the driver refuses the ${label} shader:\n${log(gl.getShaderInfoLog(compiled))}`);
       }
     }
-    throw new ShaderError(`${where}: the driver cannot link the shaders:\n${log(gl.getProgramInfoLog(program))}`);
+    throw new ShaderError(`${where}: the driver cannot link the shaders:\n${log(gl.getProgramInfoLog(started))}`);
   }
 
-  /** Delete the shader objects; linked programs keep what they need. */
-  dropShaders(): void {
-    for (const shader of this.shaders.values()) this.gl.deleteShader(shader);
-    this.shaders.clear();
+  /** Delete the shader objects; linked programs keep what they need, and deleting once more on close does nothing. */
+  function dropShaders(): void {
+    for (const one of shaders.values()) gl.deleteShader(one);
+    shaders.clear();
   }
 
   /** Return a rectangle of the bound framebuffer, row y first. */
-  read(x: number, y: number, width: number, height: number): Texels {
+  function read(x: number, y: number, width: number, height: number): Texels {
     const data = new Uint8Array(4 * width * height);
-    this.gl.readPixels(x, y, width, height, this.gl.RGBA, this.gl.UNSIGNED_BYTE, data);
+    gl.readPixels(x, y, width, height, gl.RGBA, gl.UNSIGNED_BYTE, data);
     return { width, height, data };
   }
 
   /** Delete everything. */
-  close(): void {
-    const { gl } = this;
+  function close(): void {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.useProgram(null);
-    this.framebuffers.splice(0).forEach((one) => gl.deleteFramebuffer(one));
-    this.textures.splice(0).forEach((one) => gl.deleteTexture(one));
-    this.buffers.splice(0).forEach((one) => gl.deleteBuffer(one));
-    this.dropShaders();
-    this.programs.splice(0).forEach((one) => gl.deleteProgram(one));
+    dropShaders();
+    for (const end of ends.splice(0)) end();
   }
 
-  private shader(kind: number, source: string): WebGLShader {
-    const { gl } = this;
-    const key = `${kind}\n${source}`;
-    const known = this.shaders.get(key);
-    if (known) return known;
-    const shader = gl.createShader(kind);
-    if (!shader) throw new GlError("the browser makes no shader");
-    this.shaders.set(key, shader);
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    return shader;
-  }
-
-  private keep<T>(made: T | null, list: T[], what: string): T {
-    if (!made) throw new GlError(`the browser makes no ${what}`);
-    list.push(made);
-    return made;
-  }
+  return { fixedState, texture, framebuffer, buffer, program, startProgram, checkProgram, dropShaders, read, close };
 }
 
 function log(text: string | null): string {

@@ -5,8 +5,8 @@
  */
 
 import FRAGMENT from "../glsl/rounding.frag";
-import VERTEX from "../glsl/rounding.vert";
-import { Objects } from "./objects.ts";
+import VERTEX from "../glsl/viewport.vert";
+import { objectsOf } from "./objects.ts";
 
 const STEPS = 200;
 /** Bytes between which and the next the turning point is looked for. */
@@ -22,15 +22,16 @@ const ROUND_STORES = "#define ROUND_STORES\n";
  * 0.5 is rounding to nearest, 1.0 would be cutting off. Changes the context's vertex arrays and fixed state.
  */
 export function storeThreshold(gl: WebGLRenderingContext): number {
-  const objects = new Objects(gl);
+  const objects = objectsOf(gl);
   try {
     objects.framebuffer(objects.texture(STEPS, LEVELS.length));
-    const program = objects.program(VERTEX, FRAGMENT, ["position"], "rounding test");
+    const program = objects.program(VERTEX, FRAGMENT, "rounding test");
     objects.buffer(new Float32Array([-1, -1, 3, -1, -1, 3]));
     objects.fixedState();
     gl.useProgram(program);
     gl.vertexAttribPointer(0, 2, gl.FLOAT, false, 0, 0);
     gl.enableVertexAttribArray(0);
+    gl.uniform2f(gl.getUniformLocation(program, "extent"), 1, 1);
     const location = gl.getUniformLocation(program, "level");
     LEVELS.forEach((level, row) => {
       gl.viewport(0, row, STEPS, 1);

@@ -1,5 +1,5 @@
 #version 100
 precision highp float;
-varying float x;
+varying highp vec2 pixel;
 uniform float level;
-void main() { gl_FragColor = vec4((level + x) / 255.0); }
+void main() { gl_FragColor = vec4((level + pixel.x) / 255.0); }

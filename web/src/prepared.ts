@@ -1,0 +1,113 @@
+/** Everything of a model that lives in the GPU, and is gone when the context was lost. */
+
+import type { Bundle } from "./bundle.ts";
+import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
+import type { Context } from "./gl/context.ts";
+import { objectsOf, type Objects } from "./gl/objects.ts";
+import { PRELUDE, type Pass } from "./manifest.ts";
+import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
+
+/** What `prepare` has made; `close` its objects. */
+export interface Prepared {
+  /** Of the context, in which it was made. */
+  readonly generation: number;
+  readonly objects: Objects;
+  readonly handles: Handles;
+  readonly frame: readonly Call[];
+  /** The calls of each layer that draws, in order. */
+  readonly layerCalls: ReadonlyMap<string, readonly Call[]>;
+  readonly preprocess: Preprocessor;
+  /** Make the context's vertex arrays and fixed state this model's. */
+  readonly activate: () => void;
+}
+
+/**
+ * Compile a bundle's shaders, make its textures, and work out its frame.
+ *
+ * @throws ShaderError the driver refuses a shader; names the layer and quotes the driver.
+ * @throws GlError the driver makes no object.
+ */
+export function prepare({ manifest, members }: Bundle, context: Context): Prepared {
+  const { gl, generation } = context;
+  const varyings = manifest.limits.varying_vectors;
+  const objects = objectsOf(gl);
+
+  function compile(prelude: string): Map<string, Linked> {
+    const attributes = ["position", ...Array.from({ length: varyings }, (_, index) => `corner${index}`)];
+    const started = manifest.programs.map((entry) => {
+      const vertex = ascii(members.get(entry.vertex)!);
+      const fragment = prelude + ascii(members.get(entry.fragment)!);
+      return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
+    });
+    const users = new Map([...manifest.passes].reverse().map((one) => [one.program, one.layer]));
+    const linked = new Map<string, Linked>();
+    for (const { entry, vertex, fragment, program } of started) {
+      objects.checkProgram(program, vertex, fragment, `layer '${users.get(entry.name) ?? entry.name}' on ${context.renderer}`);
+      gl.useProgram(program);
+      entry.samplers.forEach((sampler, unit) => gl.uniform1i(gl.getUniformLocation(program, sampler), unit));
+      const locations = new Map([...entry.uniforms.keys()].map((name) => [name, gl.getUniformLocation(program, name)]));
+      linked.set(entry.name, { program, locations });
+    }
+    objects.dropShaders();
+    return linked;
+  }
+
+  /** Make textures, and framebuffers of all that are drawn into; a target is filled with its `clear`. */
+  function allocate(programs: Map<string, Linked>): Handles {
+    const textures = new Map<string, WebGLTexture>();
+    const framebuffers = new Map<string, WebGLFramebuffer>();
+    for (const { name, width, height, kind, member, clear } of manifest.textures) {
+      const texels = member === undefined ? null : members.get(member)!;
+      const texture = objects.texture(width, height, texels);
+      textures.set(name, texture);
+      if (kind === "constant") continue;
+      framebuffers.set(name, objects.framebuffer(texture));
+      clearing(gl, clear)();
+    }
+    return { programs, textures, framebuffers };
+  }
+
+  function activate(vertexBuffer: WebGLBuffer): void {
+    objects.fixedState();
+    gl.bindBuffer(gl.ARRAY_BUFFER, vertexBuffer);
+    const stride = 4 * (2 + 4 * varyings);
+    const attributes = gl.getParameter(gl.MAX_VERTEX_ATTRIBS) as number;
+    for (let index = 0; index < attributes; index++) {
+      if (index > varyings) {
+        gl.disableVertexAttribArray(index); // another session's, whose buffer may be gone
+        continue;
+      }
+      const [size, offset] = index ? [4, 4 * (2 + 4 * (index - 1))] : [2, 0]; // the position, then the sources
+      gl.vertexAttribPointer(index, size, gl.FLOAT, false, stride, offset);
+      gl.enableVertexAttribArray(index);
+    }
+  }
+
+  try {
+    const prelude = ascii(members.get(PRELUDE)!) + context.deviceLines;
+    objects.fixedState();
+    const handles = allocate(compile(prelude));
+    const { data, first } = vertices(manifest, varyings);
+    const vertexBuffer = objects.buffer(data);
+    const record = recorderOf(gl, handles, manifest, members, first);
+    const byLayer = new Map<string, Pass[]>();
+    for (const one of manifest.passes) byLayer.set(one.layer, [...(byLayer.get(one.layer) ?? []), one]);
+    const { texture, x, y, size } = manifest.input;
+    return {
+      generation,
+      objects,
+      handles,
+      frame: record(manifest.passes),
+      layerCalls: new Map([...byLayer].map(([name, passes]) => [name, record(passes)])),
+      preprocess: preprocessorOf(gl, objects, prelude, { framebuffer: handles.framebuffers.get(texture)!, x, y, size }),
+      activate: () => activate(vertexBuffer),
+    };
+  } catch (error) {
+    objects.close();
+    throw error;
+  }
+}
+
+function ascii(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes);
+}
