@@ -1,5 +1,6 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
+import { MAX_MANIFEST_BYTES } from "./caps.ts";
 import { BundleError } from "./errors.ts";
 import { short } from "./strict.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
@@ -33,6 +34,7 @@ export class Container {
     const entry = this.entries.find((one) => one.name === MANIFEST);
     if (!entry) throw new BundleError(`a zip file, but not a glsl-infer model (it has no manifest.json); ${GIVE}`);
     checkEntries([entry]);
+    if (entry.size > MAX_MANIFEST_BYTES) throw new BundleError("manifest.json unpacks to more than 16 MiB");
     return this.unpack(entry);
   }
 

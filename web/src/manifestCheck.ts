@@ -1,5 +1,6 @@
 /** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
 
+import { checkCaps } from "./caps.ts";
 import { BundleError } from "./errors.ts";
 import { sameValue, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import {
@@ -28,6 +29,7 @@ type ByName<T> = ReadonlyMap<string, T>;
  * @throws BundleError naming the first part that does not fit.
  */
 export function check(manifest: Manifest, sizes: Sizes): void {
+  checkCaps(manifest, sizes);
   const textures = unique(manifest.textures, "texture");
   const programs = unique(manifest.programs, "program");
   const layers = unique(manifest.model.layers, "layer");
