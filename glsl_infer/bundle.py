@@ -38,6 +38,7 @@ SUFFIX = ".glslnn"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 _AGAIN = "export or copy the file again"
 
+_MAX_MESSAGE = 400
 _MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
 
 
@@ -76,7 +77,9 @@ class Bundle:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
+            raise BundleError(
+                f"{self.path or 'bundle'}: its layers do not fit together ({_short(str(error))})"
+            ) from error
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -200,8 +203,13 @@ def read(path: str | Path) -> Bundle:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
         line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
-        raise BundleError(f"{path}: {line}") from None
+        raise BundleError(f"{path}: {_short(line)}") from None
     return bundle
+
+
+def _short(message: str) -> str:
+    """Return a message that a name of thousands of characters, of a layer or a texture, does not make a page long."""
+    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]} ..."
 
 
 def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:

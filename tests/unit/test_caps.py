@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import zipfile
 from collections.abc import Callable
@@ -109,3 +110,13 @@ def test_a_million_entries_take_no_memory(tmp_path: Path) -> None:
     )
     with peak_memory_below(1 << 20):
         assert "the directory of the zip" in refusal(path)
+
+
+def test_a_long_name_makes_no_long_message(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    manifest = json.loads(members["manifest.json"])
+    manifest["programs"][0]["vertex"] = "shaders/" + "9" * 10_000
+    path = zipped(tmp_path / "long.glslnn", {**members, "manifest.json": json.dumps(manifest).encode()})
+    message = refusal(path)
+    assert "member 'shaders/999" in message
+    assert len(message) < 500 + len(str(path))
