@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from glsl_infer import manifest_json, ops, probe
+from glsl_infer import manifest_json, ops, probe, zip_directory
 from glsl_infer.activations import activation
+from glsl_infer.caps import MAX_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.files import not_a_file
 from glsl_infer.graph import Graph, Node
@@ -33,12 +34,11 @@ from glsl_infer.texels import shape_of
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
-MAX_BYTES = 256 << 20
-"""Most bytes that all members may unpack to."""
 
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 _AGAIN = "export or copy the file again"
 
+_MAX_MESSAGE = 400
 _MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
 
 
@@ -77,7 +77,9 @@ class Bundle:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({error})") from error
+            raise BundleError(
+                f"{self.path or 'bundle'}: its layers do not fit together ({_short(str(error))})"
+            ) from error
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -201,8 +203,13 @@ def read(path: str | Path) -> Bundle:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
         line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
-        raise BundleError(f"{path}: {line}") from None
+        raise BundleError(f"{path}: {_short(line)}") from None
     return bundle
+
+
+def _short(message: str) -> str:
+    """Return a message that a name of thousands of characters, of a layer or a texture, does not make a page long."""
+    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]} ..."
 
 
 def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
@@ -217,24 +224,32 @@ def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
     except (OSError, ValueError) as error:
         raise BundleError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
     try:
-        with file, zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
-            manifest = next((info for info in infos if info.filename == MANIFEST), None)
-            if manifest is None and path.suffix == ".keras":
-                raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
-            if manifest is None:
-                raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
-            _check_container([manifest])
-            text = _unpack(archive, manifest)
-            data = _parse(text)
-            manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
-            _check_container(infos)
-            others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
-            return data, hashlib.sha256(text).hexdigest(), others
+        with file:
+            zip_directory.check(file)
+            return _unpack_all(file, path.suffix)
     except zipfile.BadZipFile:
         raise BundleError(f"not a glsl-infer model, or cut off before its end; {_AGAIN}") from None
     except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
         raise BundleError(f"damaged or not readable ({error}); {_AGAIN}") from None
+
+
+def _unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        manifest = next((info for info in infos if info.filename == MANIFEST), None)
+        if manifest is None and suffix == ".keras":
+            raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
+        if manifest is None:
+            raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+        _check_container([manifest])
+        if manifest.file_size > MAX_MANIFEST_BYTES:
+            raise BundleError(f"manifest.json unpacks to more than {MAX_MANIFEST_BYTES >> 20} MiB")
+        text = _unpack(archive, manifest)
+        data = _parse(text)
+        manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
+        _check_container(infos)
+        others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
+        return data, hashlib.sha256(text).hexdigest(), others
 
 
 def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:

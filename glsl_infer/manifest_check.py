@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
-from glsl_infer import ops
+from glsl_infer import caps, ops
 from glsl_infer.errors import BundleError
 from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, Value, View, slices_of, textures_of
 from glsl_infer.lowering.codegen import MAX_VARYINGS
@@ -29,6 +30,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     Raises:
         BundleError: naming the first part that does not fit.
     """
+    caps.check(manifest, sizes)
     textures = _unique(manifest.textures, "texture")
     programs = _unique(manifest.programs, "program")
     layers = _unique(manifest.model.layers, "layer")
@@ -238,9 +240,9 @@ def _check_ends(
         raise BundleError(f"output '{output.name}' is not that of layer '{manifest.model.output}'")
     if len(manifest.probe.logits) != (output.value.length if isinstance(output.value, FixedPoint) else 0):
         raise BundleError("probe: its logits do not fit the output")
-    names = list(dict.fromkeys(one.layer for one in manifest.passes))
-    entries = [layer.layer for layer in manifest.probe.layers]
-    wrong = [name for name in (*names, *entries) if names.count(name) != 1 or entries.count(name) != 1]
+    names = dict.fromkeys(one.layer for one in manifest.passes)
+    entries = Counter(layer.layer for layer in manifest.probe.layers)
+    wrong = [name for name in (*names, *entries) if name not in names or entries[name] != 1]
     if wrong:
         raise BundleError(f"probe: layer '{wrong[0]}' is not drawn, or has not exactly one entry")
     for layer in manifest.probe.layers:

@@ -279,6 +279,8 @@ class Session(Closing):
         if self._closed:
             return
         self._closed = True
+        if self.context.forked:  # nothing of it is this process's
+            return
         if self._pipeline is not None:
             self._pipeline.close()
         try:

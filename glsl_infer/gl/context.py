@@ -6,6 +6,7 @@ window (``glfw_window.py``). Whatever the way, everything is rendered into textu
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -56,6 +57,19 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
+class _Process:
+    first: int | None = None
+    """The id of the process that made the first context; a fork has its copy, but not the driver's threads."""
+
+
+_process = _Process()
+
+_FORKED = (
+    "this process was forked from one that had used OpenGL, and the driver's threads are not in it: "
+    "start processes with multiprocessing's 'spawn', or fork before the first Session"
+)
+
+
 class Context(Closing):
     """An OpenGL ES 2.0 context, current in the thread that made it.
 
@@ -77,12 +91,15 @@ class Context(Closing):
     def __init__(self, choice: Union[str, Callable[[], Native]] = "auto") -> None:
         if isinstance(choice, str) and choice not in CHOICES:
             raise ContextError(f"context '{choice}'; choose one of {', '.join(CHOICES)}")
+        if _forked():
+            raise ContextError(_FORKED)
         egl_library()  # says what to install when it is missing
         self.gl: Api = gles2()
         self.refusals: list[str] = []
         self.owner: object = None
         self._closed = False
         leave_current()
+        _process.first = os.getpid()
         self.native = self._make(choice) if isinstance(choice, str) else choice()
         self.how = self.native.how
         _thread.native = self.native
@@ -121,14 +138,21 @@ class Context(Closing):
         self.make_current()
         return wants_late_fetch(self.gl.text(GL.GL_RENDERER))
 
+    @property
+    def forked(self) -> bool:
+        """Whether this is the copy that a fork has: it cannot be used, and closing it leaves the original alone."""
+        return _forked()
+
     def make_current(self) -> None:
         """Make the context current in the calling thread.
 
         Raises:
-            ContextError: it is closed, or current in another thread.
+            ContextError: it is closed, current in another thread, or the copy that a fork has.
         """
         if self._closed:
             raise ContextError("the OpenGL context is closed")
+        if _forked():
+            raise ContextError(_FORKED)
         if self.native.is_current():
             return
         leave_current()
@@ -146,11 +170,17 @@ class Context(Closing):
         if self._closed:
             return
         self._closed = True
+        if _forked():
+            return
         if self.native.is_current():
             self.native.release()
         if _thread.native is self.native:
             _thread.native = None
         self.native.destroy()
+
+
+def _forked() -> bool:
+    return _process.first not in (None, os.getpid())
 
 
 def leave_current() -> None:

@@ -87,7 +87,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "operator of graphs": (with_layer("peak", op="softmax"), "layer 'peak': 'softmax' is no operator of a bundle"),
     "no operator": (with_layer("peak", op="operator"), "layer 'peak': 'operator' is no operator of a bundle"),
     "weights out of nothing": (
-        with_layer("more", weights={"kernel": (1 << 20,) * 9}),
+        with_layer("more", weights={"kernel": (1 << 20,) * 4}),
         "layer 'more': its weights do not fit into its members",
     ),
     "weights without members": (with_layer("more", members=()), "layer 'more': its weights do not fit into its"),

@@ -1,5 +1,6 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
+import { MAX_MANIFEST_BYTES } from "./caps.ts";
 import { sum } from "./lists.ts";
 import { refuse, short } from "./refusal.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
@@ -42,6 +43,7 @@ export function open(file: Uint8Array): Container {
       const entry = entries.find((one) => one.name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
+      if (entry.size > MAX_MANIFEST_BYTES) refuse("manifest.json unpacks to more than 16 MiB");
       return bytesOf(entry);
     },
     members() {

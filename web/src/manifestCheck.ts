@@ -1,5 +1,6 @@
 /** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
 
+import { checkCaps } from "./caps.ts";
 import type { Members } from "./container.ts";
 import { isFixed, isMap, same, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import { most, sum } from "./lists.ts";
@@ -16,6 +17,7 @@ import { refusalOf, refuse, short, type Refuse } from "./refusal.ts";
  * @throws BundleError naming the first part that does not fit.
  */
 export function check(manifest: Manifest, members: Members): void {
+  checkCaps(manifest, members);
   const textures = unique(manifest.textures, "texture");
   const programs = unique(manifest.programs, "program");
   const layers = unique(manifest.model.layers, "layer");

@@ -70,6 +70,9 @@ public final class Bundle {
                                 : "a zip file, but not a glsl-infer model (it has no manifest.json);"
                                         + " give a *.glslnn file");
             }
+            if (text.length > Caps.MAX_MANIFEST_BYTES) {
+                throw new BundleError("manifest.json unpacks to more than 16 MiB");
+            }
             Object data = Json.parse(text);
             ManifestReader.checkVersion(data); // first of all: in a newer version the rest may look different
             for (String name : members.keySet()) {

@@ -36,6 +36,7 @@ final class ManifestCheck {
      * @throws BundleError naming the first part that does not fit
      */
     static void check(Manifest manifest, Map<String, byte[]> members) {
+        Caps.check(manifest, members);
         ManifestCheck check = new ManifestCheck(manifest, members);
         check.names();
         PassCheck passes = new PassCheck(manifest, members, check.textures, check.programs);

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Try the reader with files that libFuzzer makes, led by which lines of it they reach.
+
+    python scripts/reliability/fuzz_atheris.py [-max_total_time=60] [FOLDER] [libFuzzer's other options]
+
+Needs ``pip install atheris`` (wheels for CPython 3.11 to 13 on Linux; it is no dependency of anything else). An input
+that begins with ``PK`` is a whole file; any other is the manifest of a tiny bundle. It must end in a BundleError or a
+sound bundle; libFuzzer stops at anything else, at 20 s for an input and at 2 GiB, and keeps that input in the current
+folder as crash-*, timeout-* or oom-*. FOLDER keeps the inputs that reached something new, for the next run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+try:
+    import atheris
+except ImportError:
+    print("error: atheris is not installed: pip install atheris", file=sys.stderr)
+    sys.exit(2)
+
+with atheris.instrument_imports(include=["glsl_infer", "json", "zipfile"]):
+    from glsl_infer import bundle as bundles
+    from glsl_infer.errors import BundleError
+
+import mutations  # noqa: E402
+import tiny  # noqa: E402
+
+LIMITS = ("-max_total_time=60", "-timeout=20", "-rss_limit_mb=2048", "-max_len=65536")
+
+
+def main() -> None:
+    """Seed a corpus with a tiny bundle's manifest and file, and hand over to libFuzzer, which ends the process."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        seeds, path = folder / "seeds", folder / "tried.glslnn"
+        seeds.mkdir()
+        data = tiny.write_tiny(folder).read_bytes()
+        members = mutations.unpacked(data)
+        (seeds / "file").write_bytes(data)
+        (seeds / "manifest").write_bytes(members[mutations.MANIFEST])
+
+        def one(tried: bytes) -> None:
+            whole = tried.startswith(b"PK")
+            path.write_bytes(tried if whole else mutations.packed(list({**members, mutations.MANIFEST: tried}.items())))
+            with contextlib.suppress(BundleError):
+                _ = bundles.read(path).graph
+
+        given = sys.argv[1:]
+        limits = [limit for limit in LIMITS if not any(one.startswith(limit.split("=")[0]) for one in given)]
+        own = [one for one in given if not one.startswith("-")]
+        atheris.Setup([sys.argv[0], *limits, *(one for one in given if one not in own), *own, str(seeds)], one)
+        atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

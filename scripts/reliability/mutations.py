@@ -1,0 +1,238 @@
+"""Bundles changed in hostile ways, as a Hypothesis strategy: bytes, zip, manifest, GLSL, weights and labels.
+
+What the sha256 of the manifest would give away is changed together with that hash: a stranger would do so too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import struct
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Union
+
+from hypothesis import strategies as st
+
+Members = dict[str, bytes]
+Draw = Callable[[Any], Any]
+MANIFEST = "manifest.json"
+
+HOSTILE_VALUES: tuple[Any, ...] = (
+    *(None, True, False, -1, 0, 1, 2, 3, 4, 64, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 63, 1 << 80),
+    *(0.5, -0.0, 1e-45, 1e38, 3.5e38, -3e38, 1e308, "", "image", "../x", "\0", "\ud800", "é" * 40, "x" * 5000),
+    *([], {}, [[]], [1], [0, 0, 0, 0], ["image", 0, 0], {"": 0}, [1 << 20] * 64, list(range(300))),
+)
+HOSTILE_NAMES = (
+    *("../evil", "/etc/passwd", "shaders/../../x", "weights\\x", "C:x", "shaders/", "weights/.x", "MANIFEST.JSON"),
+    *("shaders/prelude.glsl", "labels.txt", "manifest.json", "weights/probe.bin", "x" * 60000, "weights/\0", "é"),
+)
+HOSTILE_GLSL = (
+    *("while (true) {}", "for (;;) {}", "for (int i = 0; i < 2000000000; i++) {}", "discard;", "return;", "{", "}"),
+    *("gl_FragColor = vec4(0.0 / 0.0);", "gl_FragColor = vec4(1.0 / 0.0);", "gl_FragData[7] = vec4(1.0);", "#error x"),
+    *("#include </etc/passwd>", '#include "/dev/zero"', "#extension all : require", "#version 460", "#line -1", "\0"),
+    *("uniform vec4 more[4096];", "varying vec4 more[64];", "uniform sampler2D more[64];", "float f() { return f(); }"),
+    *("asm", "goto", "é", "\\", "/*", "//\\", "#define main", "#define vec4 int", "precision lowp float;", "a" * 3000),
+    *("((" * 500, "mat4 m[2000];", "int i = 1 / 0;", "#if 1 / 0", "#pragma STDGL invariant(all)", "attribute vec4 a;"),
+)
+HOSTILE_FLOATS = (float("nan"), float("inf"), float("-inf"), 3.4e38, -3.4e38, 1e-45, 0.0, -0.0, 65504.0)
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """A file to try: how it was changed, and its bytes."""
+
+    kind: str
+    data: bytes
+
+
+def mutated(sources: Sequence[bytes]) -> st.SearchStrategy[Mutated]:
+    """Return a strategy of changed bundles.
+
+    Args:
+        sources: the bytes of sound bundles.
+    """
+
+    @st.composite
+    def strategy(draw: Draw) -> Mutated:
+        kind = draw(st.sampled_from(sorted(KINDS)))
+        return Mutated(kind, KINDS[kind](draw, draw(st.sampled_from(sources))))
+
+    return strategy()
+
+
+def unpacked(data: bytes) -> Members:
+    """Return the members of a zip."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return a zip of members, in that order; names may repeat."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are there already
+        for name, data in members:
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return buffer.getvalue()
+
+
+def rehashed(members: Members) -> bytes:
+    """Return a zip of members, with their sha256 in the manifest made right."""
+    manifest = json.loads(members[MANIFEST])
+    manifest["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != MANIFEST}
+    return packed(_with(members, manifest))
+
+
+def _with(members: Members, manifest: Any) -> list[tuple[str, bytes]]:
+    return list({**members, MANIFEST: json.dumps(manifest).encode()}.items())
+
+
+def _bytes(draw: Draw, data: bytes) -> bytes:
+    """Change raw bytes: up to eight times overwrite, insert, delete or repeat a piece."""
+    changed = bytearray(data)
+    for _ in range(draw(st.integers(1, 8))):
+        at = draw(st.integers(0, len(changed)))
+        how = draw(st.integers(0, 4))
+        piece = draw(st.binary(min_size=1, max_size=16))
+        if how == 0:
+            changed[at : at + len(piece)] = piece
+        elif how == 1:
+            changed[at:at] = piece
+        elif how == 2:
+            del changed[at : at + draw(st.integers(1, 4096))]
+        elif how == 3:
+            changed[at:at] = changed[at : at + draw(st.integers(1, 4096))]
+        else:
+            del changed[at:]
+    return bytes(changed)
+
+
+def _zip(draw: Draw, data: bytes) -> bytes:
+    """Change the container: names, repetitions, what is there, methods, and the numbers of its headers."""
+    entries = list(unpacked(data).items())
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(entries) - 1))
+        how, name = draw(st.integers(0, 4)), draw(st.sampled_from(HOSTILE_NAMES))
+        if how == 0 and len(entries) > 1:
+            del entries[at]
+        elif how == 1:
+            entries[at] = (name, entries[at][1])
+        elif how == 2:
+            entries.append((name, entries[at][1]))
+        elif how == 3:
+            entries.append(entries[at])
+        else:
+            entries.append(("weights/bomb.f32", bytes(draw(st.sampled_from((0, 1 << 10, 8 << 20))))))
+    method = draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)))
+    changed = bytearray(packed(entries, method))
+    for _ in range(draw(st.integers(0, 3))):
+        signature, size = draw(st.sampled_from(((b"PK\3\4", 30), (b"PK\1\2", 46), (b"PK\5\6", 22))))
+        places = [i for i in range(len(changed)) if changed.startswith(signature, i)] if len(changed) < 1 << 16 else []
+        start = draw(st.sampled_from(places)) if places else changed.rfind(signature)
+        number = draw(st.sampled_from((0, 1, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0xFFFFFFFE)))
+        at = start + draw(st.integers(4, size - 4))
+        changed[at : at + 4] = struct.pack("<L", number)
+    return bytes(changed)
+
+
+def _manifest(draw: Draw, data: bytes) -> bytes:
+    """Change one to six places of the manifest."""
+    members = unpacked(data)
+    manifest = json.loads(members[MANIFEST])
+    for _ in range(draw(st.integers(1, 6))):
+        container, key = draw(st.sampled_from(list(places(manifest))))
+        value, how = container[key], draw(st.integers(0, 6))
+        if how == 0:
+            del container[key]
+        elif how == 1 and isinstance(container, dict):
+            container["unknown"] = value
+        elif how == 2 and isinstance(container, list):
+            container.extend([value] * draw(st.sampled_from((1, 2, 100))))
+        elif how == 3 and isinstance(value, int):
+            container[key] = value + draw(st.sampled_from((-1, 1, 0.5)))
+        elif how <= 4:  # something of the same kind from elsewhere
+            others = [c[k] for c, k in places(manifest) if isinstance(c[k], type(value)) and c is not value]
+            container[key] = json.loads(json.dumps(draw(st.sampled_from(others))))
+        else:
+            container[key] = draw(st.sampled_from(HOSTILE_VALUES))
+    return packed(_with(members, manifest))
+
+
+def _manifest_text(draw: Draw, data: bytes) -> bytes:
+    """Change the manifest as text: what is no JSON, or JSON that nobody writes."""
+    members = unpacked(data)
+    text = members[MANIFEST]
+    nested = draw(st.sampled_from((b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b"NaN", b"-Infinity", b"1e999")))
+    at = draw(st.integers(0, len(text)))
+    whole = draw(st.sampled_from((nested, text[:at] + nested + text[at:], _bytes(draw, text))))
+    return packed(list({**members, MANIFEST: whole}.items()))
+
+
+def _glsl(draw: Draw, data: bytes) -> bytes:
+    """Change the text of one shader: lines put in, taken out, doubled or taken from another shader."""
+    members = unpacked(data)
+    names = sorted(name for name in members if name.startswith("shaders/"))
+    name = draw(st.sampled_from(names))
+    lines = members[name].decode().split("\n")
+    for _ in range(draw(st.integers(1, 4))):
+        at, how = draw(st.integers(0, len(lines) - 1)), draw(st.integers(0, 4))
+        if how == 0 and len(lines) > 1:
+            del lines[at]
+        elif how == 1:
+            lines[at] = lines[at].replace(*draw(st.sampled_from((("0", "9"), ("2", "-1"), (".", ""), (";", "")))))
+        elif how == 2:
+            lines.insert(at, draw(st.sampled_from(members[draw(st.sampled_from(names))].decode().split("\n"))))
+        else:
+            lines.insert(at, draw(st.sampled_from(HOSTILE_GLSL)))
+    changed = "\n".join(lines).encode()
+    if draw(st.integers(0, 19)) == 0:
+        changed += b"\n" * draw(st.sampled_from((1 << 16, 1 << 18, 1 << 20)))
+    return rehashed({**members, name: changed})
+
+
+def _weights(draw: Draw, data: bytes) -> bytes:
+    """Change weights, texels or the probe: NaN, infinities, other lengths, any bytes."""
+    members = unpacked(data)
+    name = draw(st.sampled_from(sorted(name for name in members if name.startswith("weights/"))))
+    changed = bytearray(members[name])
+    how = draw(st.integers(0, 3))
+    if how == 0:
+        changed[:] = struct.pack("<f", draw(st.sampled_from(HOSTILE_FLOATS))) * (len(changed) // 4)
+    elif how == 1:
+        changed = bytearray(_bytes(draw, bytes(changed)))
+    else:
+        for _ in range(draw(st.integers(1, 8))):
+            at = 4 * draw(st.integers(0, max(0, len(changed) // 4 - 1)))
+            changed[at : at + 4] = struct.pack("<f", draw(st.sampled_from(HOSTILE_FLOATS)))
+    return rehashed({**members, name: bytes(changed)})
+
+
+def _labels(draw: Draw, data: bytes) -> bytes:
+    """Change the labels: control characters, half characters, other numbers of lines."""
+    members = unpacked(data)
+    hostile = (b"\n", b"\r\n", b"\0", b"\xff", b"\x1b[2J", b"\xe2\x80\xae", b"a" * 100_000, b"\xed\xa0\x80", b"=1+1")
+    pieces = draw(st.lists(st.sampled_from((*hostile, members["labels.txt"])), max_size=6))
+    return rehashed({**members, "labels.txt": b"".join(pieces)})
+
+
+def places(data: Any) -> Iterator[tuple[Any, Union[str, int]]]:
+    """Yield every (container, key) of JSON data, in order."""
+    for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        yield data, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+KINDS: dict[str, Callable[[Draw, bytes], bytes]] = {
+    "bytes": _bytes,
+    "zip": _zip,
+    "manifest": _manifest,
+    "manifest text": _manifest_text,
+    "GLSL": _glsl,
+    "weights": _weights,
+    "labels": _labels,
+}

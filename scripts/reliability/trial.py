@@ -1,0 +1,83 @@
+"""One file from a stranger, tried: refused in words, or run; anything else is a finding.
+
+python trial.py FILE        # read it only: exit code 0 if it ends in one of these
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from glsl_infer import bundle as bundles
+from glsl_infer.cli import main
+from glsl_infer.errors import BundleError, GlslInferError
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+REFUSED, NO_GRAPH, NO_RUN, RUN = "refused", "refused by its graph", "an error when run", "run"
+
+
+class FindingError(Exception):
+    """What a user must never see: another exception, a traceback, or a result of another shape."""
+
+
+def check(path: Path, context: Context | None) -> str:
+    """Read a file as every command does, look into it, and run it.
+
+    Args:
+        path: the file.
+        context: where it is run; None to read it only.
+
+    Returns:
+        What became of it: ``REFUSED``, ``NO_GRAPH``, ``NO_RUN`` or ``RUN``.
+
+    Raises:
+        FindingError: the command ended otherwise than by 0, or by 1 or 2 and one error; the result is no result.
+        Exception: whatever came out of the library that is none of its own errors.
+    """
+    try:
+        bundle = bundles.read(path)
+    except BundleError as error:
+        if not str(error).startswith(f"{path}: ") or "\n" in str(error) or len(str(error)) > 2000:
+            raise FindingError(f"the error is no line about the file: {str(error)[:300]!r}") from error
+        return REFUSED
+    inspected = _inspect(path)
+    try:
+        _ = bundle.graph
+    except BundleError:
+        return NO_GRAPH
+    if inspected != 0:
+        raise FindingError(f"'glsl-infer inspect' ends with {inspected}")
+    if context is None:
+        return RUN
+    size = bundle.manifest.input.size
+    if size > 1024:
+        return RUN
+    try:
+        with Session(bundle, context=context, cache=False) as session:
+            output = session.run(np.full((size, size, 3), 127, np.uint8))
+    except GlslInferError:
+        return NO_RUN
+    value = bundle.manifest.outputs[0].value
+    wanted = (len(bundle.labels),) if bundle.labels else (getattr(value, "height", 0), getattr(value, "width", 0))
+    if output.dtype != np.float32 or output.shape[: len(wanted)] != wanted:
+        raise FindingError(f"the result is {output.dtype} {output.shape}, not float32 {wanted}")
+    return RUN
+
+
+def _inspect(path: Path) -> int:
+    """Return the exit code of ``glsl-infer inspect``, which says the error, if any, in words."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["inspect", str(path), "--json"])
+    if code not in (0, 1, 2) or (code and not err.getvalue().startswith("error: ")):
+        raise FindingError(f"'glsl-infer inspect' ends with {code}: {err.getvalue()[:300]}")
+    return code
+
+
+if __name__ == "__main__":
+    check(Path(sys.argv[1]), None)

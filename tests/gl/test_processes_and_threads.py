@@ -1,0 +1,112 @@
+"""Threads with a session each, forks of a process that draws, and a model that is replaced meanwhile."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny import tiny_bundle, tiny_picture, write_tiny
+
+from glsl_infer.bundle import write
+from glsl_infer.errors import BundleError
+from glsl_infer.session import Session
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = [tiny_picture(seed) for seed in range(8)]
+
+FORKS = """
+import os, signal, sys
+from glsl_infer.errors import ContextError
+from glsl_infer.session import Session
+import numpy as np
+
+picture = np.zeros((9, 9, 3), np.uint8)
+session = Session(sys.argv[1])
+before = session.run(picture)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # a draw without the driver's threads would wait for ever
+    for use in (lambda: session.run(picture), lambda: Session(sys.argv[1])):
+        try:
+            use()
+        except ContextError as error:
+            print(error)
+    session.close()
+    sys.stdout.flush()
+    os._exit(0)
+print(os.waitpid(child, 0)[1], flush=True)
+assert np.array_equal(session.run(picture), before)
+session.close()
+"""
+
+
+def test_fork_after_use(tmp_path: Path) -> None:
+    """The copy is refused in words; what the copy does leaves the original as it was."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, str(write_tiny(tmp_path))],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    *errors, status = done.stdout.splitlines()
+    assert status == "0"
+    assert len(errors) == 2
+    assert all("forked" in error and "'spawn'" in error for error in errors)
+
+
+def test_threads_with_a_session_each() -> None:
+    expected = expected_logits()
+    found: dict[int, list[NDArray[np.float32]]] = {}
+
+    def work(index: int) -> None:
+        with Session(tiny_bundle(), cache=False) as session:
+            found[index] = [session.run(picture) for _ in range(5) for picture in PICTURES]
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [0, 1, 2, 3]
+    for logits in found.values():
+        assert np.array_equal(logits, expected * 5)
+
+
+def expected_logits() -> list[NDArray[np.float32]]:
+    with Session(tiny_bundle()) as session:
+        return [session.run(picture) for picture in PICTURES]
+
+
+@pytest.mark.parametrize("how", ["replaced", "overwritten", "truncated", "removed"])
+def test_a_model_that_changes_on_disk(tmp_path: Path, how: str) -> None:
+    """A session has read all of its file: only the next start sees what became of it."""
+    path, expected = write_tiny(tmp_path), expected_logits()
+    data = path.read_bytes()
+    with Session(path) as session:
+        first = session.run(PICTURES[0])
+        if how == "replaced":
+            write(tiny_bundle("baked"), path)
+        elif how == "overwritten":
+            path.write_bytes(bytes(len(data)))
+        elif how == "truncated":
+            os.truncate(path, len(data) // 2)
+        else:
+            path.unlink()
+        assert np.array_equal([first, *(session.run(picture) for picture in PICTURES[1:])], expected)
+    if how == "replaced":
+        with Session(path) as session:
+            np.testing.assert_allclose(session.run(PICTURES[0]), expected[0], atol=0.1)
+    else:
+        with pytest.raises(BundleError, match=f"{path}: "):
+            Session(path)

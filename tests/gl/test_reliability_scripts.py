@@ -1,0 +1,68 @@
+"""scripts/reliability/: a short run of each, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+pytestmark = pytest.mark.once
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "scripts/reliability" / name), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+
+
+def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
+    """Read only: what a driver makes of hostile GLSL is the driver's (docs/reliability.md)."""
+    done = run("fuzz.py", "--seconds", 10, "--no-gl", "--keep", tmp_path / "kept", "--json")
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert (found["findings"], found["driver"], done.returncode) == ([], [], 0)
+    assert not (tmp_path / "kept").exists()
+    assert found["files"] == sum(found["kinds"].values()) == sum(found["verdicts"].values()) > 20
+    assert {"refused", "run"} <= set(found["verdicts"])
+
+
+def test_files_that_run_are_run(tmp_path: Path) -> None:
+    done = run("fuzz.py", "--seconds", 10, "--seed", 1, "--keep", tmp_path, "--json")
+    found = json.loads(done.stdout)
+    assert found["findings"] == []
+    assert {"refused", "an error when run", "run"} <= set(found["verdicts"])
+
+
+def test_nothing_grows(tmp_path: Path) -> None:
+    done = run("endurance.py", "--frames", 1000, "--samples", 20, "--plot", tmp_path / "plot.png", "--json")
+    found = json.loads(done.stdout)
+    assert (found["wrong_results"], found["grown"]["gl_objects"], found["grown"]["files"]) == (0, 0, 0)
+    assert found["flat"], found
+    assert done.returncode == 0, done.stderr
+    assert len(found["samples"]) == 20
+    assert found["sessions"] == 20
+    with Image.open(tmp_path / "plot.png") as plot:
+        assert plot.size == (1080, 720)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fuzz.py", "--seconds", "0"), "--seconds 0; give a positive number"),
+        (("endurance.py", "--frames", "3"), "--frames 3; at least 100 are needed"),
+        (("endurance.py", "--frames", "100", "--samples", "101"), "--samples 101; give 10 to 100"),
+        (("endurance.py", "none.glslnn"), "none.glslnn: no such file"),
+        (("endurance.py", "--plot", "plot.pdf"), "--plot plot.pdf; name the file *.png"),
+    ],
+)
+def test_refused(arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: {message}\n"

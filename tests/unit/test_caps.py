@@ -1,0 +1,122 @@
+"""A bundle that asks for more than any network needs is refused, in a bounded time and memory."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny
+from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
+
+from glsl_infer import caps
+from glsl_infer.errors import BundleError
+from glsl_infer.manifest import Manifest
+from glsl_infer.manifest_check import check
+from glsl_infer.program import Texture
+
+GOOD = tiny.tiny_bundle().manifest
+SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
+LAYER, PASS = GOOD.model.layers[1], GOOD.passes[0]
+
+
+def with_layers(*layers: object) -> Manifest:
+    return replace(GOOD, model=replace(GOOD.model, layers=layers))
+
+
+HUGE = Texture("huge", 8192, 8192, "target")
+WHOLE = replace(PASS.quads[0], width=8192, height=8192)
+
+TOO_MUCH: dict[str, tuple[Manifest, str]] = {
+    "layers": (with_layers(*(LAYER,) * 2049), "2049 layers; a model has at most 2048"),
+    "textures": (replace(GOOD, textures=(GOOD.textures[0],) * 16385), "16385 textures"),
+    "programs": (replace(GOOD, programs=(GOOD.programs[0],) * 16385), "16385 programs"),
+    "passes": (replace(GOOD, passes=(PASS,) * 65537), "65537 passes; a model has at most 65536"),
+    "quads": (replace(GOOD, passes=(replace(PASS, quads=PASS.quads[:1] * 262145),)), "262145 quads"),
+    "texture bytes": (replace(GOOD, textures=(*GOOD.textures, HUGE)), r"bytes of textures; .* at most 268435456"),
+    "texels": (
+        replace(GOOD, passes=(replace(PASS, quads=(WHOLE,) * 5),)),
+        "335544320 texels drawn in a frame; a model has at most 268435456",
+    ),
+    "dimensions": (with_layers(replace(LAYER, weights={"kernel": (1,) * 5})), "more than 4 dimensions"),
+}
+
+
+@pytest.mark.parametrize("what", TOO_MUCH)
+def test_too_much(what: str) -> None:
+    manifest, message = TOO_MUCH[what]
+    with pytest.raises(BundleError, match=message):
+        check(manifest, SIZES)
+
+
+def test_as_much_as_is_allowed() -> None:
+    """Exactly at a cap nothing is refused by it."""
+    most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
+    caps.check(most, {"shaders/a.frag": caps.MAX_SHADER_BYTES})
+
+
+def test_a_huge_shader(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    name = GOOD.programs[0].fragment
+    longer = members[name] + b"//" + b"x" * caps.MAX_SHADER_BYTES
+    assert f"member '{name}' has {len(longer)} bytes of GLSL" in refusal(
+        zipped(tmp_path / "shader.glslnn", rehashed(members, {name: longer}))
+    )
+
+
+def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    members["manifest.json"] += b" " * caps.MAX_MANIFEST_BYTES
+    path = zipped(tmp_path / "manifest.glslnn", members)
+    with peak_memory_below(4 << 20):
+        assert "manifest.json unpacks to more than 16 MiB" in refusal(path)
+
+
+def directory_of(size: int) -> bytes:
+    return struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, size, 0, 0)
+
+
+HUGE_DIRECTORIES: dict[str, Callable[[], bytes]] = {
+    "declared": lambda: directory_of(caps.MAX_DIRECTORY_BYTES + 1),
+    "64-bit": lambda: struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1) + directory_of(0),
+    "before a comment": lambda: directory_of(1 << 31)[:-2] + b"\5\0hello",
+}
+
+
+@pytest.mark.parametrize("kind", HUGE_DIRECTORIES)
+def test_a_huge_directory_is_not_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "entries.glslnn"
+    path.write_bytes(bytes(1000) + HUGE_DIRECTORIES[kind]())
+    assert "the directory of the zip is larger than 16 MiB" in refusal(path)
+
+
+def test_a_million_entries_take_no_memory(tmp_path: Path) -> None:
+    """Each is 46 bytes of directory and a name; the standard library makes an object of each."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("labels.txt", b"")
+    data = buffer.getvalue()
+    start = data.index(b"PK\1\2")
+    entry = data[start : data.index(b"PK\5\6")]
+    count = 1_000_000
+    path = tmp_path / "entries.glslnn"
+    path.write_bytes(
+        data[:start] + entry * count + struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, len(entry) * count, start, 0)
+    )
+    with peak_memory_below(1 << 20):
+        assert "the directory of the zip" in refusal(path)
+
+
+def test_a_long_name_makes_no_long_message(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    manifest = json.loads(members["manifest.json"])
+    manifest["programs"][0]["vertex"] = "shaders/" + "9" * 10_000
+    path = zipped(tmp_path / "long.glslnn", {**members, "manifest.json": json.dumps(manifest).encode()})
+    message = refusal(path)
+    assert "member 'shaders/999" in message
+    assert len(message) < 500 + len(str(path))

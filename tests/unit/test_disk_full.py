@@ -1,0 +1,40 @@
+"""A disk that is full after so many bytes: the old model stays as it was, and nothing lies beside it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import tiny
+
+from glsl_infer.errors import InputError
+
+
+@contextmanager
+def files_end_after(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond ``size`` bytes; a write that would is an error, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("percent", [0, 1, 50, 90, 99])
+def test_the_old_file_is_intact(tmp_path: Path, good: bytes, percent: int) -> None:
+    path = tmp_path / "tiny.glslnn"
+    path.write_bytes(b"old")
+    with files_end_after(len(good) * percent // 100), pytest.raises(InputError) as caught:
+        tiny.write_tiny(tmp_path)
+    assert str(caught.value) == f"{path}: cannot be written (File too large)"
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]
+    assert tiny.write_tiny(tmp_path).read_bytes() == good
+
+
+def test_a_disk_with_just_enough(tmp_path: Path, good: bytes) -> None:
+    with files_end_after(len(good)):
+        assert tiny.write_tiny(tmp_path).read_bytes() == good
