@@ -42,11 +42,13 @@ const inner = [
   ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
-  ...["encrypted", "packed"], // zip.ts
+  "packed", // zip.ts
 ];
+const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));
+if (taken.length) throw new Error(`${taken.join(", ")}: browsers have properties of this name, which cannot be shortened`);
 const shortened = new RegExp(`^(_.*|${inner.join("|")})$`);
 
-const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, metafile: true, logLevel: "warning" };
+const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "models"), { recursive: true });
