@@ -27,13 +27,14 @@ const glsl = {
 // The constants of WebGL are the same numbers everywhere; the compiler's own types say which.
 const declarations = readFileSync(join(web, "node_modules/typescript/lib/lib.dom.d.ts"), "utf8");
 const [, context] = declarations.match(/^interface WebGLRenderingContextBase \{(.*?)^\}/ms);
-const constants = new Map(Array.from(context.matchAll(/readonly ([A-Z]\w*): (0x[0-9A-F]+|\d+);/g), ([, name, value]) => [name, Number(value)]));
+const declared = context.matchAll(/readonly ([A-Z]\w*): (0x[0-9A-F]+|\d+);/g);
+const constants = new Map(Array.from(declared, ([, name, value]) => [name, Number(value)]));
 const numbers = {
   name: "numbers",
   setup: (build) =>
     build.onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-      const text = readFileSync(path, "utf8");
-      return { contents: text.replace(/(?<!\.)\bgl\.([A-Z]\w*)/g, (found, name) => String(constants.get(name) ?? found)), loader: "ts" };
+      const number = (found, name) => String(constants.get(name) ?? found);
+      return { contents: readFileSync(path, "utf8").replace(/(?<!\.)\bgl\.([A-Z]\w*)/g, number), loader: "ts" };
     }),
 };
 
@@ -42,15 +43,23 @@ const inner = [
   ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
-  ...["encrypted", "packed"], // zip.ts
+  "packed", // zip.ts
 ];
+const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));
+if (taken.length) throw new Error(`${taken.join(", ")}: browsers have properties of this name, which cannot be shortened`);
 const shortened = new RegExp(`^(_.*|${inner.join("|")})$`);
 
-const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, metafile: true, logLevel: "warning" };
+const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(join(dist, "models"), { recursive: true });
-await build({ ...common, plugins: [glsl, numbers], mangleProps: shortened, entryPoints: [join(web, "src/index.ts")], outfile: join(dist, "glsl-infer.js") });
+await build({
+  ...common,
+  plugins: [glsl, numbers],
+  mangleProps: shortened,
+  entryPoints: [join(web, "src/index.ts")],
+  outfile: join(dist, "glsl-infer.js"),
+});
 
 // The page uses the library as everyone does: from its one file.
 const library = {

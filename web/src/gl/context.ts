@@ -17,8 +17,9 @@ const contexts = new WeakMap<Canvas, Context>();
  * `generation` counts how often it was given back: what was made in an earlier one is gone.
  */
 export class Context {
-  /** Whose vertex arrays and fixed state the context has, if any. */
+  /** Whose vertex arrays and fixed state the context has, if any. @internal */
   owner: object | null = null;
+  /** How often it was given back. @internal */
   generation = 0;
   private _lines: string | undefined;
   private _users = 0;
@@ -83,7 +84,7 @@ export class Context {
     return this._lost || this.gl.isContextLost();
   }
 
-  /** The `#define` lines that shaders need on this device, measured once; see `rounding.ts`. */
+  /** The `#define` lines that shaders need on this device, measured once; see `rounding.ts`. @internal */
   get deviceLines(): string {
     if (this._lines === undefined) {
       this.owner = null; // whoever set the context's state has to do so again
@@ -105,7 +106,7 @@ export class Context {
     }
   }
 
-  /** Throw ContextLostError where the context is lost. */
+  /** Throw ContextLostError where the context is lost. @internal */
   requireUsable(): void {
     if (!this.isLost) return;
     throw new ContextLostError(
