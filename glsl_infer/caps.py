@@ -1,6 +1,6 @@
 """The most that a bundle may ask for, so that a file from a stranger ends in an error and not in a full memory.
 
-Each cap is at least eight times what the largest network tried needs (X22 at 385x385, every layer baked or planar).
+Each, but for the dimensions, is at least eight times what the largest exports tried need (X22 at 385x385).
 docs/bundle-format.md lists them; the readers in Java and TypeScript have the same. They bound the reader too: what it
 keeps for each pair of layers and what it multiplies for each weight.
 """
@@ -15,9 +15,9 @@ from glsl_infer.manifest import Manifest
 MAX_BYTES = 256 << 20
 """Bytes that all members may unpack to."""
 MAX_MANIFEST_BYTES = 16 << 20
-"""Bytes of manifest.json; parsed, it takes some twenty times as many."""
+"""Bytes of manifest.json; parsed, it takes many times as many."""
 MAX_DIRECTORY_BYTES = 16 << 20
-"""Bytes of the zip's central directory; in memory, each entry takes some ten times as many."""
+"""Bytes of the zip's central directory; in memory, its entries take many times as many."""
 MAX_SHADER_BYTES = 256 << 10
 """Bytes of one member of GLSL."""
 MAX_LAYERS = 2048

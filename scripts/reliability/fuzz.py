@@ -63,7 +63,7 @@ class Fuzzing:
         """Try files for so many seconds, in as many processes as it takes: a finding may end one.
 
         Raises:
-            RunError: a process does not even start.
+            RunError: a process fails by itself, not by a file.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and len(self.findings) + len(self.driver) < MAX_FINDINGS:
@@ -97,13 +97,15 @@ class Fuzzing:
             threading.Thread(target=_forward, args=(process.stdout, lines), daemon=True).start()
             try:
                 kind, ended = self._follow(lines)
+                if ended == "died":
+                    process.wait(EACH)
             finally:
                 process.kill()
         last = errors.read_text("utf-8", "replace")[-1500:]
         if ended == "complete":
             return
-        if not kind:
-            raise RunError(f"the process that tries the files did not start:\n{last}")
+        if not kind or process.returncode > 0:  # an error outside of a trial is the fuzzer's own
+            raise RunError(f"the process that tries the files failed by itself:\n{last}")
         lists = self.driver if self._gl and self._is_read() else self.findings
         self._found(kind, f"the process {ended} (exit code {process.returncode})\n{last}", lists)
 
@@ -168,7 +170,7 @@ def fuzz(seconds: float, seed: int, gl: bool, keep: Path) -> dict[str, Any]:
 
     Raises:
         InputError: ``seconds`` is not positive.
-        RunError: the process that tries them does not start.
+        RunError: the process that tries them fails by itself.
     """
     if not seconds > 0:
         raise InputError(f"--seconds {seconds:g}; give a positive number")

@@ -156,7 +156,7 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
             container[key] = value + draw(st.sampled_from((-1, 1, 0.5)))
         elif how <= 4:  # something of the same kind from elsewhere
             others = [c[k] for c, k in places(manifest) if isinstance(c[k], type(value)) and c is not value]
-            container[key] = json.loads(json.dumps(draw(st.sampled_from(others))))
+            container[key] = json.loads(json.dumps(draw(st.sampled_from(others or [value]))))
         else:
             container[key] = draw(st.sampled_from(HOSTILE_VALUES))
     return packed(_with(members, manifest))
