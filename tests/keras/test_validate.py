@@ -66,7 +66,9 @@ def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:
                      if any(p.program == one.name and p.layer == layer for p in made.manifest.passes))  # fmt: skip
     text = members[program.fragment].decode()
     assert "gl_FragColor" in text
-    members[program.fragment] = (text.replace("gl_FragColor =", "gl_FragColor = 0.5 *", 1)).encode()
+    members[program.fragment] = (
+        text.replace("gl_FragColor =", "gl_FragColor = vec4(0.5, 1.0, 1.0, 1.0) *", 1)
+    ).encode()
     changed = replace(made, members=members)
     import hashlib
 
