@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
-def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int, *, alpha: bool) -> str:
+ROUNDING = 0.02
+"""Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
+
+
+def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int, *, largest: float, alpha: bool) -> str:
     """Return why a layer's weights cannot lie in a texture, or an empty text.
 
     Args:
         reads: of each slice, what it reads, by roles.
         columns: of weights, for each slice.
+        largest: of the weights' absolute values, in units of texels and of the stored output.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
     """
     if alpha:
@@ -31,6 +36,9 @@ def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int, *, a
     if not weight_texture.fits(len(reads), columns):
         most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
         return f"{len(reads)} slices of {columns} columns, and at most {most} can have one"
+    # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
+    if 255.0 * largest * columns * 2.0**-24 > ROUNDING:
+        return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in one.values() for read in role}) for one in reads)
     if bound >= MAX_TEXTURES:
         return f"a draw reads {bound} textures already"

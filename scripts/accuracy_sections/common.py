@@ -28,7 +28,7 @@ Section = dict[str, Any]
 Pictures = NDArray[np.uint8]
 Inputs = Callable[[Node], Sequence[NDArray[Any]]]
 
-BOUNDS = {"layer": 0.52, "ratio": 1.2, "same_top1": 97, "spread": 1.0}
+BOUNDS = {"layer": 0.52, "ratio": 1.2, "same_top1": 210, "spread": 1.0}
 
 
 def keras_side(task: str, folder: Path, **options: object) -> None:

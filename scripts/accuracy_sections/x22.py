@@ -17,7 +17,7 @@ from glsl_infer.export import Options, build
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
 
-PHOTOGRAPHS = 100
+PHOTOGRAPHS = 216
 SIZE = 385
 
 
@@ -67,7 +67,10 @@ def measure_end_to_end(bundle: Path, keras: Path, data: Path) -> Section:
 
 
 def measure_counts() -> Section:
-    """Count what a frame of x22-385 takes, in both layouts and with baked, uniform and automatic weights."""
+    """Count what a frame of x22-385 takes, in both layouts and with baked, uniform and automatic weights.
+
+    The first two have the same weights and must give the same logits; automatic weights may have 16 bits.
+    """
     graph = random_x22()
     rows, outputs = [], set()
     for layout in ("planar", "atlas"):
@@ -76,7 +79,8 @@ def measure_counts() -> Section:
             made, _, _ = build(graph, _labels(), options=Options(weights=mode, layout=layout))
             manifest = made.manifest
             with Session(made) as session:
-                outputs.add(session.run(probe.picture(SIZE)).tobytes())
+                if mode != "auto":
+                    outputs.add(session.run(probe.picture(SIZE)).tobytes())
                 rows.append(
                     {
                         "layout": layout,
