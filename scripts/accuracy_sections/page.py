@@ -71,8 +71,8 @@ COUNTS = """
 
 X22 at 385x385, 120 classes. GL calls are those between the upload of the picture and the read-back of the logits;
 *textures* counts all, constant ones included; *bound* is the most that a pass binds (ES 2.0 promises 8);
-*uniform vectors* is what the largest fragment shader needs. Baked and uniform weights, in both layouts, give {same}; those in
-a texture have 16 bits.
+*uniform vectors* is what the largest fragment shader needs. Baked and uniform weights, in both layouts, give
+{same}; those in a texture have 16 bits.
 
 {table}
 """
