@@ -56,8 +56,10 @@ DRIVERS = """
 
 {cases} random networks of each of {kinds} kinds ({networks:,} on each driver, the same ones on all): random shapes,
 kernels, strides, groups, paddings, activations and ranges of the picture, any layout and weights mode, ranges
-calibrated on random pictures. Every layer is fed with random stored values, any byte and any 16-bit number. *layers* is
-how many were compared. Operators that move values round nothing. `tests/gl/random_networks.py` makes the networks.
+calibrated on random pictures. Networks of which a layer amplifies what it reads ten thousand times and cancels most
+of it are drawn again: 32-bit sums cannot follow them. Every layer is fed with random stored values, any byte and any
+16-bit number. *layers* is how many were compared. Operators that move values round nothing.
+`tests/gl/random_networks.py` makes the networks.
 
 {drivers}
 

@@ -3,7 +3,7 @@
 import { layersOf, type Bundle } from "./bundle.ts";
 import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { bytesOf, require, requireMemory } from "./gl/limits.ts";
+import { bytesOf, require } from "./gl/limits.ts";
 import { isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
 import { most } from "./lists.ts";
 import { byName, type Layer, type Texture } from "./manifest.ts";
@@ -58,7 +58,6 @@ export class Session {
     try {
       this.context.requireUsable();
       require(manifest.limits, this.context.gl);
-      requireMemory(manifest.textures);
       this._enter();
     } catch (error) {
       this.close();

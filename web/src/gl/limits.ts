@@ -36,28 +36,12 @@ export function require(needed: Limits, gl: WebGLRenderingContext): void {
   );
 }
 
-/** Most bytes that a model's textures may take: a file of a few bytes can ask for more than any machine has. */
-const MAX_TEXTURE_BYTES = 2 ** 30;
-
 /** What a texture's size is told by. */
 type Sized = Pick<Texture, "width" | "height">;
 
 /** Return the bytes of textures, 4 a texel. */
 export function bytesOf(textures: readonly Sized[]): number {
   return sum(textures, ({ width, height }) => 4 * width * height);
-}
-
-/**
- * Refuse textures that no browser gives a page memory for.
- *
- * @throws LimitError saying how much they take.
- */
-export function requireMemory(textures: readonly Sized[]): void {
-  const bytes = bytesOf(textures);
-  if (bytes <= MAX_TEXTURE_BYTES) return;
-  throw new LimitError(
-    `the model's textures take ${Math.ceil(bytes / 2 ** 20)} MiB, and ${MAX_TEXTURE_BYTES / 2 ** 20} are possible; ${SMALLER}`,
-  );
 }
 
 /**
