@@ -84,6 +84,10 @@ def _code(row: Row, matters: bool) -> list[Advice]:
     texels = row.tiles * GPU_TILE**2
     if row.tiles > 1 and row.pixels < EMPTY * texels:
         found.append(
-            Advice(row.layer, f"draws on {row.pixels / texels:.0%} of its {row.tiles} tiles: pack them closer")
+            Advice(
+                row.layer,
+                f"draws on {row.pixels / texels:.0%} of its {row.tiles} tiles: pack them closer, or share no texture with "
+                "larger layers (glsl-infer export --memory naive)",
+            )
         )
     return found

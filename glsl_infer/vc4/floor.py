@@ -21,8 +21,11 @@ def products(layer: Layer) -> int | None:
     """Return the multiplications of a frame in which a weight meets a texel's lane, by the shape of the kernel.
 
     Weights that are zero are counted, the residual's and the activation's factors are not. None where the layer is no
-    convolution of 8-bit maps.
+    convolution of 8-bit maps, and where its weights lie in a texture: most of its fetches are weights then, and what it
+    saves are draws (``lowering.weights_plan``).
     """
+    if any(member.endswith(".rgba") for member in layer.members):
+        return None
     kernel: Sequence[int] | None = layer.weights.get("kernel")
     if not isinstance(layer.output, (FeatureMap, FixedMap)) or kernel is None or len(kernel) != 4:
         return None

@@ -1,0 +1,25 @@
+"""X22 at 385x385 with weights in uniforms: what the shaders of convolutions are held to, all layers together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from x22 import x22
+
+from glsl_infer import bundle as bundles
+from glsl_infer import vc4
+from glsl_infer.export import Options, build
+from glsl_infer.vc4 import Driver
+
+MOST = 630e6
+"""Instructions times pixels of a frame; Beatmup's own shaders take 738.8 million by the same compiler."""
+
+
+def test_a_frame_stays_below_what_was_aimed_at(driver: Driver, tmp_path: Path) -> None:
+    labels = [f"class {index}" for index in range(120)]
+    made, _, _ = build(x22(385, 120), labels, options=Options(weights="uniform"))
+    bundles.write(made, tmp_path / "x22.glslnn")
+    found = vc4.report(*vc4.measure(tmp_path / "x22.glslnn", driver), "x22")
+    assert found.total <= MOST
+    assert found.totals["jobs"] <= 48
+    assert [problem.layer for problem in found.problems if problem.fatal] == []
