@@ -86,8 +86,8 @@ def _code(row: Row, matters: bool) -> list[Advice]:
         found.append(
             Advice(
                 row.layer,
-                f"draws on {row.pixels / texels:.0%} of its {row.tiles} tiles: pack them closer, or share no texture with "
-                "larger layers (glsl-infer export --memory naive)",
+                f"draws on {row.pixels / texels:.0%} of its {row.tiles} tiles: pack them closer, or share no texture "
+                "with larger layers (glsl-infer export --memory naive)",
             )
         )
     return found

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from gl_objects import living
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 from PIL import Image
@@ -208,15 +209,9 @@ def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) 
 
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # its names begin at 1
-        gl = fresh.gl
-        kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-
-        def count() -> int:
-            return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 500))
-
         fresh.device_lines  # noqa: B018  (measured once, with objects of its own)
-        before = count()
+        before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:
             for width in (20, 30, 5):
                 made.run(photograph(width, 40))
-        assert count() == before
+        assert living(fresh.gl) == before

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import image_models
 import numpy as np
 import pytest
+from gl_objects import living
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError
@@ -167,19 +168,13 @@ def test_closing_keeps_what_was_read_and_gives_up_the_rest(session: Session, exp
 
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # its names begin at 1
-        gl = fresh.gl
-        kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-
-        def count() -> int:
-            return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 500))
-
         fresh.device_lines  # noqa: B018  (measured once, with objects of its own)
-        before = count()
+        before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:
-            alone = count()
+            alone = living(fresh.gl)
             frames = [made.run_async(tiny_picture(seed)) for seed in range(3)]
-            assert count() > alone
-        assert count() == before
+            assert living(fresh.gl) > alone
+        assert living(fresh.gl) == before
         assert frames[0].result().shape == (3,)
 
 

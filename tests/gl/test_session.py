@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from gl_objects import living
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 
@@ -91,22 +92,13 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
 
 def test_closing_frees_every_gl_object(made: Bundle) -> None:
     with Context() as fresh:  # its names begin at 1
-
-        def count() -> int:
-            gl = fresh.gl
-            return sum(
-                bool(is_one(name))
-                for is_one in (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-                for name in range(1, 2000)
-            )
-
-        before = count()
+        before = living(fresh.gl)
         session = Session(made, context=fresh, selfcheck=True)
         session.run(picture())
-        assert count() > before + 10
+        assert living(fresh.gl) > before + 10
         session.close()
         session.close()
-        assert count() == before
+        assert living(fresh.gl) == before
         with pytest.raises(RunError, match="closed"):
             session.run(picture())
 
