@@ -70,7 +70,6 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
         joined = joined if self.bias is None else joined + self.bias
         return self.activation(joined)
 
-
     def _by_picture(self, inputs: Any) -> Any:
         """Convolve with a kernel of one pixel, as a product for each picture.
 

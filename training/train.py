@@ -163,7 +163,7 @@ def _check_teacher(args: argparse.Namespace, recipe: Recipe) -> None:
         if vars(args)[name] != plain.get_default(name):
             raise InputError(f"--{name} is for x22; {args.model} has none")
     if recipe.consistency.weight or any(phase.quantized for phase in recipe.phases):
-        raise InputError(f"{args.model} does not run in shaders: take a recipe without quantized phases and consistency")
+        raise InputError(f"{args.model} does not run in shaders: take a recipe without quantized phases, consistency")
 
 
 def _teacher(path: Path, classes: int) -> keras.Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -42,9 +43,8 @@ class Trainee(keras.Model):  # type: ignore[misc]
         self.pictures, self.network = pictures, network
         self.consistency, self.noise = consistency, noise
         self.distillation, self.temperature = distillation, temperature
-        self.teacher = teacher
-        if teacher is not None:
-            teacher.trainable = False
+        # Behind a function, Keras does not see its hundreds of weights, which JAX would be handed at every step.
+        self.taught = None if teacher is None else _answers(teacher, network.input_shape[1])
 
     def call(self, draws: Any, training: bool = False) -> Any:
         """Return float32 logits (batch, classes)."""
@@ -54,11 +54,11 @@ class Trainee(keras.Model):  # type: ignore[misc]
             with noisy(self.network, self.noise):
                 other = ops.cast(self.network(pictures, training=training), "float32")
             self.add_loss(self.consistency * ops.mean(ops.square(_centred(logits) - _centred(other))))
-        if training and self.teacher is not None:
-            size = self.teacher.input_shape[1] or self.network.input_shape[1]  # None: of any size
+        if training and self.taught is not None:
+            size, answers = self.taught
             if size != self.network.input_shape[1]:
                 pictures = self.pictures(draws, size=size)
-            taught = ops.cast(self.teacher(pictures, training=False), "float32") / self.temperature
+            taught = answers(pictures) / self.temperature
             learnt = ops.log_softmax(logits / self.temperature, axis=-1)
             cross_entropy = -ops.sum(ops.softmax(ops.stop_gradient(taught), axis=-1) * learnt, axis=-1)
             self.add_loss(self.distillation * self.temperature**2 * ops.mean(cross_entropy))
@@ -120,6 +120,11 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
         rows = self._order[index * self.batch : (index + 1) * self.batch]
         draws = {name: values[rows] for name, values in self._draws.items()}
         return augmentation.packed(draws), augmentation.mixed_labels(draws, self.labels[rows])
+
+
+def _answers(teacher: keras.Model, size: int) -> tuple[int, Callable[[Any], Any]]:
+    """Return the side of the pictures that ``teacher`` reads, ``size`` if any will do, and its float32 logits."""
+    return teacher.input_shape[1] or size, lambda pictures: ops.cast(teacher(pictures, training=False), "float32")
 
 
 def _centred(logits: Any) -> Any:
