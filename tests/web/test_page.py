@@ -76,7 +76,7 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     reached = []
     demo.evaluate("document.activeElement.blur()")
-    for _ in range(5):
+    for _ in range(6):
         demo.press("Tab")
         reached.append(demo.evaluate("document.activeElement.id"))
         assert demo.evaluate("""(() => {
@@ -84,7 +84,8 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
             const shown = focused.id === "file" ? focused.nextElementSibling : focused;
             return getComputedStyle(shown).outlineStyle !== "none";
         })()""")
-    assert reached == ["model", "camera", "file", "check", "layers"]
+    assert reached == ["model", "camera", "file", "check", "layers", "compare"]
+    demo.evaluate("document.getElementById('layers').focus()")
     demo.press("Enter")
     assert not demo.evaluate("document.getElementById('activations').hidden")
 
