@@ -1,7 +1,7 @@
 // Builds web/dist/tfjs where npm has fetched tfjs: its code, and the models of the page in its own form.
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -36,14 +36,16 @@ export async function buildTfjs(dist, names) {
 
 /** Convert the models that have a counterpart in tfjs; return their names. */
 async function convertAll(dist, names) {
-  const { outputFiles } = await build({
-    ...{ bundle: true, format: "esm", write: false },
+  const converter = join(dist, "convert.mjs"); // Node.js runs it, no browser
+  await build({
+    ...{ bundle: true, format: "esm", logLevel: "warning", outfile: converter },
     stdin: {
       contents: 'export { read } from "../src/bundle.ts"; export { convert } from "./convert.ts";',
       resolveDir: here,
     },
   });
-  const { read, convert } = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+  const { read, convert } = await import(pathToFileURL(converter).href);
+  rmSync(converter);
   const converted = [];
   for (const name of names) {
     const bundle = await read(readFileSync(join(dist, "models", name)), name);
