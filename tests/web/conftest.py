@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tiny
+from bundle_files import members_of
 from chromium import Browser, Page
 from web_site import ROOT, WEB, Site
 
@@ -43,3 +45,10 @@ def blank(browser: Browser, site: Site) -> Iterator[Page]:
     yield page
     assert page.errors == []
     page.close()
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The members of a small, sound bundle."""
+    folder = tmp_path_factory.mktemp("good")
+    return members_of(tiny.write_tiny(folder).read_bytes(), folder)

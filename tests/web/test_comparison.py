@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import film
 import pytest
 from chromium import Browser, Page
-from test_page import DROP, drop, status
+from demo_page import DROP, drop, status
 from web_site import ROOT, SHOTS, Site
 
 import glsl_infer
