@@ -212,7 +212,7 @@ async function compare(): Promise<void> {
     if (!filmed && rounds++ > COMPARED) return undefined;
     if (filmed) await camera.nextFrame();
     await frame(source);
-    return used === model && comparison.isOn() ? pixelsOf(used!) : undefined;
+    return used === model && comparison.isOn() ? inputPixels(used!) : undefined;
   }
 
   page.compare.textContent = "Stop comparing";
@@ -226,7 +226,7 @@ async function compare(): Promise<void> {
 }
 
 /** Return what a network has just read: the picture, scaled as training has scaled its own. */
-function pixelsOf({ session }: GlslInfer): Pixels {
+function inputPixels({ session }: GlslInfer): Pixels {
   const { texture, x, y, size } = session.bundle.manifest.input;
   return { size, data: session.readTexture(texture, x, y, size, size).data };
 }

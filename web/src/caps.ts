@@ -1,7 +1,8 @@
 /** The most that a bundle may ask for; glsl_infer/caps.py says why, docs/bundle-format.md lists them. */
 
 import type { Members } from "./container.ts";
-import { most, sum } from "./lists.ts";
+import { areaOf } from "./layout.ts";
+import { most } from "./lists.ts";
 import type { Manifest } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
@@ -29,14 +30,13 @@ const MAX_DIMENSIONS = 4;
 /** Refuse a manifest that asks for more than any network needs. Throws BundleError. */
 export function checkCaps({ model: { layers }, passes, programs, textures }: Manifest, members: Members): void {
   const quads = passes.flatMap((one) => one.quads);
-  const area = (one: { readonly width: number; readonly height: number }): number => one.width * one.height;
   atMost("layers", layers.length, MAX_LAYERS);
   atMost("textures", textures.length, MAX_TEXTURES);
   atMost("programs", programs.length, MAX_PROGRAMS);
   atMost("passes", passes.length, MAX_PASSES);
   atMost("quads", quads.length, MAX_QUADS);
-  atMost("bytes of textures", 4 * sum(textures, area), MAX_TEXTURE_BYTES);
-  atMost("texels drawn in a frame", sum(quads, area), MAX_DRAWN_TEXELS);
+  atMost("bytes of textures", 4 * areaOf(textures), MAX_TEXTURE_BYTES);
+  atMost("texels drawn in a frame", areaOf(quads), MAX_DRAWN_TEXELS);
   for (const [name, { length }] of members) {
     if (name.startsWith("shaders/")) atMost(`bytes of GLSL in '${name}'`, length, MAX_SHADER_BYTES);
   }
