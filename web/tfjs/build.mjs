@@ -34,8 +34,8 @@ export async function buildTfjs(dist, names) {
   }
 }
 
-/** Convert the models that have a counterpart in tfjs; return their names. */
-async function convertAll(dist, names) {
+/** Convert those files of `dist/models` that have a counterpart in tfjs, into `dist/tfjs`; return their names. */
+export async function convertAll(dist, names) {
   const converter = join(dist, "convert.mjs"); // Node.js runs it, no browser
   await build({
     ...{ bundle: true, format: "esm", logLevel: "warning", outfile: converter },
