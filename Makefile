@@ -89,7 +89,7 @@ web/node_modules/.ready: web/package.json web/package-lock.json
 
 # tfjs, which the page compares with: 88 MB, of which 1.6 MB reach a browser that asks for them. The page does without.
 web/tfjs/node_modules/.ready: web/tfjs/package.json web/tfjs/package-lock.json web/node_modules/.ready
-	cd web/tfjs && npm ci --silent --no-audit --no-fund && touch node_modules/.ready || echo "without tfjs"
+	@cd web/tfjs && npm ci --silent --no-audit --no-fund && touch node_modules/.ready || echo "npm has no tfjs for us"
 
 # What it takes to run a model.
 $(VENV)/.run: pyproject.toml

@@ -20,7 +20,7 @@ export async function buildTfjs(dist, names) {
   const version = there ? JSON.parse(readFileSync(join(packages, "tfjs-core/package.json"), "utf8")).version : null;
   writeFileSync(join(dist, "tfjs.json"), JSON.stringify({ version, models: converted }));
   if (!there) {
-    console.log("web/dist/tfjs: not made, for npm has not fetched tfjs; the page compares nothing without it");
+    console.log("web/dist/tfjs: not made, for npm has not fetched tfjs; without it the page has but our runner to show");
     return;
   }
   await build({
