@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { buildTfjs } from "./tfjs/build.mjs";
 
 const LIMIT = 40_000; // bytes of the library, minified
 
@@ -77,11 +78,13 @@ const library = {
   name: "library",
   setup: (build) => build.onResolve({ filter: /^glsl-infer$/ }, () => ({ path: "./glsl-infer.js", external: true })),
 };
-await build({ ...common, plugins: [library], entryPoints: [join(web, "page/page.ts")], outfile: join(dist, "page.js") });
+const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
+await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
 cpSync(join(web, "page/static"), dist, { recursive: true });
 const names = readdirSync(models).filter((name) => name.endsWith(".glslnn"));
 for (const name of names) copyFileSync(join(models, name), join(dist, "models", name));
 writeFileSync(join(dist, "models", "index.json"), JSON.stringify(names.sort()));
+await buildTfjs(dist, names);
 
 if (process.argv.includes("--types")) {
   const compiler = join(web, "node_modules/typescript/bin/tsc");

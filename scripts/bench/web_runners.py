@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compare glsl-infer with tfjs's WebGL backend in one page of one browser: frame, first result, bytes transferred.
+"""Compare glsl-infer with tfjs in one page of one browser: frame, first result, bytes transferred.
 
     scripts/bench/web_runners.py [--size 257] [--rounds 3] [--frames 5] [--json]
 
-Both run the same X22 with seeded random weights (scripts/accuracy_keras.py makes it) on the same pixels, with batch
-norms folded into convolutions. tfjs has no grouped convolutions; both ways around that are measured, and the faster
-counts.
+All run the same X22 with seeded random weights (scripts/accuracy_keras.py makes it) on the same pixels, with batch
+norms folded into convolutions. tfjs runs on its WebGL backend, beside which the ratios are, and on its WebAssembly
+backend, which is the CPU. It has no grouped convolutions; both ways around that are measured, and the faster counts.
 Needs Node.js with npm, Chromium ($CHROMIUM, or Debian's chromium-headless-shell), and TensorFlow for the network.
 
 Exit code 2 for arguments that cannot be used, 1 where something fails that should work.
@@ -39,12 +39,18 @@ from glsl_infer.ops.channel_shuffle import shuffle_order
 from glsl_infer.optimize import optimize
 from glsl_infer.piecewise_linear import parse
 
-HERE = Path(__file__).resolve().parent / "web"
+WEB = ROOT / "web"
+SIZES = (257, 385)
+"""What the five stages of X22 take."""
+
 WEIGHTS = ("uniform", "auto")
 """How the model is exported (glsl-infer export --weights): the first starts sooner, the second draws faster."""
 
 WAYS = ("split", "whole")
 """How tfjs computes convolutions of several groups."""
+
+BACKENDS = {"webgl": ("webgl.js",), "wasm": ("wasm.js", "tfjs-backend-wasm-simd.wasm")}
+"""tfjs's backends, and the files of web/dist/tfjs that a browser fetches for each."""
 
 PATIENCE = 900.0
 """Seconds for all frames of one runner."""
@@ -61,8 +67,9 @@ MEASURE = """async (runner, argument, size, frames) => {
         const model = await GlslInfer.load(`/made/${argument}.glslnn`);
         run = async () => (await model.run(pixels)).data;
     } else {
-        const network = await (await import("/made/tfjs.js")).load("/made", argument);
-        run = () => network(pixels);
+        const [backend, way] = argument.split(" ");
+        const network = await (await import(`/tfjs/${backend}.js`)).load("/made", way);
+        run = async () => (await network(pixels)).data;
     }
     const logits = await run();
     const first = performance.now() - begun;
@@ -86,7 +93,7 @@ START_GPU = """(() => {
 def main() -> int:
     """Make the network, run both, and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--size", type=int, default=257, help="side of the picture: 129, 257 or 385 (257)")
+    parser.add_argument("--size", type=int, choices=SIZES, default=257, help="side of the picture (257)")
     parser.add_argument("--rounds", type=int, default=3, help="fresh browsers, in each of which all run once (3)")
     parser.add_argument("--frames", type=int, default=5, help="frames after the first, in each round (5)")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
@@ -102,6 +109,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as error:
+        print(error.stderr or "", end="", file=sys.stderr)
         print(f"error: {error.cmd[0]} ended with {error.returncode}; its own words are above", file=sys.stderr)
         return 1
     print(json.dumps(results) if arguments.json else table(results))
@@ -109,10 +117,10 @@ def main() -> int:
 
 
 def prepare(size: int, made: Path) -> None:
-    """Write the model both ways, tfjs's model.json and weights.bin, and both runners' JavaScript."""
+    """Write the model both ways, tfjs's model.json and weights.bin, and build the page with both runners."""
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
     maker = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), "x22", str(made), "--size", str(size)]
-    subprocess.run(maker, check=True, env=environment, stderr=subprocess.DEVNULL)
+    subprocess.run(maker, check=True, env=environment, stderr=subprocess.PIPE, text=True)  # TensorFlow says much
     graph = graph_file.read(made / "x22.graph")
     labels = [str(index) for index in range(graph.shapes[graph.output][0])]
     for weights in WEIGHTS:
@@ -120,16 +128,14 @@ def prepare(size: int, made: Path) -> None:
         bundle, _, _ = export.build(graph, labels, options=options, calibration=[probe.picture(size)])
         bundles.write(bundle, made / f"{weights}.glslnn")
     write_tfjs(optimize(graph), made)
-    for folder in (HERE, ROOT / "web"):
+    for folder in (WEB, WEB / "tfjs"):
         if not (folder / "node_modules").is_dir():
             subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True)
-    subprocess.run(["node", "build.mjs"], cwd=ROOT / "web", check=True, stdout=subprocess.DEVNULL)
-    bundler = ["npx", "esbuild", "tfjs_network.js", "--bundle", "--minify", "--format=esm", f"--outfile={made}/tfjs.js"]
-    subprocess.run(bundler, cwd=HERE, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(["node", "build.mjs"], cwd=WEB, check=True, stdout=subprocess.DEVNULL)
 
 
 def write_tfjs(graph: Graph, made: Path) -> None:
-    """Write a graph for tfjs_network.js: layers, and their weights as 32-bit floats one after the other."""
+    """Write a graph for web/tfjs/network.js: layers, and their weights as 32-bit floats one after the other."""
     weights: list[np.ndarray] = []
     length = 0
 
@@ -156,17 +162,16 @@ def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
                 f"layer '{node.name}': only activations of straight pieces, not {node.attrs['activation']}"
             )
         kernel, bias = node.weights["kernel"] * activation.factor, node.weights["bias"] * activation.factor
-        pads = set(node.attrs["padding"])
-        if len(pads) != 1:
-            raise ValueError(f"layer '{node.name}': tfjs pads all sides alike, not {node.attrs['padding']}")
         layer |= {
             "kernel": keep(kernel),
             "bias": keep(bias + activation.offset),
             "strides": list(node.attrs["strides"]),
-            "pad": pads.pop(),
+            "padding": list(node.attrs["padding"]),
             "groups": node.attrs["groups"],
             "residual": activation.factor,
             "clamps": [list(clamp) for clamp in activation.clamps],
+            "low": 0,
+            "high": 1,
         }
     elif node.op == "dense":
         layer |= {"kernel": keep(node.weights["kernel"]), "bias": keep(node.weights["bias"])}
@@ -178,9 +183,10 @@ def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
 
 def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
     """Run all in one page, one after the other, in every second round the other way around; return medians."""
-    places = [("glsl-infer", weights) for weights in WEIGHTS] + [("tfjs", way) for way in WAYS]
+    tfjs = [("tfjs", f"{backend} {way}") for backend in BACKENDS for way in WAYS]
+    places = [("glsl-infer", weights) for weights in WEIGHTS] + tfjs
     found: dict[str, dict[str, Any]] = {" ".join(place): {"first": [], "frame": []} for place in places}
-    with Site({"": ROOT / "web/dist", "made": made}) as site:
+    with Site({"": WEB / "dist", "made": made}) as site:
         for number in range(rounds):
             with Browser(patience=PATIENCE) as browser:
                 page = browser.page(f"{site.address}/blank.html")
@@ -193,23 +199,29 @@ def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
                     one["logits"] = result["logits"]
     for one in found.values():
         one |= {key: float(np.median(one[key])) for key in ("first", "frame")}
-    exact = np.array(found[f"tfjs {WAYS[0]}"]["logits"])
+    exact = np.array(found[f"tfjs webgl {WAYS[0]}"]["logits"])
     for name, one in found.items():
         difference = np.array(one.pop("logits")) - exact
         one["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
-        one["bytes"] = sum((made / file).stat().st_size for file in ("tfjs.js", "model.json", "weights.bin"))
-        if name.startswith("glsl-infer"):
-            model = made / f"{name.split()[1]}.glslnn"
-            one["bytes"] = (ROOT / "web/dist/glsl-infer.js").stat().st_size + model.stat().st_size
-    faster = min((found[f"tfjs {way}"] for way in WAYS), key=lambda one: float(one["frame"]))
+        one["bytes"] = sum(file.stat().st_size for file in files(name, made))
+    faster = min((found[f"tfjs webgl {way}"] for way in WAYS), key=lambda one: float(one["frame"]))
     for weights in WEIGHTS:
         one = found[f"glsl-infer {weights}"]
         one["ratios"] = {key: one[key] / faster[key] for key in COLUMNS}
     return {"size": size, "rounds": rounds, "frames": frames, "spread_of_logits": float(exact.std()), "runners": found}
 
 
+def files(name: str, made: Path) -> list[Path]:
+    """Return what a browser fetches for one runner."""
+    runner, argument = name.split(" ", 1)
+    if runner == "glsl-infer":
+        return [WEB / "dist/glsl-infer.js", made / f"{argument}.glslnn"]
+    code = [WEB / "dist/tfjs" / file for file in BACKENDS[argument.split()[0]]]
+    return [*code, made / "model.json", made / "weights.bin"]
+
+
 def table(results: dict[str, Any]) -> str:
-    """Return the numbers as a Markdown table; in parentheses the ratio to the faster tfjs."""
+    """Return the numbers as a Markdown table; in parentheses the ratio to the faster tfjs on WebGL."""
     lines = ["| runner | frame, ms | first result, ms | kB transferred | logits differ by |", "|---|---|---|---|---|"]
     for name, one in results["runners"].items():
         cells = [f"{one['frame']:.1f}", f"{one['first']:.0f}", f"{one['bytes'] / 1000:.0f}"]

@@ -71,6 +71,7 @@ class Browser:
         for end in (commands, events, *ends):
             os.close(end)
         self._numbers = itertools.count(1)
+        self._writing = threading.Lock()
         self._answers: dict[int, queue.Queue[dict[str, Any]]] = {}
         self._listeners: dict[str, Callable[[str, dict[str, Any]], None]] = {}
         threading.Thread(target=self._listen, daemon=True).start()
@@ -82,13 +83,14 @@ class Browser:
         self.close()
 
     def page(self, url: str = "about:blank") -> Page:
-        """Open a page and wait until it is loaded."""
+        """Open a page and wait until it is loaded; what its workers ask for and throw counts as the page's."""
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = Page(self, session, target)
         self._listeners[session] = page.heard
         for domain in ("Page", "Runtime", "Network"):
             page.call(f"{domain}.enable")
+        page.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=True, flatten=True)
         if url != "about:blank":
             page.go(url)
         return page
@@ -97,12 +99,7 @@ class Browser:
         """Call a method of the protocol and return its result."""
         number = next(self._numbers)
         answer = self._answers[number] = queue.Queue()
-        message: dict[str, Any] = {"id": number, "method": method, "params": params or {}}
-        if session is not None:
-            message["sessionId"] = session
-        data = json.dumps(message).encode() + b"\0"
-        while data:
-            data = data[os.write(self._send, data) :]
+        self._write(number, method, params or {}, session)
         try:
             reply = answer.get(timeout=self.patience)
         except queue.Empty:
@@ -112,6 +109,21 @@ class Browser:
         if "error" in reply:
             raise PageError(f"{method}: {reply['error']['message']}")
         return dict(reply["result"])
+
+    def follow(self, worker: str, page: Page) -> None:
+        """Let a page hear of its worker, and let that begin; waits for no answer, which the same thread would read."""
+        self._listeners[worker] = page.heard
+        for method in ("Runtime.enable", "Network.enable", "Runtime.runIfWaitingForDebugger"):
+            self._write(next(self._numbers), method, {}, worker)
+
+    def _write(self, number: int, method: str, params: dict[str, Any], session: str | None) -> None:
+        message: dict[str, Any] = {"id": number, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        with self._writing:
+            while data:
+                data = data[os.write(self._send, data) :]
 
     def close(self) -> None:
         """End the browser and all of its processes."""
@@ -160,6 +172,8 @@ class Page:
         """Take notice of an event."""
         if method == "Page.loadEventFired":
             self._loaded.set()
+        elif method == "Target.attachedToTarget":
+            self._browser.follow(params["sessionId"], self)
         elif method == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif method == "Runtime.exceptionThrown":

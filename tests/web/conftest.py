@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tiny
+from bundle_files import members_of
 from chromium import Browser, Page
 from web_site import ROOT, WEB, Site
 
@@ -14,8 +16,9 @@ from web_site import ROOT, WEB, Site
 @pytest.fixture(scope="session")
 def dist() -> Path:
     """The folder with the built library and page, made from the sources as they are now."""
-    if not (WEB / "node_modules" / "esbuild").exists():
-        subprocess.run(["npm", "ci", "--silent"], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    for folder, package in ((WEB, "esbuild"), (WEB / "tfjs", "@tensorflow")):
+        if not (folder / "node_modules" / package).exists():
+            subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True, stdin=subprocess.DEVNULL)
     subprocess.run(["node", "build.mjs"], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
     return WEB / "dist"
 
@@ -42,3 +45,10 @@ def blank(browser: Browser, site: Site) -> Iterator[Page]:
     yield page
     assert page.errors == []
     page.close()
+
+
+@pytest.fixture(scope="session")
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The members of a small, sound bundle."""
+    folder = tmp_path_factory.mktemp("good")
+    return members_of(tiny.write_tiny(folder).read_bytes(), folder)

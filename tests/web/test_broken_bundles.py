@@ -17,24 +17,11 @@ import ranged
 import tiny
 from bundle_files import members_of, rehashed, zipped
 from chromium import Page, PageError
+from reading import refusals
 from web_site import ROOT, Site
 
 from glsl_infer import manifest_json
 from glsl_infer.bundle import Bundle
-
-READ = """async (names) => {
-    const found = {};
-    for (const name of names) {
-        const file = new Uint8Array(await (await fetch("/" + encodeURIComponent(name))).arrayBuffer());
-        try {
-            await lib.read(file, "broken.glslnn");
-            found[name] = "";
-        } catch (error) {
-            found[name] = error instanceof lib.BundleError ? error.message : `${error.name} ${error.message}`;
-        }
-    }
-    return found;
-}"""
 
 
 def unit_tests(name: str) -> ModuleType:
@@ -45,18 +32,6 @@ def unit_tests(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def refusals(page: Page, site: Site, files: dict[str, bytes]) -> dict[str, str]:
-    """Return what the browser says of each file; nothing where it finds nothing wrong."""
-    site.files.update({f"/{name}": data for name, data in files.items()})
-    return dict(page.evaluate(READ, list(files)))
-
-
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    folder = tmp_path_factory.mktemp("good")
-    return members_of(tiny.write_tiny(folder).read_bytes(), folder)
 
 
 def with_manifest(bundle: Bundle, folder: Path) -> bytes:

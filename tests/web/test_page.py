@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import Browser, Page
+from demo_page import DROP, drop, status
 from PIL import Image
 from web_site import ROOT, SHOTS, Site
 
@@ -14,12 +15,6 @@ import glsl_infer
 from glsl_infer import bundle as bundles
 
 PHOTOGRAPH = ROOT / "docs/images/plastic103.jpg"
-
-DROP = """async (address, name) => {
-    const data = new DataTransfer();
-    data.items.add(new File([await (await fetch(address)).blob()], name));
-    document.getElementById("stage").dispatchEvent(new DragEvent("drop", {dataTransfer: data, bubbles: true}));
-}"""
 
 
 @pytest.fixture
@@ -31,15 +26,6 @@ def demo(browser: Browser, site: Site) -> Iterator[Page]:
     yield page
     assert page.errors == []
     page.close()
-
-
-def status(page: Page) -> str:
-    return str(page.evaluate("document.getElementById('status').textContent"))
-
-
-def drop(page: Page, address: str) -> None:
-    page.evaluate(DROP, address, address.rsplit("/", 1)[-1])
-    page.wait_for("document.querySelector('#labels li') || document.getElementById('status').className === 'wrong'")
 
 
 def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> None:
@@ -76,7 +62,7 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     reached = []
     demo.evaluate("document.activeElement.blur()")
-    for _ in range(5):
+    for _ in range(6):
         demo.press("Tab")
         reached.append(demo.evaluate("document.activeElement.id"))
         assert demo.evaluate("""(() => {
@@ -84,7 +70,8 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
             const shown = focused.id === "file" ? focused.nextElementSibling : focused;
             return getComputedStyle(shown).outlineStyle !== "none";
         })()""")
-    assert reached == ["model", "camera", "file", "check", "layers"]
+    assert reached == ["model", "camera", "file", "check", "layers", "compare"]
+    demo.evaluate("document.getElementById('layers').focus()")
     demo.press("Enter")
     assert not demo.evaluate("document.getElementById('activations').hidden")
 

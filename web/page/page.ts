@@ -2,15 +2,22 @@
 
 import { GlslInfer, read, type Picture } from "glsl-infer";
 import * as camera from "./camera.ts";
+import * as comparison from "./comparison.ts";
 import { complain, page, say } from "./elements.ts";
 import * as layerPictures from "./layerPictures.ts";
 import * as results from "./results.ts";
+import { kilobytes } from "./results.ts";
+import type { Pixels } from "./runners.ts";
 
 const DEFAULT_MODEL = "trashnet";
 /** Longest side to which a chosen picture is drawn in the page; the network reads all of its pixels. */
 const MOST_SHOWN = 1024;
+/** Frames of a picture that each runner of a comparison computes, after its first. */
+const COMPARED = 10;
 
 let model: GlslInfer | undefined;
+/** The file of the page's list that it came from, if it did. */
+let listed: string | undefined;
 /** The picture that was chosen last, as its file has it. */
 let picture: ImageBitmap | undefined;
 /** Counts the models and the films that were begun, so that what takes long notices that another is wanted. */
@@ -25,6 +32,7 @@ async function main(): Promise<void> {
   page.camera.addEventListener("click", () => void attempt(camera.isOn() ? stopCamera : startCamera));
   page.file.addEventListener("change", () => void attempt(() => open(page.file.files)));
   page.layers.addEventListener("click", () => void attempt(showLayers));
+  page.compare.addEventListener("click", () => void attempt(comparison.isOn() ? comparison.stop : compare));
   page.check.addEventListener("click", () => void attempt(check));
   for (const kind of ["dragenter", "dragover"] as const) document.addEventListener(kind, over);
   for (const kind of ["dragleave", "drop"] as const) document.addEventListener(kind, (event) => over(event, false));
@@ -59,9 +67,9 @@ async function useModel(source: string | File): Promise<void> {
     if (mine !== turn) return loaded.close(); // another model was chosen meanwhile
     model?.close();
     model = loaded;
+    listed = typeof source === "string" ? name : undefined;
     describe(loaded, name, performance.now() - begun);
-    layerPictures.clear();
-    results.reset();
+    forget();
     say("Ready.");
   } finally {
     if (mine === turn) enable(model !== undefined);
@@ -87,12 +95,19 @@ function describe({ session }: GlslInfer, name: string, milliseconds: number): v
     `ready in ${Math.round(milliseconds)} ms on ${session.context.renderer}`;
 }
 
+/** Take away what belongs to another model or another picture. */
+function forget(): void {
+  comparison.clear();
+  layerPictures.clear();
+  results.reset();
+}
+
 /** Enable what can be used: with a model, or without. */
 function enable(ready: boolean): void {
   page.file.disabled = false; // it takes models, too
   page.camera.disabled = !ready && !camera.isOn();
   page.check.disabled = !ready;
-  page.layers.disabled = !ready || !(camera.isOn() || picture);
+  page.layers.disabled = page.compare.disabled = !ready || !(camera.isOn() || picture);
 }
 
 async function startCamera(): Promise<void> {
@@ -100,8 +115,7 @@ async function startCamera(): Promise<void> {
   await camera.start();
   picture?.close();
   picture = undefined;
-  results.reset();
-  layerPictures.clear();
+  forget();
   page.picture.hidden = page.hint.hidden = true;
   page.video.hidden = false;
   page.camera.textContent = "Stop camera";
@@ -112,6 +126,7 @@ async function startCamera(): Promise<void> {
 
 function stopCamera(): void {
   film += 1;
+  comparison.stop();
   camera.stop();
   page.video.hidden = true;
   page.hint.hidden = false;
@@ -161,8 +176,7 @@ async function open(files: FileList | null | undefined): Promise<void> {
   if (camera.isOn()) stopCamera();
   picture?.close();
   picture = opened;
-  results.reset();
-  layerPictures.clear();
+  forget();
   drawPicture(opened);
   enable(model !== undefined);
   await frame(opened);
@@ -184,15 +198,44 @@ function showLayers(): void {
   if (model && source) layerPictures.show(model, source);
 }
 
+/** Compare runners on the picture for a while, or on the camera's frames until it is ended. */
+async function compare(): Promise<void> {
+  const used = model;
+  if (!used) return;
+  if (!listed) throw new Error("Only models of the list can be compared: tfjs has copies of these in its own form.");
+  film += 1; // from here on the camera's frames are those of the comparison
+  const filmed = camera.isOn();
+  const source = filmed ? page.video : picture!;
+  let rounds = 0;
+
+  async function nextPixels(): Promise<Pixels | undefined> {
+    if (!filmed && rounds++ > COMPARED) return undefined;
+    if (filmed) await camera.nextFrame();
+    await frame(source);
+    return used === model && comparison.isOn() ? inputPixels(used!) : undefined;
+  }
+
+  page.compare.textContent = "Stop comparing";
+  try {
+    await comparison.run(used, listed, nextPixels);
+    if (used === model) say(rounds > COMPARED ? `Compared on ${COMPARED} frames of each.` : "The comparison has ended.");
+  } finally {
+    page.compare.textContent = "Compare with tfjs";
+    if (camera.isOn()) void attempt(watch);
+  }
+}
+
+/** Return what a network has just read: the picture, scaled as training has scaled its own. */
+function inputPixels({ session }: GlslInfer): Pixels {
+  const { texture, x, y, size } = session.bundle.manifest.input;
+  return { size, data: session.readTexture(texture, x, y, size, size).data };
+}
+
 function check(): void {
   if (!model) return;
   const errors = model.session.selfcheck();
   const worst = errors.reduce((most, error) => Math.max(most, error.worst), 0);
   say(`This GPU computes all ${errors.length} layers as it should; the worst stored value is off by ${worst}.`);
-}
-
-function kilobytes(bytes: number): string {
-  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 void attempt(main);

@@ -13,13 +13,11 @@ let frames = 0;
 
 /** Show the output of a frame, which took so many milliseconds. */
 export function show(model: GlslInfer, output: Tensor, took: number): void {
-  if (model.labels.length) showLabels(model, output);
-  else showPicture(model, output);
+  showOutput(model, output, TOP, page);
   frames += 1;
   recent.push({ end: performance.now(), took });
   if (recent.length > RECENT) recent.shift();
-  const times = recent.map((one) => one.took).sort((a, b) => a - b);
-  page.time.value = `${times[times.length >> 1]!.toFixed(1)} ms`;
+  page.time.value = milliseconds(median(recent.map((one) => one.took)));
   const span = recent[recent.length - 1]!.end - recent[0]!.end;
   page.rate.value = recent.length > 1 ? ((1000 * (recent.length - 1)) / span).toFixed(1) : "–";
   page.frames.value = String(frames);
@@ -35,22 +33,45 @@ export function reset(): void {
   page.frames.value = "0";
 }
 
-function showLabels(model: GlslInfer, output: Tensor): void {
-  const rows = model.rank(output.data, TOP).map(({ label, probability }) => {
-    const row = document.createElement("li");
-    row.style.setProperty("--part", `${100 * probability}%`);
-    row.append(span(label), span(`${(100 * probability).toFixed(1)} %`));
-    return row;
-  });
-  page.labels.replaceChildren(...rows);
+/** Where an output is shown: a list for labels, a canvas for a picture. */
+export interface Place {
+  readonly labels: HTMLOListElement;
+  readonly output: HTMLCanvasElement;
 }
 
-function showPicture(model: GlslInfer, output: Tensor): void {
-  const picture = toPicture(model.session, output);
-  page.output.width = picture.width;
-  page.output.height = picture.height;
-  page.output.getContext("2d")?.putImageData(picture, 0, 0);
-  page.output.hidden = false;
+/** Show the `top` labels with bars, or the picture that a network has made. */
+export function showOutput(model: GlslInfer, output: Tensor, top: number, place: Place): void {
+  if (model.labels.length) place.labels.replaceChildren(...model.rank(output.data, top).map(labelRow));
+  else showPicture(toPicture(model.session, output), place.output);
+}
+
+function labelRow({ label, probability }: { readonly label: string; readonly probability: number }): HTMLLIElement {
+  const row = document.createElement("li");
+  row.style.setProperty("--part", `${100 * probability}%`);
+  row.append(span(label), span(`${(100 * probability).toFixed(1)} %`));
+  return row;
+}
+
+function showPicture(picture: ImageData, canvas: HTMLCanvasElement): void {
+  canvas.width = picture.width;
+  canvas.height = picture.height;
+  canvas.getContext("2d")?.putImageData(picture, 0, 0);
+  canvas.hidden = false;
+}
+
+/** Return the middle one of some numbers, the upper of two. */
+export function median(numbers: readonly number[]): number {
+  return [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
+}
+
+/** Return a time in words. */
+export function milliseconds(time: number): string {
+  return `${time.toFixed(1)} ms`;
+}
+
+/** Return a number of bytes in words. */
+export function kilobytes(bytes: number): string {
+  return bytes < 1e6 ? `${Math.ceil(bytes / 1000)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 function span(text: string): HTMLSpanElement {

@@ -82,7 +82,7 @@ export function layersOf(manifest: Manifest): Map<string, Layer> {
 }
 
 /** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
-export function splitLabels(text: string): string[] {
+function splitLabels(text: string): string[] {
   const lines = text.split("\n").map((line) => line.replace(/\r$/, ""));
   if (lines[lines.length - 1] === "") lines.pop();
   return lines;

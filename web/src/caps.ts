@@ -1,29 +1,48 @@
-/** The most that a bundle may ask for; glsl_infer/caps.py says why. */
+/** The most that a bundle may ask for; glsl_infer/caps.py says why, docs/bundle-format.md lists them. */
 
 import type { Members } from "./container.ts";
-import { most, sum } from "./lists.ts";
+import { areaOf } from "./layout.ts";
+import { most } from "./lists.ts";
 import type { Manifest } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 
+/** Bytes that all members may unpack to. */
+export const MAX_BYTES = 256 * 2 ** 20;
 /** Bytes of manifest.json. */
 export const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
+/** Bytes of the zip's central directory. */
+export const MAX_DIRECTORY_BYTES = 16 * 2 ** 20;
+/** Bytes of one member of GLSL. */
+const MAX_SHADER_BYTES = 2 ** 18;
+const MAX_LAYERS = 2048;
+const MAX_TEXTURES = 2 ** 14;
+const MAX_PROGRAMS = 2 ** 14;
+const MAX_PASSES = 2 ** 16;
+/** Quads of all passes together. */
+const MAX_QUADS = 2 ** 18;
+/** Bytes of all textures together, 4 a texel. */
+const MAX_TEXTURE_BYTES = 2 ** 28;
+/** Texels that all quads of a frame cover together. */
+const MAX_DRAWN_TEXELS = 2 ** 28;
+/** Sizes in the shape of a weight. */
+const MAX_DIMENSIONS = 4;
 
 /** Refuse a manifest that asks for more than any network needs. Throws BundleError. */
 export function checkCaps({ model: { layers }, passes, programs, textures }: Manifest, members: Members): void {
   const quads = passes.flatMap((one) => one.quads);
-  const area = (one: { readonly width: number; readonly height: number }): number => one.width * one.height;
-  atMost("layers", layers.length, 2048);
-  atMost("textures", textures.length, 2 ** 14);
-  atMost("programs", programs.length, 2 ** 14);
-  atMost("passes", passes.length, 2 ** 16);
-  atMost("quads", quads.length, 2 ** 18);
-  atMost("bytes of textures", 4 * sum(textures, area), 2 ** 28);
-  atMost("texels drawn in a frame", sum(quads, area), 2 ** 28);
+  atMost("layers", layers.length, MAX_LAYERS);
+  atMost("textures", textures.length, MAX_TEXTURES);
+  atMost("programs", programs.length, MAX_PROGRAMS);
+  atMost("passes", passes.length, MAX_PASSES);
+  atMost("quads", quads.length, MAX_QUADS);
+  atMost("bytes of textures", 4 * areaOf(textures), MAX_TEXTURE_BYTES);
+  atMost("texels drawn in a frame", areaOf(quads), MAX_DRAWN_TEXELS);
   for (const [name, { length }] of members) {
-    if (name.startsWith("shaders/")) atMost(`bytes of GLSL in '${name}'`, length, 2 ** 18);
+    if (name.startsWith("shaders/")) atMost(`bytes of GLSL in '${name}'`, length, MAX_SHADER_BYTES);
   }
   for (const { name, weights } of layers) {
-    atMost(`dimensions of a weight of layer '${name}'`, most(weights.values(), (shape) => shape.length), 4);
+    const dimensions = most(weights.values(), (shape) => shape.length);
+    atMost(`dimensions of a weight of layer '${name}'`, dimensions, MAX_DIMENSIONS);
   }
 }
 

@@ -1,14 +1,12 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
-import { MAX_MANIFEST_BYTES } from "./caps.ts";
+import { MAX_BYTES, MAX_MANIFEST_BYTES } from "./caps.ts";
+import { BundleError } from "./errors.ts";
 import { sum } from "./lists.ts";
 import { refuse, short } from "./refusal.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
-
-/** Most bytes that all members may unpack to. */
-export const MAX_BYTES = 256 * 2 ** 20;
 
 const MEMBER_NAME = /^(manifest\.json|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
 const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
@@ -43,7 +41,7 @@ export function open(file: Uint8Array): Container {
       const entry = entries.find((one) => one.name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
-      if (entry.size > MAX_MANIFEST_BYTES) refuse("manifest.json unpacks to more than 16 MiB");
+      if (entry.size > MAX_MANIFEST_BYTES) refuse(`manifest.json unpacks to more than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
       return bytesOf(entry);
     },
     members() {
@@ -56,7 +54,8 @@ export function open(file: Uint8Array): Container {
 function entriesOf(file: Uint8Array): Entry[] {
   try {
     return directory(file);
-  } catch {
+  } catch (error) {
+    if (error instanceof BundleError) throw error;
     return refuse(`not a glsl-infer model, or cut off before its end${AGAIN}`);
   }
 }

@@ -16,7 +16,6 @@ import {
   type UniformValue,
 } from "./manifest.ts";
 
-
 export type Call = () => void;
 
 /** A linked program and the locations of its uniforms; null where the compiler found one without influence. */
@@ -39,7 +38,7 @@ export interface Vertices {
 }
 
 /** Two triangles of a quad. */
-export const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
+const CORNERS = [[0, 0], [1, 0], [0, 1], [0, 1], [1, 0], [1, 1]] as const; // prettier-ignore
 
 /** Draw the quad over the whole viewport with which every vertex buffer begins, for draws that are no pass. */
 export function drawWholeViewport(gl: WebGLRenderingContext): void {
@@ -190,7 +189,7 @@ export function vertices(manifest: Manifest, varyings: number): Vertices {
 type Corner = readonly [number, number];
 
 /** Return a corner of a quad in clip space; row 0 of the texture is at -1. */
-export function position(quad: Quad, corner: Corner, target: Texture): [number, number] {
+function position(quad: Quad, corner: Corner, target: Texture): [number, number] {
   return [
     (2 * (quad.x + corner[0] * quad.width)) / target.width - 1,
     (2 * (quad.y + corner[1] * quad.height)) / target.height - 1,
@@ -198,7 +197,7 @@ export function position(quad: Quad, corner: Corner, target: Texture): [number, 
 }
 
 /** Return a source's texture coordinate at a corner: pixel p of the quad gets the centre of texel origin + stride * p. */
-export function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, texture: Texture): [number, number] {
+function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, texture: Texture): [number, number] {
   return [
     (origin[0] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5)) / texture.width,
     (origin[1] + 0.5 + source.strideY * (corner[1] * quad.height - 0.5)) / texture.height,

@@ -50,7 +50,7 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
   }
 
   function symbol(table: Table): number {
-    const entry = table[peek(MAX_BITS)]! || fail();
+    const entry = table[peek(MAX_BITS) & (table.length - 1)]! || fail();
     skip(entry & 15);
     return entry >> 4;
   }
@@ -134,16 +134,17 @@ function steps(first: number, count: number, each: number): Steps {
 
 /** Return the table of a code, given the bits of each symbol's code (0: it has none); shorter codes come first. */
 function tableOf(lengths: readonly number[]): Table {
-  const table = new Uint16Array(1 << MAX_BITS);
-  let code = 0; // as if all codes had MAX_BITS, the first bit highest
-  for (let bits = 1; bits <= MAX_BITS; bits++) {
+  const longest = Math.max(...lengths); // most codes are far from MAX_BITS, and a table is filled for each block
+  const table = new Uint16Array(1 << longest);
+  let code = 0; // as if all codes had as many bits as the longest, the first bit highest
+  for (let bits = 1; bits <= longest; bits++) {
     lengths.forEach((length, symbol) => {
       if (length !== bits) return;
       if (code >= table.length) fail(); // more codes than there is room for
       let reversed = 0; // bits come lowest first, and a code's first bit comes first
-      for (let bit = 0; bit < bits; bit++) reversed |= ((code >> (MAX_BITS - 1 - bit)) & 1) << bit;
+      for (let bit = 0; bit < bits; bit++) reversed |= ((code >> (longest - 1 - bit)) & 1) << bit;
       for (let ahead = reversed; ahead < table.length; ahead += 1 << bits) table[ahead] = symbol * 16 + bits;
-      code += 1 << (MAX_BITS - bits);
+      code += 1 << (longest - bits);
     });
   }
   return table;

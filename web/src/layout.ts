@@ -1,5 +1,7 @@
 /** Where the output of a layer lies in textures; docs/bundle-format.md, "values in textures". */
 
+import { sum } from "./lists.ts";
+
 /** The tile of one slice (4 channels): the texture's name and the texel of pixel (0, 0). */
 export interface View {
   readonly texture: string;
@@ -69,6 +71,22 @@ export function slicesOf(channels: number, perTexel = 4): number {
 export function sizeOfFixed(value: FixedPoint): [number, number] {
   const pairs = slicesOf(value.length, 2);
   return value.columns ? [value.columns, pairs] : [pairs, 1];
+}
+
+/** Width and height of a texture or a rectangle, in texels. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Return whether a rectangle of that size at that place lies in a texture, and there is that texture. */
+export function isInside(place: { readonly x: number; readonly y: number }, size: Size, texture: Size | undefined): boolean {
+  return !!texture && place.x + size.width <= texture.width && place.y + size.height <= texture.height;
+}
+
+/** Return how many texels textures or rectangles have together. */
+export function areaOf(sizes: Iterable<Size>): number {
+  return sum(sizes, ({ width, height }) => width * height);
 }
 
 /** Return the shape of the numbers that a value holds. */

@@ -2,9 +2,9 @@
 
 import { checkCaps } from "./caps.ts";
 import type { Members } from "./container.ts";
-import { isFixed, isMap, same, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
+import { isFixed, isInside, isMap, same, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import { most, sum } from "./lists.ts";
-import { isInside, member, type ByName } from "./lookup.ts";
+import { member, type ByName } from "./lookup.ts";
 import { LABELS, PRELUDE, type Layer, type Limits, type Manifest, type ShaderProgram, type Texture } from "./manifest.ts";
 import { attributesOf } from "./ops.ts";
 import { checkPasses, checkSharing } from "./passCheck.ts";
@@ -37,7 +37,7 @@ export function check(manifest: Manifest, members: Members): void {
 }
 
 /** Return what textures and programs need of a driver (uniforms in vec4, each rounded up). */
-export function neededLimits(textures: readonly Texture[], programs: readonly ShaderProgram[]): Limits {
+function neededLimits(textures: readonly Texture[], programs: readonly ShaderProgram[]): Limits {
   const vectors = (one: ShaderProgram): number => sum(one.uniforms.values(), slicesOf);
   return {
     texture_units: most(programs, (one) => one.samplers.length),

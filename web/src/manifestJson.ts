@@ -42,6 +42,7 @@ const MAX_SIDE = 8192;
 const count = integer(1, 1 << 20);
 const side = integer(1, MAX_SIDE);
 const place = integer(0, MAX_SIDE);
+const coordinate = integer(-MAX_SIDE, MAX_SIDE); // before the texture: windows begin in the padding
 const byte = integer(0, 255);
 const offset = integer(0, 2 ** 28);
 const noLess = numberFrom(0);
@@ -102,9 +103,9 @@ const source = made(tuple(integer(0, 31), number, number), ([unit, strideX, stri
   strideY,
 }));
 const quad: Reader<Quad> = (data, where) => {
-  const [x, y, width, height, ...rest] = list(number)(data, where) as [number, number, number, number, ...number[]];
-  list(integer(-MAX_SIDE, MAX_SIDE))(data, where); // an origin may lie before the texture: windows begin in the padding
-  list(place)((data as Json[]).slice(0, 4), where);
+  const numbers = list(coordinate)(data, where);
+  list(place)(numbers.slice(0, 4), where);
+  const [x, y, width, height, ...rest] = numbers as [number, number, number, number, ...number[]];
   const origins: [number, number][] = [];
   for (let k = 0; k < rest.length; k += 2) origins.push([rest[k]!, rest[k + 1]!]);
   return { x, y, width, height, origins };

@@ -1,8 +1,8 @@
 /** Whether the passes of a manifest fit its programs, its textures and one another. */
 
 import type { Members } from "./container.ts";
-import { texturesOf } from "./layout.ts";
-import { find, isInside, member, type ByName } from "./lookup.ts";
+import { isInside, texturesOf } from "./layout.ts";
+import { find, member, type ByName } from "./lookup.ts";
 import { isSlice, type Layer, type Manifest, type Pass, type ShaderProgram, type Texture } from "./manifest.ts";
 import { refusalOf, refuse, type Refuse } from "./refusal.ts";
 

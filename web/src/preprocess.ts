@@ -111,7 +111,7 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
 }
 
 /** Return width and height of a picture's pixels; 0 where there are none yet. */
-export function sizeOf(picture: PictureSource): [number, number] {
+function sizeOf(picture: PictureSource): [number, number] {
   if ("videoWidth" in picture) return [picture.videoWidth, picture.videoHeight];
   if ("naturalWidth" in picture) return [picture.naturalWidth, picture.naturalHeight];
   if ("displayWidth" in picture) return [picture.displayWidth, picture.displayHeight];

@@ -3,8 +3,8 @@
 import { layersOf, type Bundle } from "./bundle.ts";
 import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Context, type Canvas } from "./gl/context.ts";
-import { bytesOf, require } from "./gl/limits.ts";
-import { isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { require } from "./gl/limits.ts";
+import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
 import { most } from "./lists.ts";
 import { byName, type Layer, type Texture } from "./manifest.ts";
 import { prepare, type Prepared } from "./prepared.ts";
@@ -156,7 +156,7 @@ export class Session {
       jobs: manifest.passes.filter((one) => one.clear).length,
       programs: manifest.programs.length,
       calls: this._enter().frame.length,
-      textureBytes: bytesOf(manifest.textures),
+      textureBytes: 4 * areaOf(manifest.textures),
     };
   }
 

@@ -1,7 +1,9 @@
 /** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
 
+import { MAX_DIRECTORY_BYTES } from "./caps.ts";
 import { inflate } from "./inflate.ts";
 import { littleEndian } from "./littleEndian.ts";
+import { refuse } from "./refusal.ts";
 
 /** One member, as the directory at the end of the file describes it. */
 export interface Entry {
@@ -24,12 +26,15 @@ const ENTRY = 0x02014b50;
 const ENTRY_LENGTH = 46;
 const LOCAL = 0x04034b50;
 const LOCAL_LENGTH = 30;
+const LOCATOR = 0x07064b50; // of a 64-bit end record
+const LOCATOR_LENGTH = 20;
 const MAX_COMMENT = 65535;
 
 /**
  * Return all members, in the order of the directory; a name may occur twice.
  *
  * @throws Error the file is no zip file, or not whole.
+ * @throws BundleError the directory declares more than `MAX_DIRECTORY_BYTES`, or is a 64-bit one: those begin at 4 GiB.
  */
 export function directory(file: Uint8Array): Entry[] {
   const { u16, u32 } = littleEndian(file);
@@ -37,6 +42,10 @@ export function directory(file: Uint8Array): Entry[] {
   const last = Math.max(0, end - MAX_COMMENT);
   while (end >= last && u32(end) !== END) end -= 1;
   if (end < last) throw new Error("it has no directory at its end");
+  const long = end >= LOCATOR_LENGTH && u32(end - LOCATOR_LENGTH) === LOCATOR;
+  if (long || u32(end + 12) > MAX_DIRECTORY_BYTES) {
+    refuse(`the directory of the zip is larger than ${MAX_DIRECTORY_BYTES / 2 ** 20} MiB, which no model's is`);
+  }
   const count = u16(end + 10);
   let at = u32(end + 16);
   const entries: Entry[] = [];

@@ -7,7 +7,7 @@ import { deviceLines, storeThreshold } from "./rounding.ts";
 export type Canvas = HTMLCanvasElement | OffscreenCanvas;
 
 /** How long `whenUsable` waits for the browser to give a lost context back, in milliseconds. */
-export const RESTORE_TIMEOUT = 10_000;
+const RESTORE_TIMEOUT = 10_000;
 
 const contexts = new WeakMap<Canvas, Context>();
 

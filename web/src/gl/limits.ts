@@ -1,8 +1,7 @@
 /** What the driver offers: limits and precision. */
 
 import { ContextError, LimitError } from "../errors.ts";
-import { sum } from "../lists.ts";
-import type { Limits, Texture } from "../manifest.ts";
+import type { Limits } from "../manifest.ts";
 
 const SMALLER = "use a model of smaller pictures or fewer channels";
 const OTHER_GPU = "use another browser or device (WebGL promises 8)";
@@ -34,14 +33,6 @@ export function require(needed: Limits, gl: WebGLRenderingContext): void {
   throw new LimitError(
     `this GPU (${renderer(gl)}) is too small for the model: ${lacks.join("; ")}; ${[...advice].join(", and ")}`,
   );
-}
-
-/** What a texture's size is told by. */
-type Sized = Pick<Texture, "width" | "height">;
-
-/** Return the bytes of textures, 4 a texel. */
-export function bytesOf(textures: readonly Sized[]): number {
-  return sum(textures, ({ width, height }) => 4 * width * height);
 }
 
 /**

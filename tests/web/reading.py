@@ -1,0 +1,28 @@
+"""What the browser's reader says of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chromium import Page
+from web_site import Site
+
+READ = """async (names) => {
+    const found = {};
+    for (const name of names) {
+        const file = new Uint8Array(await (await fetch("/" + encodeURIComponent(name))).arrayBuffer());
+        try {
+            await lib.read(file, "broken.glslnn");
+            found[name] = "";
+        } catch (error) {
+            found[name] = error instanceof lib.BundleError ? error.message : `${error.name} ${error.message}`;
+        }
+    }
+    return found;
+}"""
+
+
+def refusals(page: Page, site: Site, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return what the browser says of each file; nothing where it finds nothing wrong."""
+    site.files.update({f"/{name}": data for name, data in files.items()})
+    return dict(page.evaluate(READ, list(files)))

@@ -1,0 +1,145 @@
+"""A bundle that asks for more than any network needs is refused in words; one that asks for as much, not for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny
+from bundle_files import Members, rehashed, zipped
+from chromium import Page
+from reading import refusals
+from web_site import Site
+
+from glsl_infer import caps
+
+Manifest = dict[str, Any]
+
+TEXTURE = {"name": "t", "kind": "target", "clear": [0, 0, 0, 0]}
+PASS = {"layer": "l", "program": "p", "target": "t", "clear": True, "textures": [], "sources": [], "uniforms": {}}
+SIDE = 1024
+AT_MOST = "a model has at most"
+
+
+def textures(manifest: Manifest, count: int) -> None:
+    manifest["textures"] = [{**TEXTURE, "width": 1, "height": 1}] * count
+
+
+def texture_bytes(manifest: Manifest, count: int) -> None:
+    """As many whole squares as there are in so many bytes, and a row for the rest."""
+    squares, rest = divmod(count // 4, SIDE * SIDE)
+    sizes = [(SIDE, SIDE)] * squares + [(rest, 1)] * (rest > 0)
+    manifest["textures"] = [{**TEXTURE, "width": width, "height": height} for width, height in sizes]
+
+
+def passes(manifest: Manifest, count: int) -> None:
+    manifest["passes"] = [{**PASS, "quads": []}] * count
+
+
+def quads(manifest: Manifest, count: int) -> None:
+    """In two passes: it is their sum that counts."""
+    manifest["passes"] = [{**PASS, "quads": [[0, 0, 1, 1]] * (count - 1)}, {**PASS, "quads": [[0, 0, 1, 1]]}]
+
+
+def texels(manifest: Manifest, count: int) -> None:
+    squares, rest = divmod(count, SIDE * SIDE)
+    sizes = [[0, 0, SIDE, SIDE]] * squares + [[0, 0, rest, 1]] * (rest > 0)
+    manifest["passes"] = [{**PASS, "quads": sizes}]
+
+
+def programs(manifest: Manifest, count: int) -> None:
+    manifest["programs"] = [manifest["programs"][0]] * count
+
+
+def layers(manifest: Manifest, count: int) -> None:
+    manifest["model"]["layers"] = [manifest["model"]["layers"][0]] * count
+
+
+def dimensions(manifest: Manifest, count: int) -> None:
+    manifest["model"]["layers"][1]["weights"]["kernel"] = [1] * count
+
+
+COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int]] = {
+    "layers": (layers, caps.MAX_LAYERS, 1),
+    "textures": (textures, caps.MAX_TEXTURES, 1),
+    "programs": (programs, caps.MAX_PROGRAMS, 1),
+    "passes": (passes, caps.MAX_PASSES, 1),
+    "quads": (quads, caps.MAX_QUADS, 1),
+    "bytes of textures": (texture_bytes, caps.MAX_TEXTURE_BYTES, 4),
+    "texels drawn in a frame": (texels, caps.MAX_DRAWN_TEXELS, 1),
+    "dimensions of a weight of layer 'stem'": (dimensions, caps.MAX_DIMENSIONS, 1),
+}
+"""What changes a manifest to have so many, the cap, and the least that is more."""
+
+
+@pytest.mark.parametrize("what", COUNTED)
+def test_what_a_manifest_asks_for(blank: Page, site: Site, tmp_path: Path, good: Members, what: str) -> None:
+    change, cap, step = COUNTED[what]
+
+    def asking_for(count: int) -> bytes:
+        manifest = tiny.tiny_manifest()
+        change(manifest, count)
+        members = {**good, "manifest.json": json.dumps(manifest, separators=(",", ":")).encode()}
+        return zipped(tmp_path / "asking.zip", members).read_bytes()
+
+    found = refusals(blank, site, {"most": asking_for(cap), "more": asking_for(cap + step)})
+    assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap}"
+    # Mostly its parts do not fit together, which is looked at later.
+    assert AT_MOST not in found["most"]
+    assert "unpacks to more" not in found["most"]
+
+
+def test_a_shader(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
+    name = tiny.tiny_manifest()["programs"][0]["fragment"]
+
+    def padded(size: int) -> bytes:
+        return zipped(tmp_path / "shader.zip", rehashed(good, {name: good[name].ljust(size)})).read_bytes()
+
+    cap = caps.MAX_SHADER_BYTES
+    found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
+    assert found == {"most": "", "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap}"}
+
+
+def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
+    def padded(size: int) -> bytes:
+        members = {**good, "manifest.json": good["manifest.json"].ljust(size)}
+        return zipped(tmp_path / "manifest.zip", members).read_bytes()
+
+    cap = caps.MAX_MANIFEST_BYTES
+    found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
+    assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB"}
+
+
+def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
+    """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
+    whole = zipped(tmp_path / "whole.zip", good).read_bytes()
+    entry = whole.index(b"PK\1\2")
+    rest = caps.MAX_BYTES - sum(map(len, good.values())) + int.from_bytes(whole[entry + 24 : entry + 28], "little")
+
+    def declaring(size: int) -> bytes:
+        return whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
+
+    found = refusals(blank, site, {"most": declaring(rest), "more": declaring(rest + 1)})
+    assert found["more"] == "broken.glslnn: unpacks to more than 256 MiB"
+    assert "damaged" in found["most"]
+
+
+def directories(whole: bytes) -> Iterator[tuple[str, bytes]]:
+    """Ends of zip files that declare more of a directory than there should be."""
+    end = len(whole) - 22
+    size = caps.MAX_DIRECTORY_BYTES + 1
+    yield "declared", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 :]
+    yield "before a comment", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 : -2] + b"\5\0hello"
+    yield "64-bit", whole[:end] + b"PK\6\7" + bytes(16) + whole[end:]
+
+
+def test_the_directory_of_the_zip(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
+    whole = zipped(tmp_path / "whole.zip", good).read_bytes()
+    assert refusals(blank, site, {"whole": whole}) == {"whole": ""}
+    found = refusals(blank, site, dict(directories(whole)))
+    words = "broken.glslnn: the directory of the zip is larger than 16 MiB, which no model's is"
+    assert found == dict.fromkeys(found, words)
+    assert len(found) == 3

@@ -1,0 +1,187 @@
+"""Three runners compared: the library beside tfjs on the GPU and on the CPU, on pictures and on the camera."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import film
+import pytest
+from chromium import Browser, Page
+from demo_page import DROP, drop, status
+from web_site import ROOT, SHOTS, Site
+
+import glsl_infer
+
+PHOTOGRAPH = ROOT / "docs/images/cardboard18.jpg"
+PATIENCE = 180.0
+"""tfjs compiles its shaders for a minute where two cores are busy with other things."""
+
+CARDS = """[...document.querySelectorAll("#runners article")].map((card) => ({
+    name: card.querySelector("h3").textContent,
+    about: card.querySelector(".about").textContent,
+    wrong: card.querySelector(".about").classList.contains("wrong"),
+    labels: [...card.querySelectorAll("li")].map((one) => one.innerText.split("\\n")),
+    ...Object.fromEntries([...card.querySelectorAll("output")].map((one) => [one.className, one.textContent])),
+}))"""
+
+NAMES = ["glsl-infer", "tfjs on the GPU", "tfjs on the CPU"]
+
+
+@pytest.fixture(scope="module")
+def patient(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser whose camera shows a film, and which may take its time."""
+    path = tmp_path_factory.mktemp("film") / "film.mjpeg"
+    film.write(film.frames(PHOTOGRAPH), path)
+    flags = (
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={path}",
+    )
+    with Browser(flags, patience=PATIENCE) as running:
+        yield running
+
+
+@pytest.fixture
+def demo(patient: Browser, site: Site) -> Iterator[Page]:
+    page = patient.page()
+    page.resize(1200, 1300)
+    page.go(f"{site.address}/index.html")
+    page.wait_for("!document.getElementById('camera').disabled")
+    yield page
+    assert page.errors == []
+    page.close()
+
+
+@pytest.fixture
+def without_tfjs(site: Site) -> Iterator[None]:
+    site.files["/tfjs.json"] = json.dumps({"version": None, "models": []}).encode()
+    yield
+    del site.files["/tfjs.json"]
+
+
+def compare(page: Page) -> None:
+    page.evaluate("document.getElementById('compare').click()")
+
+
+def wait_for_the_end(page: Page) -> None:
+    page.wait_for("document.getElementById('status').textContent.startsWith('Compared on 10 frames')")
+
+
+def sizes(dist: Path, *names: str) -> int:
+    return sum((dist / name).stat().st_size for name in names)
+
+
+def words(size: int) -> str:
+    return f"{-(-size // 1000)} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
+
+
+def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: Site) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    compare(demo)
+    wait_for_the_end(demo)
+    cards = demo.evaluate(CARDS)
+    assert [card["name"] for card in cards] == NAMES
+    assert [card["about"].split(",")[0] for card in cards] == ["WebGL 1", "WebGL 2", "WebAssembly"]
+    with glsl_infer.Classifier() as classifier:
+        expected = {one.label: one.probability for one in classifier.classify(PHOTOGRAPH)}
+    for card in cards:
+        assert len(card["labels"]) == 3
+        assert card["labels"][0][0] == "cardboard"
+        for label, part in card["labels"]:
+            assert abs(float(part.rstrip(" %")) / 100 - expected[label]) < 0.03, card["name"]
+        assert card["frame"].endswith(" ms")
+        assert card["first"].endswith(" ms")
+    network = [f"tfjs/trashnet-x22-129/{name}" for name in ("model.json", "weights.bin")]
+    assert [card["bytes"] for card in cards] == [
+        words(sizes(dist, "glsl-infer.js", "models/trashnet-x22-129.glslnn")),
+        words(sizes(dist, "tfjs/webgl.js", *network)),
+        words(sizes(dist, "tfjs/wasm.js", "tfjs/tfjs-backend-wasm-simd.wasm", *network)),
+    ]
+    assert demo.evaluate("document.getElementById('compare').textContent") == "Compare with tfjs"
+    demo.screenshot(SHOTS / "comparison.png")
+
+    asked = {urlsplit(address) for address in demo.requests if not address.startswith(("data:", "blob:"))}
+    assert {one.netloc for one in asked} == {urlsplit(site.address).netloc}
+    assert "/tfjs/webgl.js" in {one.path for one in asked}  # workers' requests are seen, too
+
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    assert demo.evaluate("document.getElementById('comparison').hidden")
+
+
+def test_three_runners_make_the_same_picture(demo: Page) -> None:
+    demo.evaluate("""(() => {
+        const model = document.getElementById("model");
+        model.value = "models/superres-x2-96.glslnn";
+        model.dispatchEvent(new Event("change"));
+    })()""")
+    demo.wait_for("document.getElementById('about').textContent.startsWith('superres')")
+    demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
+    demo.wait_for("document.getElementById('status').textContent.includes('pixels')")
+    compare(demo)
+    wait_for_the_end(demo)
+    pictures = demo.evaluate("""[...document.querySelectorAll("#runners canvas")].map((one) =>
+        Array.from(one.getContext("2d").getImageData(0, 0, one.width, one.height).data))""")
+    assert [len(one) for one in pictures] == [4 * 192 * 192] * 3
+    ours, gpu, cpu = pictures
+    assert sum(ours) > 0.1 * 255 * len(ours)
+    assert max(abs(a - b) for a, b in zip(gpu, cpu)) <= 1
+    differences = [abs(a - b) for a, b in zip(ours, cpu)]
+    assert sum(differences) / len(differences) < 0.5  # one stores bytes between layers, the other floats
+    assert demo.evaluate("document.querySelectorAll('#runners li').length") == 0
+    demo.screenshot(SHOTS / "comparison-superres.png")
+
+
+def test_the_camera_is_compared_until_it_is_enough(demo: Page) -> None:
+    demo.evaluate("document.getElementById('camera').click()")
+    demo.wait_for("document.getElementById('frames').value > 1")
+    compare(demo)
+    demo.wait_for("""document.querySelectorAll("#runners .frame").length === 3 &&
+        [...document.querySelectorAll("#runners .frame")].every((one) => one.value !== "–")""")
+    cards = demo.evaluate(CARDS)
+    assert {card["labels"][0][0] for card in cards} == {"cardboard"}
+    compare(demo)
+    demo.wait_for("document.getElementById('status').textContent === 'The comparison has ended.'")
+    demo.evaluate("globalThis.before = +document.getElementById('frames').value")
+    demo.wait_for("+document.getElementById('frames').value > before + 2")  # the film goes on
+    assert not demo.evaluate("document.getElementById('comparison').hidden")
+    demo.evaluate("document.getElementById('camera').click()")
+
+
+def test_without_tfjs_the_page_says_what_is_missing(demo: Page, without_tfjs: None) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    compare(demo)
+    wait_for_the_end(demo)
+    ours, *others = demo.evaluate(CARDS)
+    assert not ours["wrong"]
+    assert ours["labels"][0][0] == "cardboard"
+    for card in others:
+        assert card["wrong"]
+        assert "npm could not fetch it" in card["about"]
+        assert "make web" in card["about"]
+        assert card["frame"] == "–"
+
+
+def test_another_model_ends_the_comparison(demo: Page) -> None:
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    compare(demo)
+    demo.wait_for("document.querySelector('#runners li')")
+    demo.evaluate(DROP, "/models/superres-x2-96.glslnn", "mine.glslnn")
+    demo.wait_for("document.getElementById('about').textContent.startsWith('mine.glslnn')")
+    assert demo.evaluate("document.getElementById('comparison').hidden")
+    demo.wait_for("document.getElementById('compare').textContent === 'Compare with tfjs'")
+    compare(demo)
+    demo.wait_for("document.getElementById('status').className === 'wrong'")
+    assert status(demo).startswith("Only models of the list can be compared")
+
+
+def test_three_runners_fit_on_a_phone(demo: Page, without_tfjs: None) -> None:
+    demo.resize(360, 2300, phone=True)
+    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    compare(demo)
+    wait_for_the_end(demo)
+    assert [card["wrong"] for card in demo.evaluate(CARDS)] == [False, True, True]
+    assert demo.evaluate("document.documentElement.scrollWidth") <= 360
+    demo.screenshot(SHOTS / "comparison360.png")

@@ -1,0 +1,143 @@
+/** Three runners compared: the library beside tfjs on the GPU and on the CPU, on the same pixels, one after the other. */
+
+import type { GlslInfer } from "glsl-infer";
+import { page, say } from "./elements.ts";
+import { kilobytes, median, milliseconds, showOutput, type Place } from "./results.ts";
+import { Runner, type Answer, type Pixels, type RunnerName } from "./runners.ts";
+
+const TOP = 3;
+const TITLES: Record<RunnerName, string> = {
+  "glsl-infer": "glsl-infer",
+  webgl: "tfjs on the GPU",
+  wasm: "tfjs on the CPU",
+};
+
+/** What the build of the page says of tfjs; no version: npm did not give it. */
+interface TfjsBuild {
+  readonly version: string | null;
+  /** Files of the models that there are in tfjs's form. */
+  readonly models: readonly string[];
+}
+
+/** A runner, and its part of the page. */
+interface Card extends Place {
+  readonly name: RunnerName;
+  readonly runner: Runner;
+  readonly element: HTMLElement;
+  /** Milliseconds of all frames. */
+  readonly times: number[];
+}
+
+/** The cards of the comparison that is going on. */
+let running: readonly Card[] | undefined;
+
+/** Return whether a comparison is going on. */
+export function isOn(): boolean {
+  return running !== undefined;
+}
+
+/** End the comparison that is going on, and leave what it has found. */
+export function stop(): void {
+  running?.forEach(({ runner }) => runner.close());
+  running = undefined;
+}
+
+/** Take the section away: what it says belongs to another model or another picture. */
+export function clear(): void {
+  stop();
+  page.comparison.hidden = true;
+  page.runners.replaceChildren();
+}
+
+/**
+ * Give all runners the same pixels, round after round, until there are no more or `stop` is called.
+ *
+ * @param model says which labels there are; the runners load the file for themselves.
+ * @param file name of the model in the page's list.
+ * @param nextPixels returns the pixels of a round, or nothing when there have been enough.
+ * @throws Error the page was not built as a whole.
+ */
+export async function run(model: GlslInfer, file: string, nextPixels: () => Promise<Pixels | undefined>): Promise<void> {
+  clear();
+  const cards = (Object.keys(TITLES) as RunnerName[]).map((name) => cardOf(name, file));
+  const mine = (running = cards);
+  page.runners.replaceChildren(...cards.map((one) => one.element));
+  page.comparison.hidden = false;
+  page.comparisonTitle.focus();
+
+  const able = new Set(cards);
+  function drop(card: Card, why: string): void {
+    able.delete(card);
+    card.runner.close();
+    describe(card, why, true);
+  }
+
+  try {
+    const lack = lackOf(await tfjsBuild(), file);
+    if (lack) cards.filter((one) => one.name !== "glsl-infer").forEach((one) => drop(one, lack));
+    for (let pixels = await nextPixels(); pixels && running === mine; pixels = await nextPixels()) {
+      for (const card of able) {
+        if (!card.times.length) say(`Comparing: ${TITLES[card.name]} begins …`);
+        try {
+          const answer = await card.runner.run(pixels);
+          if (running === mine) show(model, card, answer);
+        } catch (error) {
+          if (running !== mine) return;
+          drop(card, (error as Error).message);
+        }
+      }
+    }
+  } finally {
+    if (running === mine) stop();
+  }
+}
+
+async function tfjsBuild(): Promise<TfjsBuild> {
+  const response = await fetch("tfjs.json", { cache: "no-cache" }); // the page may have been built anew
+  if (!response.ok) throw new Error("tfjs.json is missing beside this page: build it again with make web.");
+  return (await response.json()) as TfjsBuild;
+}
+
+/** Return why tfjs cannot run a model, in words; nothing where it can. */
+function lackOf({ version, models }: TfjsBuild, file: string): string {
+  if (version === null) {
+    return "tfjs is missing: npm could not fetch it when this page was built. Build it again, make web, where npm's registry can be reached.";
+  }
+  return models.includes(file) ? "" : `tfjs cannot run ${file}: it has a layer that the build of this page does not convert.`;
+}
+
+function show(model: GlslInfer, card: Card, { output, milliseconds: took, about, bytes }: Answer): void {
+  showOutput(model, output, TOP, card);
+  card.times.push(took);
+  const [first = 0, ...frames] = card.times;
+  if (frames.length) number(card, "frame").value = milliseconds(median(frames));
+  else {
+    describe(card, about);
+    number(card, "first").value = `${Math.round(first)} ms`;
+    number(card, "bytes").value = kilobytes(bytes);
+  }
+}
+
+function describe({ element }: Card, text: string, wrong = false): void {
+  const about = part<HTMLElement>(element, ".about");
+  about.textContent = text;
+  about.classList.toggle("wrong", wrong);
+}
+
+function number({ element }: Card, kind: "frame" | "first" | "bytes"): HTMLOutputElement {
+  return part(element, `output.${kind}`);
+}
+
+/** Make a card, as the page's template has it. */
+function cardOf(name: RunnerName, file: string): Card {
+  const element = part<HTMLElement>(page.runner.content.cloneNode(true) as DocumentFragment, "article");
+  part(element, "h3").textContent = TITLES[name];
+  const output = part<HTMLCanvasElement>(element, "canvas");
+  output.setAttribute("aria-label", `The picture that ${TITLES[name]} makes`);
+  return { name, runner: new Runner(name, file), element, labels: part(element, "ol"), output, times: [] };
+}
+
+/** Return a part of a card; the template has them all. */
+function part<T extends Element>(of: ParentNode, selector: string): T {
+  return of.querySelector(selector) as T;
+}

@@ -1,0 +1,187 @@
+/**
+ * From a bundle to the files that network.js loads: the same layers, with the numbers that our shaders compute with as
+ * 32-bit floats.
+ *
+ * Ranges and what else was folded into weights for shaders is taken out again; docs/bundle-format.md, "layers", has the
+ * formulas and the letters. build.mjs runs this once for each model of the page.
+ */
+
+import { layersOf, type Bundle } from "../src/bundle.ts";
+import { isMap, rangeOf } from "../src/layout.ts";
+import type { Layer } from "../src/manifest.ts";
+import { joinFixed16 } from "../src/texels.ts";
+import { activationOf } from "./activation.ts";
+import { packedConvolution } from "./packing.ts";
+
+/** A part of the weights: its first byte and its shape. */
+interface Part {
+  readonly offset: number;
+  readonly shape: readonly number[];
+}
+
+/** A layer as network.js takes it; which further fields it has depends on `op`. */
+type TfjsLayer = { readonly name: string; readonly op: string; readonly inputs: readonly string[] } & Record<string, unknown>;
+
+/** What model.json and weights.bin hold. */
+export interface Converted {
+  readonly model: { readonly input: string; readonly output: string; readonly layers: readonly TfjsLayer[] };
+  readonly weights: Float32Array;
+}
+
+/** A dense layer on its way through the layers that a bundle makes of it. */
+interface Products {
+  readonly input: string;
+  readonly kernel: Float32Array;
+  readonly shape: readonly [number, number];
+}
+
+/** Convert a bundle. Throws Error naming the first layer that has no counterpart here. */
+export function convert({ manifest, members }: Bundle): Converted {
+  const layers = layersOf(manifest);
+  const parts: Float32Array[] = [];
+  const products = new Map<string, Products>();
+  const made: TfjsLayer[] = [];
+  let length = 0;
+  let input = "";
+
+  function keep(data: Float32Array, shape: readonly number[]): Part {
+    const part = { offset: length, shape };
+    parts.push(data);
+    length += data.byteLength;
+    return part;
+  }
+
+  function convolution(layer: Layer): Record<string, unknown> {
+    const shape = layer.weights.get("kernel") as [number, number, number, number];
+    const [height, width, channels, filters] = shape;
+    const { packedKernel, packedBias } = packedConvolution(layer, members);
+    const activation = activationOf(layer, "activation");
+    const [read, residual] = layer.inputs.map((name) => mapOf(layers.get(name)!));
+    const kernel = new Float32Array(height * width * channels * filters);
+    const bias = new Float32Array(filters);
+    for (let f = 0; f < filters; f++) {
+      const [scale, zero] = rangeOf(mapOf(layer), f);
+      // a and o of the format, and which of them tfjs computes with as well: the first factor and offset of a piecewise one.
+      const [a, o] = activation.clipsOnly ? [1 / scale, zero / 255] : [activation.factor, 0];
+      const unit = activation.clipsOnly ? a : 1;
+      const first = Math.floor((f * Number(layer.attrs.get("groups"))) / filters) * channels;
+      let rest = packedBias(f) - o;
+      for (let tap = 0; tap < height * width; tap++) {
+        for (let i = 0; i < channels; i++) {
+          const [scaleIn, zeroIn] = rangeOf(read!, first + i);
+          const stored = packedKernel(tap, i, f);
+          kernel[(tap * channels + i) * filters + f] = stored / (scaleIn * unit);
+          if (!layer.attrs.get("alpha")) rest += (stored * zeroIn) / 255;
+        }
+      }
+      if (residual) {
+        const [scaleOther, zeroOther] = rangeOf(residual, f);
+        rest += (a * scaleOther * zeroOther) / 255;
+      }
+      bias[f] = rest / unit;
+    }
+    const { clamps, low, high } = activation;
+    return {
+      ...{ kernel: keep(kernel, shape), bias: keep(bias, [filters]) },
+      ...{ strides: layer.attrs.get("strides"), padding: layer.attrs.get("padding"), groups: layer.attrs.get("groups") },
+      ...{ residual: activation.clipsOnly ? 1 : activation.factor, clamps, low, high },
+    };
+  }
+
+  function startDense(layer: Layer): Products {
+    const [inputs, outputs] = layer.weights.get("kernel") as [number, number];
+    const width = 16 * Number(layer.attrs.get("columns")); // two numbers to each of 8 texels a column
+    const texels = members.get(layer.members[0]!)!;
+    const kernel = new Float32Array(inputs * outputs);
+    for (let k = 0; k < inputs; k++) {
+      for (let r = 0; r < outputs; r++) kernel[k * outputs + r] = fixed16(texels, r * width + k) / 256;
+    }
+    return { input: layer.inputs[0]!, kernel, shape: [inputs, outputs] };
+  }
+
+  function dense(layer: Layer, { input, kernel, shape }: Products): TfjsLayer {
+    if (layer.attrs.get("activation") !== "linear") throw unknown(layer, `activation ${layer.attrs.get("activation")}`);
+    const [inputs, outputs] = shape;
+    const texels = members.get(layer.members[0]!)!;
+    const bias = new Float32Array(outputs);
+    for (let r = 0; r < outputs; r++) {
+      const rowScale = fixed16(texels, 2 * r) * Number(layer.attrs.get("row_unit"));
+      for (let k = 0; k < inputs; k++) kernel[k * outputs + r]! *= rowScale;
+      bias[r] = (fixed16(texels, 2 * r + 1) / 256) * Number(layer.attrs.get("bias_scale"));
+    }
+    return { name: layer.name, op: "dense", inputs: [input], kernel: keep(kernel, shape), bias: keep(bias, [outputs]) };
+  }
+
+  for (const layer of manifest.model.layers) {
+    const { name, op, inputs, attrs } = layer;
+    const add = (fields: Record<string, unknown>): void => void made.push({ name, op, inputs, ...fields });
+    switch (op) {
+      case "input":
+        input = name;
+        if (mapOf(layer).scales.some((scale) => scale !== 1) || mapOf(layer).zeros.some(Boolean)) {
+          throw unknown(layer, "a picture whose numbers are not from 0 to 1");
+        }
+        break;
+      case "conv2d":
+        add(convolution(layer));
+        break;
+      case "add": {
+        const { clamps, low, high, clipsOnly } = activationOf(layer, "activation");
+        if (!clipsOnly) throw unknown(layer, `activation ${attrs.get("activation")}`);
+        add({ clamps, low, high });
+        break;
+      }
+      case "upsample_bilinear":
+        add({ size: attrs.get("size") });
+        break;
+      case "depth_to_space":
+        add({ block: attrs.get("block") });
+        break;
+      case "channel_shuffle":
+        add({ order: shuffled(mapOf(layer).channels, Number(attrs.get("step"))) });
+        break;
+      case "global_average_pool":
+        add({});
+        break;
+      case "dense_products":
+        products.set(name, startDense(layer));
+        break;
+      case "dense_sum":
+        if (attrs.get("last")) made.push(dense(layer, products.get(inputs[0]!)!));
+        else products.set(name, products.get(inputs[0]!)!);
+        break;
+      default:
+        throw unknown(layer, op);
+    }
+  }
+  const weights = new Float32Array(length / 4);
+  let at = 0;
+  for (const part of parts) {
+    weights.set(part, at);
+    at += part.length;
+  }
+  return { model: { input, output: manifest.model.output, layers: made }, weights };
+}
+
+/** Return from which channel each channel of a shuffled map comes: slices of 4 in another order. */
+function shuffled(channels: number, step: number): number[] {
+  const slices = channels / 4;
+  return Array.from({ length: channels }, (_, c) => {
+    const i = Math.floor(c / 4);
+    return 4 * (slices <= step ? i : ((step * i) % slices) + Math.floor((step * i) / slices)) + (c % 4);
+  });
+}
+
+/** Return the `index`-th 16-bit integer of RGBA texels, two a texel. */
+function fixed16(texels: Uint8Array, index: number): number {
+  return joinFixed16(texels[2 * index]!, texels[2 * index + 1]!);
+}
+
+function mapOf(layer: Layer) {
+  if (!isMap(layer.output)) throw unknown(layer, "a map in 16 bits");
+  return layer.output;
+}
+
+function unknown(layer: Layer, what: string): Error {
+  return new Error(`layer '${layer.name}': ${what} is not converted for tfjs`);
+}
