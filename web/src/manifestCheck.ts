@@ -23,9 +23,12 @@ export function check(manifest: Manifest, members: Members): void {
   const layers = unique(manifest.model.layers, "layer");
   for (const name of [PRELUDE, LABELS, manifest.probe.member]) member(name, members);
   for (const texture of textures.values()) checkTexture(texture, members);
-  for (const program of programs.values()) {
-    member(program.vertex, members);
-    member(program.fragment, members);
+  for (const { name, vertex, fragment, varyings } of programs.values()) {
+    member(vertex, members);
+    member(fragment, members);
+    if (new TextDecoder("latin1").decode(members.get(vertex)) !== vertexShader(varyings)) {
+      refuse(`program '${name}': '${vertex}' is not the vertex shader of this format`);
+    }
   }
   const written = checkPasses(manifest, textures, programs, layers, members);
   checkLayers(manifest, textures, written, members);
@@ -46,6 +49,17 @@ export function neededLimits(textures: readonly Texture[], programs: readonly Sh
     varying_vectors: most(programs, (one) => one.varyings),
     vertex_attributes: 1 + most(programs, (one) => one.varyings),
   };
+}
+
+/** Return the only vertex shader that the format has for that many varyings: drivers may crash on others. */
+function vertexShader(varyings: number): string {
+  const each = (lines: string): string => "0123456".slice(0, varyings).replace(/./g, lines); // $& is the number
+  return `#version 100
+attribute vec2 position;
+${each("attribute vec4 corner$&;\nvarying vec4 coord$&;\n")}void main() {
+    gl_Position = vec4(position, 0.0, 1.0);
+${each("    coord$& = corner$&;\n")}}
+`;
 }
 
 function unique<T extends { readonly name: string }>(entries: readonly T[], kind: string): Map<string, T> {
@@ -145,9 +159,8 @@ function checkInput(manifest: Manifest, textures: ByName<Texture>): void {
   if (!isInside({ x, y }, { width: size, height: size }, picture)) fail("the picture does not fit its texture");
   const first = manifest.model.layers.find((layer) => layer.op === "input")!;
   const given = first.output;
-  const view = isMap(given) && given.views.length === 1 ? given.views[0] : undefined;
-  const there = view?.texture === texture && view.x === x && view.y === y;
-  if (!isMap(given) || !there || given.height !== size || given.width !== size || given.channels !== 3) {
+  const wanted = [[{ texture, x, y }], size, size, 3];
+  if (!isMap(given) || !same([given.views, given.height, given.width, given.channels], wanted)) {
     fail(`the picture is not what layer '${first.name}' says`);
   }
 }
@@ -162,7 +175,7 @@ function checkOutput(manifest: Manifest, textures: ByName<Texture>, written: Set
   const undrawn = texturesOf(output.value).find((name) => !written.has(name));
   if (undrawn !== undefined) fail(`nothing is drawn into texture '${undrawn}'`);
   const layer = manifest.model.layers.find((one) => one.name === manifest.model.output)!;
-  if (!same(layer.output, output.value)) refuse(`output '${output.name}' is not that of layer '${layer.name}'`);
+  if (!same(layer.output, output.value)) fail(`not that of layer '${layer.name}'`);
 }
 
 function checkProbe(manifest: Manifest, members: Members): void {
