@@ -11,7 +11,7 @@ from command_line import Capture, refused
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
-from glsl_infer import inspection, layer_pictures, reference
+from glsl_infer import amplification, inspection, layer_pictures, reference
 from glsl_infer.cli import main
 from glsl_infer.texels import in_steps
 
@@ -37,6 +37,9 @@ def test_the_numbers_are_those_of_the_bundle(tmp_path: Path, capsys: Capture) ->
     assert [one["layer"] for one in found["layers"]] == [layer.name for layer in manifest.model.layers]
     stem = next(one for one in found["layers"] if one["layer"] == "stem")
     assert (stem["op"], stem["shape"], stem["stored"]) == ("conv2d", [5, 5, 6], "8 bit, 2 slices")
+    gains = {one["layer"]: one["gain"] for one in found["layers"] if one["gain"] is not None}
+    assert gains == pytest.approx(amplification.gains(tiny_bundle().graph, tiny_bundle().values))
+    assert list(gains) == ["stem", "expand", "unit-pw", "unit-dw"]
 
 
 def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, capsys: Capture) -> None:
