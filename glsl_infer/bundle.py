@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from glsl_infer import manifest_json, ops, probe, zip_directory
+from glsl_infer import manifest_json, ops, probe, vertex_shaders, zip_directory
 from glsl_infer.activations import activation
 from glsl_infer.caps import MAX_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.errors import BundleError, InputError, ModelError
@@ -194,6 +194,7 @@ def read(path: str | Path) -> Bundle:
         manifest = manifest_json.from_json(data)
         _check_hashes(manifest, members)
         check(manifest, {name: len(member) for name, member in members.items()})
+        vertex_shaders.check(manifest.programs, members)
         bundle = Bundle(manifest, members, path, digest)
         probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
         classes = classes_of(manifest.outputs[0].value)

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from typing import Any
 
+from glsl_infer import amplification
 from glsl_infer.bundle import Bundle
 from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.manifest import Layer
@@ -20,6 +21,9 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
 
     Args:
         bundle: as ``bundle.read`` returned it, so that everything in it fits together.
+
+    Raises:
+        BundleError: layers and weights do not fit together.
 
     Returns:
         ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``input``, ``output``,
@@ -86,6 +90,7 @@ def stored_as(value: Value) -> str:
 
 
 def _layers(bundle: Bundle) -> list[dict[str, Any]]:
+    gains = amplification.gains(bundle.graph, bundle.values)
     passes: Counter[str] = Counter()
     programs: defaultdict[str, set[str]] = defaultdict(set)
     pixels: Counter[str] = Counter()
@@ -105,10 +110,16 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
             "programs": len(programs[layer.name]),
             "pixels": pixels[layer.name],
             "weights": sum(math.prod(shape) for shape in layer.weights.values()),
+            "gain": _finite(gains.get(layer.name)),
             "textures": list(textures_of(layer.output)),
         }
 
     return [described(layer) for layer in bundle.manifest.model.layers]
+
+
+def _finite(number: float | None) -> float | None:
+    """Return a number that JSON can say; those of hostile weights may be none."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _memory(bundle: Bundle) -> dict[str, int]:

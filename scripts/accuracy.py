@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accuracy_sections import drivers, mobilenet, superres, textbook, x22
+from accuracy_sections import amplification, drivers, mobilenet, superres, textbook, x22
 from accuracy_sections.common import BOUNDS, ROOT, Section
 from accuracy_sections.page import SECTIONS, page
 
@@ -39,6 +39,7 @@ def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
         "mobilenet": lambda: mobilenet.measure(args.data),
         "textbook": lambda: textbook.measure(args.data),
         "superres": lambda: superres.measure(args.superres, args.data),
+        "amplification": lambda: amplification.measure([args.bundle, args.superres.with_suffix(".glslnn")], args.data),
     }
 
 

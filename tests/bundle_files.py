@@ -8,11 +8,11 @@ import os
 import tracemalloc
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import pytest
 import tiny
@@ -22,6 +22,22 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import BundleError
 
 Members = dict[str, bytes]
+
+HOSTILE_VERTEX_SHADERS: dict[str, Callable[[bytes], bytes]] = {
+    "a varying unwritten": lambda text: text.replace(b"    coord1 = corner1;\n", b""),  # llvmpipe: segmentation fault
+    "all of them": lambda text: b"".join(line for line in text.splitlines(True) if b"= corner" not in line),
+    "half of one": lambda text: text.replace(b"coord0 = corner0", b"coord0.x = corner0.x"),
+    "in a condition": lambda text: text.replace(b"coord0 =", b"if (position.x > 9.0) coord0 ="),
+    "for another number": lambda text: text.replace(b"void main", b"varying vec4 coord6;\nvoid main"),
+    "behind a return": lambda text: text.replace(b"    coord0 =", b"    return;\n    coord0 ="),
+    "a loop": lambda text: text.replace(b"{\n", b"{\n    while (true) {}\n"),
+    "a space more": lambda text: text.replace(b"}\n", b"} \n"),
+    "no last line feed": lambda text: text[:-1],
+    "a byte order mark": lambda text: b"\xef\xbb\xbf" + text,
+    "carriage returns": lambda text: text.replace(b"\n", b"\r\n"),
+    "nothing": lambda text: b"",
+}
+"""What a stranger may make of a bundle's vertex shader; the first ones end a process with some drivers."""
 
 SECOND_TILE = tiny.tiny_manifest()["model"]["layers"][1]["output"]["views"][1][1:]
 """Where the second slice of the first convolution lies; the probe's first record belongs to the first."""
@@ -64,6 +80,20 @@ def rehashed(members: Members, changes: Mapping[str, bytes] | None = None) -> Me
         name: hashlib.sha256(data).hexdigest() for name, data in changed.items() if name != "manifest.json"
     }
     return {**changed, "manifest.json": json.dumps(manifest).encode()}
+
+
+def hostile_vertex_shader(folder: Path, good: bytes, kind: Union[str, Callable[[bytes], bytes]]) -> Path:
+    """Write the tiny bundle with the vertex shader for four varyings changed, its hash made right.
+
+    Args:
+        folder: where.
+        good: the tiny bundle as a file.
+        kind: key of ``HOSTILE_VERTEX_SHADERS``, or what to do with the text.
+    """
+    members, name = members_of(good, folder), "shaders/quads4.vert"
+    changed = (HOSTILE_VERTEX_SHADERS[kind] if isinstance(kind, str) else kind)(members[name])
+    assert changed != members[name]
+    return zipped(folder / "vertex.glslnn", rehashed(members, {name: changed}))
 
 
 def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:

@@ -119,11 +119,19 @@ def _spread(files: list[Path], most: int) -> list[Path]:
 
 
 def _print_layers(report: Report) -> None:
-    print(f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8}  texture")
+    print(
+        f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8} "
+        f"{'gain':>6} {'error':>6}  texture"
+    )
     for one in report.layers:
         shape, texture = "x".join(map(str, one.shape)), "x".join(map(str, one.texture))
         where = f"{one.textures} of {texture}" if one.textures > 1 else texture
-        print(f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8}  {where}")
+        gain = "-" if one.gain is None else f"{one.gain:.4g}"
+        error = "-" if one.error is None else f"{one.error:.2f}"
+        print(
+            f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8} "
+            f"{gain:>6} {error:>6}  {where}"
+        )
     learnt = [one for one in report.ranges if one.by != "function"]
     if learnt:
         print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")

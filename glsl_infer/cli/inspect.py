@@ -98,11 +98,12 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     wide = max(5, *(len(row["layer"]) for row in rows))
     op = max(2, *(len(row["op"]) for row in rows))
     lines.append(
-        f"{'layer':{wide}} {'op':{op}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} {'weights':>9}  inputs"
+        f"{'layer':{wide}} {'op':{op}} {'shape':>13} {'stored':20} {'passes':>6} {'programs':>8} "
+        f"{'weights':>9} {'gain':>6}  inputs"
     )
     lines += [
         f"{row['layer']:{wide}} {row['op']:{op}} {_sides(row['shape']):>13} {row['stored']:20} {row['passes']:6} "
-        f"{row['programs']:8} {row['weights']:9,}  {', '.join(row['inputs'])}".rstrip()
+        f"{row['programs']:8} {row['weights']:9,} {_gain(row['gain']):>6}  {', '.join(row['inputs'])}".rstrip()
         for row in rows
     ]
     if passes:
@@ -115,6 +116,10 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     if "pictures" in found:
         lines += ["", f"{len(found['pictures'])} pictures of layers: {found['pictures'][0]} to {found['pictures'][-1]}"]
     return lines
+
+
+def _gain(number: float | None) -> str:
+    return "-" if number is None else f"{number:.4g}"
 
 
 def _sides(shape: list[int]) -> str:

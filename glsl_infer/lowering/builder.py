@@ -316,7 +316,7 @@ class Builder:
         if name in taken:
             name = next(f"{name}~{index}" for index in range(2, 9999) if f"{name}~{index}" not in taken)
         vertex_member, fragment_member = f"shaders/quads{varyings}.vert", f"shaders/{name}.frag"
-        self._members[vertex_member] = codegen.vertex(sources).encode()
+        self._members[vertex_member] = codegen.vertex(varyings).encode()
         self._members[fragment_member] = fragment.encode()
         lengths = {key: value.count if isinstance(value, Slice) else len(value) for key, value in values.items()}
         program = ShaderProgram(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Union
 
 import numpy as np
@@ -52,9 +53,16 @@ def declarations(sources: int, samplers: Sequence[str]) -> list[str]:
     return lines + [f"uniform sampler2D {name};" for name in samplers]
 
 
-def vertex(sources: int) -> str:
-    """Return the vertex shader for that many sources."""
-    return f"#version 100\n#define VARYINGS {varyings(sources)}\n" + template("quads.vert")
+@cache
+def vertex(count: int) -> str:
+    """Return the vertex shader with that many varyings, 1 to 7: the only one that a bundle may have for them."""
+    lines = {
+        "declarations": [
+            f"{kind};" for k in range(count) for kind in (f"attribute vec4 corner{k}", f"varying vec4 coord{k}")
+        ],
+        "assignments": [f"coord{k} = corner{k};" for k in range(count)],
+    }
+    return fill(template("quads.vert"), lines)
 
 
 def fragment(

@@ -6,6 +6,8 @@ from typing import Any
 
 from accuracy_sections.common import BOUNDS
 from accuracy_sections.table import layer_table, table
+from glsl_infer.amplification import MAX_ERROR, MAX_GAIN
+from glsl_infer.lowering.conv_texture import ROUNDING
 
 COMPARISON = [
     "mean",
@@ -100,6 +102,32 @@ Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{larg
 where a photograph leaves the range that the calibration has seen, and saturates):
 
 {floats}
+
+`glsl-infer validate` shows the same of the shipped bundle: a single large error of a layer on some photographs. Its
+ranges are learnt from 64 photographs, and the channel that reaches highest in a layer gets no headroom, which would
+make every step of it coarser on all photographs. What lies beyond is stored as the end of the range. Of
+{saturation_photographs} photographs of trashnet's train split, scaled to {size}x{size}, the float network computes
+this much that lies beyond:
+
+{saturation}
+"""
+
+AMPLIFICATION = """
+## What layers amplify
+
+The *gain* of a convolution is how many steps of 1/255 of its range its output moves where every value that it reads
+moves by one step, each in the direction that makes it most. 32-bit floats round each addition by up to 255 * gain *
+2^-24 of a step: beyond a gain of {most_gain:.0f} by more than {rounding:g}, which is all that drivers are allowed here.
+The *error* is the distance of a stored feature map from the float network's, in steps, root mean square over
+{photographs} photographs. `glsl-infer export` prints both for each layer, and warns beyond that gain and beyond an
+error of {most_error:g} steps; `glsl-infer inspect` shows the gains.
+
+{table}
+
+It takes no layer with a large gain to make a large error: in a network with random weights nothing was trained to
+ignore small changes, and each of many layers enlarges the rounding of those before it. Weights in a texture have 16
+bits, whose high bytes a sum keeps exactly only so far: a layer with larger weights keeps them as floats, whatever
+`--weights` says.
 """
 
 
@@ -185,6 +213,43 @@ def superres(found: dict[str, Any]) -> str:
         frame=f"{statistics['passes']} passes in {statistics['jobs']} jobs, {statistics['programs']} programs, "
         f"{statistics['gl_calls']} GL calls and {statistics['texture_bytes']:,} bytes of textures",
         floats=table(["", "mean", "largest"], floats),
+        saturation_photographs=found["saturation"]["photographs"],
+        saturation=table(
+            ["layer", "values", "beyond its range", "in photographs", "by at most", "highest end of a range"],
+            [
+                [
+                    one["layer"],
+                    f"{one['values']:,}",
+                    f"{one['beyond']:,}",
+                    f"{one['pictures']:,}",
+                    f"{one['largest']:.3f}" if one["beyond"] else "-",
+                    f"{one['highest']:.3f}",
+                ]
+                for one in found["saturation"]["rows"]
+            ],
+        ),
+    )
+
+
+def amplification(found: dict[str, Any]) -> str:
+    """Return the section on gains and errors."""
+    rows = [
+        [
+            one["network"],
+            f"{one['convolutions']}",
+            f"{one['median_gain']:.1f}",
+            f"{one['gain']['value']:.0f} ({one['gain']['layer']})",
+            f"{one['error']['value']:.2f} ({one['error']['layer']})",
+            "yes" if one["warnings"] else "no",
+        ]
+        for one in found["rows"]
+    ]
+    return AMPLIFICATION.format(
+        most_gain=MAX_GAIN,
+        most_error=MAX_ERROR,
+        rounding=ROUNDING,
+        photographs=found["photographs"],
+        table=table(["network", "convolutions", "median gain", "largest gain", "largest error", "warned of"], rows),
     )
 
 

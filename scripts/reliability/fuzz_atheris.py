@@ -3,7 +3,7 @@
 
     python scripts/reliability/fuzz_atheris.py [-max_total_time=60] [FOLDER] [libFuzzer's other options]
 
-Needs ``pip install atheris`` (wheels for CPython 3.11 to 13 on Linux; it is no dependency of anything else). An input
+Needs atheris, which ``pip install -e '.[dev]'`` brings where it has a wheel: CPython to 3.14 on x86-64 Linux. An input
 that begins with ``PK`` is a whole file; any other is the manifest of a tiny bundle. It must end in a BundleError or a
 sound bundle; libFuzzer stops at anything else, at 20 s for an input and at 2 GiB, and keeps that input in the current
 folder as crash-*, timeout-* or oom-*. FOLDER keeps the inputs that reached something new, for the next run.
@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 try:
     import atheris
 except ImportError:
-    print("error: atheris is not installed: pip install atheris", file=sys.stderr)
+    print("error: atheris is not installed: pip install atheris (CPython on x86-64 Linux)", file=sys.stderr)
     sys.exit(2)
 
 with atheris.instrument_imports(include=["glsl_infer", "json", "zipfile"]):

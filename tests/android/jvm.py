@@ -36,6 +36,16 @@ class Jvm:
         assert done.stderr.count("\n") == 1
         return done.stderr
 
+    def verdicts(self, paths: Sequence[Path]) -> list[str]:
+        """Return what it finds wrong with each bundle; empty where nothing is."""
+        done = self.start("read", *paths)
+        assert (done.returncode, done.stderr) == (0, "")
+        lines = done.stdout.split("\n")[:-1]
+        assert len(lines) == len(paths)
+        for path, line in zip(paths, lines):
+            assert not line or line.startswith(f"{path}: ")
+        return [line.removeprefix(f"{path}: ") for path, line in zip(paths, lines)]
+
     def run(self, bundle: Path, pictures: NDArray[np.uint8], folder: Path) -> tuple[NDArray[np.float32], Any]:
         """Return the outputs of pictures (n, size, size, 3), one a row, and what a frame takes."""
         raw, out = folder / "pictures.rgb", folder / "outputs.f32"

@@ -27,17 +27,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return tiny.write_tiny(tmp_path_factory.mktemp("good")).read_bytes()
 
 
-def verdicts(runner: Jvm, paths: list[Path]) -> list[str]:
-    """Return what Java finds wrong with each file; empty where nothing is."""
-    done = runner.start("read", *paths)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.split("\n")[:-1]
-    assert len(lines) == len(paths)
-    for path, line in zip(paths, lines):
-        assert not line or line.startswith(f"{path}: ")
-    return [line.removeprefix(f"{path}: ") for path, line in zip(paths, lines)]
-
-
 def python_refuses(path: Path) -> bool:
     try:
         bundles.read(path)
@@ -75,7 +64,7 @@ def test_manifests_changed_in_one_place(runner: Jvm, tmp_path: Path, good: bytes
         else:
             container[key] = rng.choice(JSON_VALUES)
         paths.append(zipped(tmp_path / f"{trial}.glslnn", {**members, "manifest.json": json.dumps(changed).encode()}))
-    java = [bool(line) for line in verdicts(runner, paths)]
+    java = [bool(line) for line in runner.verdicts(paths)]
     assert java == [python_refuses(path) for path in paths]
     assert 250 < sum(java) < 400
 
@@ -105,7 +94,7 @@ def test_the_container(runner: Jvm, tmp_path: Path, good: bytes) -> None:
         },
     }
     paths = [zipped(tmp_path / f"{index}.glslnn", entries) for index, entries in enumerate(cases.values())]
-    for expected, given in zip(cases, verdicts(runner, paths)):
+    for expected, given in zip(cases, runner.verdicts(paths)):
         assert expected in given
 
 
@@ -118,7 +107,7 @@ def test_files_that_are_no_zip_or_cut_off(runner: Jvm, tmp_path: Path, good: byt
     for length in range(10, start, start // 60):
         paths.append(tmp_path / f"cut{length}.glslnn")
         paths[-1].write_bytes(good[:length])
-    assert all(verdicts(runner, paths))
+    assert all(runner.verdicts(paths))
 
 
 def test_damaged_bytes(runner: Jvm, tmp_path: Path, good: bytes) -> None:
@@ -129,7 +118,7 @@ def test_damaged_bytes(runner: Jvm, tmp_path: Path, good: bytes) -> None:
             data[rng.randrange(len(data))] = rng.randrange(256)
         paths.append(tmp_path / f"{trial}.glslnn")
         paths[-1].write_bytes(data)
-    assert sum(bool(line) for line in verdicts(runner, paths)) > 100  # nothing but BundleError gets here
+    assert sum(bool(line) for line in runner.verdicts(paths)) > 100  # nothing but BundleError gets here
 
 
 def test_a_zip_bomb(runner: Jvm, tmp_path: Path, good: bytes) -> None:
@@ -140,7 +129,7 @@ def test_a_zip_bomb(runner: Jvm, tmp_path: Path, good: bytes) -> None:
     lies = zipped(tmp_path / "lies.glslnn", {**members_of(good, tmp_path), "weights/bomb.f32": bytes(64 << 20)})
     lies.write_bytes(lies.read_bytes().replace(struct.pack("<I", 64 << 20), struct.pack("<I", 1000)))
     small = Jvm([runner.command[0], "-Xmx48m", *runner.command[1:]])
-    first, second = verdicts(small, [path, lies])
+    first, second = small.verdicts([path, lies])
     assert "unpacks to more than 256 MiB" in first
     assert "unpacks to more than is allowed or declared" in second
 

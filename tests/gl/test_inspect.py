@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bundle_files import members_of, rehashed, zipped
 from command_line import Capture, refused
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
-from glsl_infer import inspection, layer_pictures, reference
+from glsl_infer import amplification, inspection, layer_pictures, reference
 from glsl_infer.cli import main
 from glsl_infer.texels import in_steps
 
@@ -37,6 +38,18 @@ def test_the_numbers_are_those_of_the_bundle(tmp_path: Path, capsys: Capture) ->
     assert [one["layer"] for one in found["layers"]] == [layer.name for layer in manifest.model.layers]
     stem = next(one for one in found["layers"] if one["layer"] == "stem")
     assert (stem["op"], stem["shape"], stem["stored"]) == ("conv2d", [5, 5, 6], "8 bit, 2 slices")
+    gains = {one["layer"]: one["gain"] for one in found["layers"] if one["gain"] is not None}
+    assert gains == pytest.approx(amplification.gains(tiny_bundle().graph, tiny_bundle().values))
+    assert list(gains) == ["stem", "expand", "unit-pw", "unit-dw"]
+
+
+def test_weights_that_are_no_numbers_have_no_gain(tmp_path: Path, capsys: Capture) -> None:
+    members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
+    hostile = np.full(len(members["weights/stem.f32"]) // 4, np.nan, "<f4").tobytes()
+    path = zipped(tmp_path / "hostile.glslnn", rehashed(members, {"weights/stem.f32": hostile}))
+    assert main(["inspect", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [one["gain"] for one in found["layers"] if one["layer"] == "stem"] == [None]
 
 
 def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, capsys: Capture) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from layer_check import TOLERANCE
@@ -10,7 +12,7 @@ from random_networks import layer_errors
 
 from glsl_infer import reference
 from glsl_infer.bundle import Bundle
-from glsl_infer.export import build
+from glsl_infer.export import build, report
 from glsl_infer.gl.context import Context
 from glsl_infer.session import Session
 
@@ -21,8 +23,11 @@ RATIO = 1.5
 @pytest.fixture(scope="module")
 def made(mobilenet: MobileNet) -> Bundle:
     labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
-    bundle, _, prepared = build(mobilenet.graph, labels, calibration=list(mobilenet.calibration))
+    bundle, program, prepared = build(mobilenet.graph, labels, calibration=list(mobilenet.calibration))
     assert [one.layer for one in prepared.wide] == [f"conv_pw_{index}" for index in range(5, 14)]
+    # Random weights make the rounding of every layer larger, and the exporter says so.
+    (warning,) = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
+    assert re.match(r"layer 'conv_[dp]w_\d+': 8 bits are off by \d+\.\d of 255 steps here", warning)
     return bundle
 
 

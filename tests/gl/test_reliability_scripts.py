@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,14 @@ pytestmark = pytest.mark.once
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run(name: str, *arguments: object, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "scripts/reliability" / name), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    if folder is not None:
+        environment["TMPDIR"] = str(folder)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
@@ -31,6 +37,15 @@ def test_nothing_is_found_in_some_seconds(tmp_path: Path) -> None:
     assert not (tmp_path / "kept").exists()
     assert found["files"] == sum(found["kinds"].values()) == sum(found["verdicts"].values()) > 20
     assert {"refused", "run"} <= set(found["verdicts"])
+
+
+@pytest.mark.skipif(find_spec("atheris") is None, reason="atheris is not installed")
+def test_nothing_is_found_where_coverage_leads(tmp_path: Path) -> None:
+    """libFuzzer ends with 77 at what is neither a BundleError nor a sound bundle, 70 at a hang, 71 at 2 GiB."""
+    done = run("fuzz_atheris.py", "-max_total_time=30", "-seed=1", folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert int(re.findall(r"Done (\d+) runs", done.stderr)[0]) > 100
+    assert [path.name for path in tmp_path.iterdir() if re.match("crash-|timeout-|oom-", path.name)] == []
 
 
 def test_files_that_run_are_run(tmp_path: Path) -> None:

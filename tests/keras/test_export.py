@@ -104,6 +104,25 @@ def test_calibration_refines_scales_of_heavy_weights(tmp_path: Path, capsys: pyt
     assert not report["warnings"]
 
 
+def test_a_layer_that_amplifies_is_warned_of_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs = keras.Input((9, 9, 3))
+    difference = keras.layers.Conv2D(4, 1, activation=keras.layers.ReLU(1.0), name="difference")
+    outputs = keras.layers.Dense(4)(keras.layers.GlobalAveragePooling2D()(difference(inputs)))
+    kernel = np.zeros((1, 1, 3, 4), np.float32)
+    kernel[0, 0, 0], kernel[0, 0, 1] = 2000.0, -2000.0
+    difference.set_weights([kernel, np.zeros(4, np.float32)])
+    keras.Model(inputs, outputs).save(tmp_path / "model.keras")
+    (tmp_path / "labels.txt").write_text("a\nb\nc\nd\n")
+    assert main(arguments(tmp_path, tmp_path / "m.glslnn", "--json")) == 0
+    printed = capsys.readouterr()
+    (warning,) = json.loads(printed.out)["warnings"]
+    assert warning.startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
+    assert printed.err == f"warning: {warning}\n"
+    (layer,) = (one for one in json.loads(printed.out)["layers"] if one["layer"] == "difference")
+    assert layer["gain"] == pytest.approx(4000.0, rel=1e-4)
+    assert 0.0 <= layer["error"] < 1.0
+
+
 def test_optimised_x22_has_one_node_a_convolution() -> None:
     graph = optimize.optimize(to_graph(x22()))
     kinds = [node.op for node in graph.nodes]

@@ -21,7 +21,7 @@ from glsl_infer.program import MemoryUse, WeightsChoice
 
 def report() -> Report:
     layers = (
-        LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128)),
+        LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128), 16.031, 0.289),
         LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),
         LayerReport("pool", "global_average_pool", (32,), "-", 1, 1, 1, (16, 1)),
     )
@@ -92,8 +92,8 @@ def test_export_prints_a_report(
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
     rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
-    assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "256x128"]
-    assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "8", "of", "63x63"]
+    assert rows["conv"] == ["conv", "conv2d", "63x63x32", "baked", "8", "8", "16.03", "0.29", "256x128"]
+    assert rows["each"] == ["each", "conv2d", "63x63x32", "baked", "8", "8", "-", "-", "8", "of", "63x63"]
     assert rows["relu"] == ["relu", "0", "5.5", "0.25", "percentile", "99.9"]
     assert "sigmoid" not in rows, "ranges that need no pictures are no news"
     assert rows["broad"] == ["broad", "12", "2", "20"]

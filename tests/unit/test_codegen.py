@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -34,8 +36,17 @@ def test_two_sources_share_a_varying() -> None:
     assert [codegen.varyings(n) for n in (1, 2, 3, 9)] == [1, 1, 2, 5]
 
 
-def test_vertex_shader_declares_as_many_attributes() -> None:
-    assert codegen.vertex(9).startswith("#version 100\n#define VARYINGS 5\n")
+def test_the_vertex_shader_is_that_of_the_format() -> None:
+    """Its text for two varyings is printed in docs/bundle-format.md, for other runners to compare with."""
+    page = (Path(__file__).resolve().parents[2] / "docs/bundle-format.md").read_text("utf-8")
+    assert f"```glsl\n{codegen.vertex(2)}```\n" in page
+
+
+@pytest.mark.parametrize("count", range(1, codegen.MAX_VARYINGS + 1))
+def test_every_varying_is_declared_and_written_once(count: int) -> None:
+    lines = codegen.vertex(count).splitlines()
+    assert [line for line in lines if line.startswith("varying")] == [f"varying vec4 coord{k};" for k in range(count)]
+    assert [line for line in lines if "= corner" in line] == [f"    coord{k} = corner{k};" for k in range(count)]
 
 
 FUNCTION = "piecewise_linear(0.3,-1,0.75,0.15,3)"

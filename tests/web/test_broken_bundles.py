@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import ranged
 import tiny
-from bundle_files import members_of, rehashed, zipped
+from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, members_of, rehashed, zipped
 from chromium import Page, PageError
 from reading import refusals
 from web_site import ROOT, Site
@@ -199,6 +199,13 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
     message = rf"LimitError: this GPU .*MAX_TEXTURE_IMAGE_UNITS is 1, the model needs {needed}; use another browser"
     with pytest.raises(PageError, match=message):
         blank.evaluate("lib.GlslInfer.load('/tiny.glslnn')")
+
+
+def test_a_vertex_shader_that_is_not_the_format_s(blank: Page, site: Site, tmp_path: Path) -> None:
+    good = tiny.write_tiny(tmp_path).read_bytes()
+    files = {kind: hostile_vertex_shader(tmp_path, good, kind).read_bytes() for kind in HOSTILE_VERTEX_SHADERS}
+    wanted = "broken.glslnn: program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format"
+    assert refusals(blank, site, files) == dict.fromkeys(files, wanted)
 
 
 def test_textures_that_no_network_needs_are_refused(blank: Page, site: Site, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import { isFixed, isInside, isMap, same, sizeOfFixed, slicesOf, texturesOf, type
 import { most, sum } from "./lists.ts";
 import { member, type ByName } from "./lookup.ts";
 import { LABELS, PRELUDE, type Layer, type Limits, type Manifest, type ShaderProgram, type Texture } from "./manifest.ts";
+import { textOf } from "./memberText.ts";
 import { attributesOf } from "./ops.ts";
 import { checkPasses, checkSharing } from "./passCheck.ts";
 import { refusalOf, refuse, short, type Refuse } from "./refusal.ts";
@@ -23,14 +24,17 @@ export function check(manifest: Manifest, members: Members): void {
   const layers = unique(manifest.model.layers, "layer");
   for (const name of [PRELUDE, LABELS, manifest.probe.member]) member(name, members);
   for (const texture of textures.values()) checkTexture(texture, members);
-  for (const program of programs.values()) {
-    member(program.vertex, members);
-    member(program.fragment, members);
+  for (const { name, vertex, fragment, varyings } of programs.values()) {
+    member(vertex, members);
+    member(fragment, members);
+    if (textOf(vertex, members) !== vertexShader(varyings)) {
+      refuse(`program '${name}': '${vertex}' is not the vertex shader of this format`);
+    }
   }
   const written = checkPasses(manifest, textures, programs, layers, members);
   checkLayers(manifest, textures, written, members);
   checkInput(manifest, textures);
-  checkOutput(manifest, textures, written);
+  checkOutput(manifest, layers, textures, written);
   checkProbe(manifest, members);
   checkSharing(manifest);
   checkLimits(manifest);
@@ -39,13 +43,25 @@ export function check(manifest: Manifest, members: Members): void {
 /** Return what textures and programs need of a driver (uniforms in vec4, each rounded up). */
 function neededLimits(textures: readonly Texture[], programs: readonly ShaderProgram[]): Limits {
   const vectors = (one: ShaderProgram): number => sum(one.uniforms.values(), slicesOf);
+  const varyings = most(programs, (one) => one.varyings);
   return {
     texture_units: most(programs, (one) => one.samplers.length),
     texture_size: most(textures, (one) => Math.max(one.width, one.height)),
     fragment_uniform_vectors: most(programs, vectors),
-    varying_vectors: most(programs, (one) => one.varyings),
-    vertex_attributes: 1 + most(programs, (one) => one.varyings),
+    varying_vectors: varyings,
+    vertex_attributes: 1 + varyings,
   };
+}
+
+/** Return the only vertex shader that the format has for that many varyings: drivers may crash on others. */
+function vertexShader(varyings: number): string {
+  const each = (lines: string): string => "0123456".slice(0, varyings).replace(/./g, lines); // $& is the number
+  return `#version 100
+attribute vec2 position;
+${each("attribute vec4 corner$&;\nvarying vec4 coord$&;\n")}void main() {
+    gl_Position = vec4(position, 0.0, 1.0);
+${each("    coord$& = corner$&;\n")}}
+`;
 }
 
 function unique<T extends { readonly name: string }>(entries: readonly T[], kind: string): Map<string, T> {
@@ -100,8 +116,7 @@ function checkOperator(layer: Layer, size: number, fail: Refuse): void {
   const output = layer.output as unknown as Record<string, unknown>;
   for (const key of known) {
     if (!layer.attrs.has(key)) fail(`attribute '${key}' is missing`);
-    const repeats = key === "scale" || key === "scales" || key === "zeros";
-    if (repeats && !same(layer.attrs.get(key), output[key])) {
+    if (/^(scales?|zeros)$/.test(key) && !same(layer.attrs.get(key), output[key])) {
       fail(`attribute '${key}' is not that of its output`);
     }
   }
@@ -120,18 +135,13 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
     return;
   }
   if (isMap(value)) {
-    for (const numbers of [value.scales, value.zeros]) {
-      if (numbers.length !== 1 && numbers.length !== value.channels) {
-        fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
-      }
-    }
+    const wrong = [value.scales, value.zeros].some(({ length }) => length !== 1 && length !== value.channels);
+    if (wrong) fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
     if (value.scales.includes(0)) fail("a scale is 0");
   }
-  const fits =
-    isMap(value)
-      ? value.views.length === slicesOf(value.channels)
-      : value.channels % 4 === 0 && value.views.length === value.channels / 2;
-  if (!fits) fail(`${value.views.length} views for ${value.channels} channels`);
+  const slices = slicesOf(value.channels);
+  const needed = isMap(value) ? slices : value.channels % 4 ? -1 : 2 * slices;
+  if (value.views.length !== needed) fail(`${value.views.length} views for ${value.channels} channels`);
   for (const view of value.views) {
     if (!isInside(view, value, textures.get(view.texture))) fail("a view lies outside its texture");
   }
@@ -143,42 +153,37 @@ function checkInput(manifest: Manifest, textures: ByName<Texture>): void {
   const picture = textures.get(texture);
   if (picture?.kind !== "input") fail(`no input texture is called '${texture}'`);
   if (!isInside({ x, y }, { width: size, height: size }, picture)) fail("the picture does not fit its texture");
-  const first = manifest.model.layers.find((layer) => layer.op === "input")!;
-  const given = first.output;
-  const view = isMap(given) && given.views.length === 1 ? given.views[0] : undefined;
-  const there = view?.texture === texture && view.x === x && view.y === y;
-  if (!isMap(given) || !there || given.height !== size || given.width !== size || given.channels !== 3) {
-    fail(`the picture is not what layer '${first.name}' says`);
+  const { name, output: given } = manifest.model.layers.find((layer) => layer.op === "input")!;
+  const wanted = [[{ texture, x, y }], size, size, 3];
+  if (!isMap(given) || !same([given.views, given.height, given.width, given.channels], wanted)) {
+    fail(`the picture is not what layer '${name}' says`);
   }
 }
 
-function checkOutput(manifest: Manifest, textures: ByName<Texture>, written: Set<string>): void {
-  const output = manifest.outputs[0];
-  if (manifest.outputs.length !== 1 || !output) {
-    refuse(`${manifest.outputs.length} outputs; this version has exactly one`);
-  }
+function checkOutput(
+  { outputs, model }: Manifest,
+  layers: ByName<Layer>,
+  textures: ByName<Texture>,
+  written: Set<string>,
+): void {
+  const [output] = outputs;
+  if (outputs.length !== 1 || !output) refuse(`${outputs.length} outputs; this version has exactly one`);
   const fail: Refuse = refusalOf(`output '${output.name}'`);
   checkValue(output.value, fail, textures);
   const undrawn = texturesOf(output.value).find((name) => !written.has(name));
   if (undrawn !== undefined) fail(`nothing is drawn into texture '${undrawn}'`);
-  const layer = manifest.model.layers.find((one) => one.name === manifest.model.output)!;
-  if (!same(layer.output, output.value)) refuse(`output '${output.name}' is not that of layer '${layer.name}'`);
+  if (!same(layers.get(model.output)!.output, output.value)) fail(`not that of layer '${model.output}'`);
 }
 
 function checkProbe(manifest: Manifest, members: Members): void {
   const fail: Refuse = refusalOf("probe");
   const { probe } = manifest;
-  const output = manifest.outputs[0]!;
-  if (probe.logits.length !== (output.name === "logits" ? output.value.length : 0)) {
-    fail("its logits do not fit the output");
-  }
+  const { value } = manifest.outputs[0]!;
+  if (probe.logits.length !== (isFixed(value) ? value.length : 0)) fail("its logits do not fit the output");
   const drawn = new Set(manifest.passes.map((one) => one.layer));
   const entries = probe.layers.map((one) => one.layer);
-  const wrong =
-    entries.find((name, index) => !drawn.has(name) || entries.indexOf(name) !== index) ??
-    [...drawn].find((name) => !entries.includes(name));
-  if (wrong !== undefined) {
-    fail(`layer '${wrong}' is not drawn, or has not exactly one entry`);
+  if (entries.length !== drawn.size || [...drawn].some((name) => !entries.includes(name))) {
+    fail("a layer is not drawn, or has not exactly one entry");
   }
   const size = member(probe.member, members);
   for (const layer of probe.layers) {
@@ -190,9 +195,7 @@ function checkProbe(manifest: Manifest, members: Members): void {
 
 function checkLimits(manifest: Manifest): void {
   const needed = neededLimits(manifest.textures, manifest.programs);
-  for (const key of Object.keys(needed) as (keyof Limits)[]) {
-    if (manifest.limits[key] !== needed[key]) {
-      refuse(`limits: '${key}' is ${manifest.limits[key]}, but the contents need ${needed[key]}`);
-    }
+  if (!same(manifest.limits, needed)) {
+    refuse(`limits are ${JSON.stringify(manifest.limits)}, but the contents need ${JSON.stringify(needed)}`);
   }
 }

@@ -16,7 +16,7 @@ export function checkPasses(
 ): Set<string> {
   if (!manifest.passes.length) refuse("there is no pass");
   const written = new Set<string>();
-  const drawn = new Map<string, Set<string>>();
+  const drawn = new Set<string>();
   let previous: string | undefined;
   manifest.passes.forEach((one, index) => {
     const fail = refusalOfPass(one, index);
@@ -30,11 +30,9 @@ export function checkPasses(
     if (one.clear !== (one.target !== previous)) {
       fail("'clear' must be true exactly where the target changes");
     }
-    const targets = drawn.get(one.layer) ?? new Set<string>();
-    if (one.clear && targets.has(one.target)) {
-      fail(`clears '${one.target}', into which the layer has drawn before`);
-    }
-    drawn.set(one.layer, targets.add(one.target));
+    const both = JSON.stringify([one.layer, one.target]);
+    if (one.clear && drawn.has(both)) fail(`clears '${one.target}', into which the layer has drawn before`);
+    drawn.add(both);
     written.add(one.target);
     previous = one.target;
   });

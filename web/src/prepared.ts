@@ -5,6 +5,7 @@ import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } 
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
 import { PRELUDE, type Pass } from "./manifest.ts";
+import { textOf } from "./memberText.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
 
 /** What `prepare` has made; `close` its objects. */
@@ -35,8 +36,8 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
   function compile(prelude: string): Map<string, Linked> {
     const attributes = ["position", ...Array.from({ length: varyings }, (_, index) => `corner${index}`)];
     const started = manifest.programs.map((entry) => {
-      const vertex = ascii(members.get(entry.vertex)!);
-      const fragment = prelude + ascii(members.get(entry.fragment)!);
+      const vertex = textOf(entry.vertex, members);
+      const fragment = prelude + textOf(entry.fragment, members);
       return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
     });
     const users = new Map([...manifest.passes].reverse().map((one) => [one.program, one.layer]));
@@ -84,7 +85,7 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
   }
 
   try {
-    const prelude = ascii(members.get(PRELUDE)!) + context.deviceLines;
+    const prelude = textOf(PRELUDE, members) + context.deviceLines;
     objects.fixedState();
     const handles = allocate(compile(prelude));
     const { data, first } = vertices(manifest, varyings);
@@ -106,8 +107,4 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
     objects.close();
     throw error;
   }
-}
-
-function ascii(bytes: Uint8Array): string {
-  return new TextDecoder().decode(bytes);
 }

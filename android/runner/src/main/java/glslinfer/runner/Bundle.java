@@ -113,12 +113,17 @@ public final class Bundle {
     private static Map<String, byte[]> unpack(InputStream stream) throws IOException {
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
         long left = MAX_BYTES;
+        long directory = 0; // a stream comes to it last; what stands in it of each member is this at least
         byte[] chunk = new byte[1 << 16];
         ZipInputStream zip = new ZipInputStream(stream); // not closed: the stream is the caller's
         String name = "its first member";
         try {
             for (ZipEntry entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
                 name = "member '" + Fields.shown(entry.getName()) + "'";
+                directory += 46 + entry.getName().length();
+                if (directory > Caps.MAX_DIRECTORY_BYTES) {
+                    throw new BundleError("the directory of the zip is larger than 16 MiB; " + AGAIN);
+                }
                 if (members.containsKey(entry.getName())) {
                     throw new BundleError("not allowed in a model: " + name + " twice");
                 }

@@ -6,6 +6,7 @@ import java.util.Map;
 /** The most that a bundle may ask for; glsl_infer/caps.py says why. */
 final class Caps {
     static final int MAX_MANIFEST_BYTES = 16 << 20;
+    static final int MAX_DIRECTORY_BYTES = 16 << 20;
 
     private static final int MAX_SHADER_BYTES = 256 << 10;
     private static final int MAX_DIMENSIONS = 4;

@@ -77,6 +77,7 @@ final class ManifestCheck {
         for (Program.ShaderProgram program : manifest.programs) {
             member(program.vertex);
             member(program.fragment);
+            VertexShader.check(program, members);
         }
     }
 

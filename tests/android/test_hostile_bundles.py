@@ -1,0 +1,78 @@
+"""The Java runner refuses what would crash a driver or fill the memory: other vertex shaders, more than the caps."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tiny
+from bundle_files import HOSTILE_VERTEX_SHADERS, Members, hostile_vertex_shader, members_of, rehashed, zipped
+from jvm import Jvm
+from too_much import GOOD, TOO_MUCH
+
+from glsl_infer import caps, manifest_json
+
+SHADER = GOOD.programs[0].fragment
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return tiny.write_tiny(tmp_path_factory.mktemp("good")).read_bytes()
+
+
+def test_vertex_shaders_that_are_not_the_format_s(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    paths = []
+    for index, kind in enumerate(HOSTILE_VERTEX_SHADERS):
+        paths.append(hostile_vertex_shader(tmp_path, good, kind).rename(tmp_path / f"{index}.glslnn"))
+    wanted = "program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format for 4 varyings"
+    for line in runner.verdicts(paths):
+        assert line.startswith(wanted)
+
+
+def test_a_manifest_that_asks_for_too_much(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    paths = []
+    for what, (manifest, _) in TOO_MUCH.items():
+        text = json.dumps(manifest_json.to_json(manifest), separators=(",", ":")).encode()
+        assert len(text) <= caps.MAX_MANIFEST_BYTES
+        paths.append(zipped(tmp_path / f"{what}.glslnn", {**members, "manifest.json": text}))
+    for (what, (_, message)), line in zip(TOO_MUCH.items(), runner.verdicts(paths)):
+        assert re.search(message, line), what
+
+
+def shader_of(size: int) -> Callable[[Members], Members]:
+    return lambda members: rehashed(members, {SHADER: members[SHADER].ljust(size, b"\n")})
+
+
+def manifest_of(size: int) -> Callable[[Members], Members]:
+    return lambda members: {**members, "manifest.json": members["manifest.json"].ljust(size)}
+
+
+SIZES: dict[str, tuple[Callable[[Members], Members], str]] = {
+    "shader": (shader_of((256 << 10) + 1), f"'{SHADER}' has 262145 bytes of GLSL; a shader has at most 262144"),
+    "largest shader": (shader_of(256 << 10), ""),
+    "manifest": (manifest_of((16 << 20) + 1), "manifest.json unpacks to more than 16 MiB"),
+    "largest manifest": (manifest_of(16 << 20), ""),
+    "all members": (lambda members: {**members, "weights/more.f32": bytes(256 << 20)}, "more than 256 MiB"),
+}
+
+
+def test_members_that_are_too_large(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    paths = [zipped(tmp_path / f"{what}.glslnn", change(members)) for what, (change, _) in SIZES.items()]
+    for (what, (_, message)), line in zip(SIZES.items(), runner.verdicts(paths)):
+        assert message in line if message else not line, (what, line)
+
+
+def test_millions_of_empty_members_take_little_memory(runner: Jvm, tmp_path: Path) -> None:
+    """Each is a header of 30 bytes and a name; a runner that kept them all would need gigabytes."""
+    path = tmp_path / "entries.glslnn"
+    header = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, 7, 0)
+    path.write_bytes(b"".join(header + b"%07d" % index for index in range(1_000_000)))
+    small = Jvm([runner.command[0], "-Xmx128m", *runner.command[1:]])
+    (line,) = small.verdicts([path])
+    assert line == "the directory of the zip is larger than 16 MiB; export or copy the file again"

@@ -1,0 +1,141 @@
+"""The gain of a convolution, the error of 8 bits, and when the exporter warns of either."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ranged
+import tiny
+from graphs import PLS, classifier, conv_node, input_node
+
+from glsl_infer import amplification, bundle, lowering, ops, preprocess
+from glsl_infer.graph import Graph, Node
+from glsl_infer.layout import Value
+from glsl_infer.prepare import prepare
+
+ROOT = Path(__file__).resolve().parents[2]
+MODELS = sorted((ROOT / "models").glob("*.glslnn"))
+
+
+def step_of(value: Value) -> np.ndarray:
+    return value.scale_of / 255.0
+
+
+def moved_most(graph: Graph, values: dict[str, Value], name: str) -> float:
+    """The gain by its definition: every input of a window moved by a step in the worst direction, for each filter."""
+    node = graph.by_name[name]
+    kernel = node.weights["kernel"].astype(np.float64)
+    source, target = values[node.inputs[0]], values[name]
+    height, width, channels, filters = kernel.shape
+    steps = np.broadcast_to(step_of(source), (source.channels,))
+    found = []
+    for f in range(filters):
+        group = f // (filters // node.attrs["groups"])
+        window = np.zeros((height, width, source.channels))
+        window[..., group * channels : (group + 1) * channels] = np.sign(kernel[..., f])
+        inputs = [steps * window] + [np.full((1, 1, filters), step_of(values[one])[f]) for one in node.inputs[1:]]
+        bare = node.with_attrs(padding=(0, 0, 0, 0), activation="linear")
+        still = ops.get("conv2d").reference(bare, [np.zeros_like(one) for one in inputs])
+        there = ops.get("conv2d").reference(bare, inputs)
+        found.append(((there - still) / step_of(target))[0, 0, f])
+    return max(found)
+
+
+@pytest.mark.parametrize("layer", ["first", "more", "each"])
+def test_the_gain_is_what_moves_the_output_most(layer: str) -> None:
+    """``each`` is depthwise and has a residual; all have ranges of their own."""
+    program = ranged.ranged_program()
+    gains = amplification.gains(program.graph, program.values)
+    assert gains[layer] == pytest.approx(moved_most(program.graph, dict(program.values), layer), rel=1e-4)
+
+
+def test_a_convolution_in_two_parts_has_one_gain() -> None:
+    program = ranged.ranged_program()
+    kernel = ranged.ranged_graph().by_name["wide"].weights["kernel"].astype(np.float64)
+    source, target = program.values["first"], program.values["wide"]
+    wanted = (np.abs(kernel) * source.scale_of[:, None]).sum(axis=(0, 1, 2)) / target.scale_of
+    gains = amplification.gains(program.graph, program.values)
+    assert gains["wide"] == pytest.approx(wanted.max(), rel=1e-4)
+    assert "wide-products" not in gains
+
+
+def test_a_sigmoid_lessens_the_gain_by_its_slope() -> None:
+    rng = np.random.default_rng(0)
+    graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4)], 4)
+    program = lowering.to_program(prepare(graph).graph)
+    sums = np.abs(program.graph.by_name["conv"].weights["kernel"].astype(np.float64)).sum(axis=(0, 1, 2))
+    slopes = {PLS: 0.2, "sigmoid": 0.25, "hard_sigmoid": 1.0 / 6.0}
+    for name, slope in slopes.items():
+        node = program.graph.by_name["conv"].with_attrs(activation=name)
+        made = program.graph.rebuilt([node if one.name == "conv" else one for one in program.graph.nodes])
+        assert amplification.gains(made, program.values)["conv"] == pytest.approx(slope * sums.max(), rel=1e-4)
+
+
+def cancelling(factor: float) -> Graph:
+    """A convolution that multiplies the difference of two channels, and keeps what lies within [0, 1]."""
+    rng = np.random.default_rng(0)
+    node = conv_node(rng, "difference", ("image",), 3, 4, activation="relu(1)")
+    kernel = np.zeros((1, 1, 3, 4), np.float32)
+    kernel[0, 0, 0], kernel[0, 0, 1] = factor, -factor
+    node = Node(node.name, node.op, node.inputs, node.attrs, {**node.weights, "kernel": kernel})
+    return classifier(rng, [input_node(5), node], 4)
+
+
+@pytest.mark.parametrize(("factor", "warned"), [(600.0, False), (2000.0, True)])
+def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) -> None:
+    program = lowering.to_program(prepare(cancelling(factor)).graph)
+    gains = amplification.gains(program.graph, program.values)
+    assert gains["difference"] == pytest.approx(2.0 * factor, rel=1e-4)
+    found = amplification.warnings(gains, {})
+    assert len(found) == warned
+    if warned:
+        assert found[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
+        assert "train it with weight decay, or give more varied pictures with --calibrate DIR" in found[0]
+
+
+def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:
+    rng = np.random.default_rng(1)
+    kernel = rng.normal(0.0, 3000.0, 75).astype(np.float32)
+    texels = rng.integers(0, 256, (20_000, 75)).astype(np.float32) / np.float32(255.0)
+    sums = np.zeros(len(texels), np.float32)
+    for one, weight in zip(texels.T, kernel):
+        sums = sums + one * weight
+    off = np.abs(sums.astype(np.float64) - texels.astype(np.float64) @ kernel.astype(np.float64)) * 255.0
+    one = amplification.rounding(float(np.abs(kernel).astype(np.float64).sum()))
+    assert one > 0.02
+    assert 0.5 * one < off.max() < len(kernel) * one
+
+
+def test_an_error_beyond_the_bound_names_where_it_begins_and_where_it_is_most() -> None:
+    errors = {"a": 0.4, "b": 8.5, "c": 30.0, "d": 12.0}
+    (found,) = amplification.warnings({"a": 3.0, "b": 5.0}, errors)
+    assert found.startswith("layer 'b': 8 bits are off by 8.5 of 255 steps here")
+    assert "by 30.0 in 'c'" in found
+    assert amplification.warnings({}, {**errors, "b": 8.0, "c": 8.0, "d": 7.9}) == ()
+
+
+def test_what_is_no_number_is_warned_of() -> None:
+    assert len(amplification.warnings({"a": math.nan}, {"a": math.inf})) == 2
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
+    made = bundle.read(path)
+    gains = amplification.gains(made.graph, made.values)
+    picture = preprocess.load(ROOT / "docs/images/example.jpg", made.manifest.input.size)
+    errors = amplification.errors(made.graph, made.graph, [picture])
+    assert amplification.warnings(gains, errors) == ()
+    assert max(gains.values()) < 500.0
+    assert 0.2 < max(errors.values()) < 1.5
+
+
+def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
+    """Rounding alone is off by the root of a twelfth of a step."""
+    made = tiny.tiny_bundle()
+    errors = amplification.errors(made.graph, made.graph, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
+    assert list(errors) == ["stem", "expand", "unit-pw", "unit-dw"]
+    assert errors["stem"] == pytest.approx(math.sqrt(1.0 / 12.0), abs=0.05)
+    assert errors["unit-pw"] > errors["stem"]
