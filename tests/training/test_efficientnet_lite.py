@@ -56,7 +56,7 @@ def test_every_weight_has_its_place(weights):
 
 def test_a_weight_that_is_missing(weights):
     del weights["_blocks.7._bn1.bias"]
-    with pytest.raises(KeyError, match="_blocks.7._bn1.bias"):
+    with pytest.raises(KeyError, match=r"_blocks\.7\._bn1\.bias"):
         imagenet.with_weights(0, weights)
 
 
