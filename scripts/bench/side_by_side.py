@@ -62,7 +62,7 @@ PLANAR = ("--layout", "planar", "--memory", "naive")
 CONTENDERS = {
     "planned": Contender("engine", "planned.glslnn"),
     BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform")),
-    "literal": Contender("engine", "literal.glslnn", (*PLANAR, "--weights", "baked")),
+    "literal": Contender("plain", "literal.glslnn", (*PLANAR, "--weights", "baked")),
     "litert-1": Contender("litert", "model.tflite", threads=1),
     "litert-2": Contender("litert", "model.tflite"),
     "tensorflow": Contender("tensorflow", "model.keras"),
