@@ -33,7 +33,7 @@ class Engine:
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        form: ``engine``; ``plain``, without what spares llvmpipe half of its compiling (``gl.llvmpipe``); or
+        form: ``engine``; ``plain``, without what spares llvmpipe's compiler work (``gl.llvmpipe``); or
             ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
     """
 
@@ -41,9 +41,13 @@ class Engine:
         from everything_bound import everything_bound
 
         from glsl_infer.gl import constants as GL
+        from glsl_infer.gl.context import Context
         from glsl_infer.session import Session
 
-        self._session = Session(model, context=context, cache=False)
+        self._context = Context(context)
+        if form != "engine":
+            self._context.rolled = False
+        self._session = Session(model, context=self._context, cache=False)
         if form != "engine":
             self._session.activate()
             self._session.context.gl.Disable(GL.GL_BLEND)
