@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
 
-    python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 15 minutes
+    python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 3 minutes
     python scripts/bench/side_by_side.py --keras models/trashnet-x22-129.keras --json
     python scripts/bench/side_by_side.py --folder F --prepare  # only what takes TensorFlow, into F
     python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
@@ -9,7 +9,8 @@
     planned         as ``glsl-infer export`` makes it by default
     fetched         as ``glsl-infer export --weights texture`` makes it: what a software driver is fastest with
     article-style   a texture a slice, weights in uniforms, everything bound for each draw (everything_bound.py)
-    literal         a texture a slice, weights baked into a program for each slice
+    literal         a texture a slice, weights baked into a program for each slice; llvmpipe keeps fewer programs, and
+                    compiles all again in each frame of minutes: not part of it unless asked for by --only
     litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
     tensorflow      Keras on TensorFlow, one compiled function, 2 threads
 
@@ -237,7 +238,8 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
-    parser.add_argument("--only", default=",".join(CONTENDERS), help=f"who takes part; {BASE} always does")
+    usual = ",".join(name for name in CONTENDERS if name != "literal")
+    parser.add_argument("--only", default=usual, help=f"who takes part; {BASE} always does")
     parser.add_argument("--context", default="auto", help="as for glsl-infer benchmark")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--frames", type=int, default=5, help="of each contender in each round (5)")
