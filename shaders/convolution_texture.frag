@@ -6,9 +6,15 @@
 // ROW            coordinate of the first texel of the fragment's upper row, at its centre
 // RESIDUAL       a texel that is added
 // FACTOR         the row ends in a factor for it
+// HAS_LOOP       a device that defines ROLLED has a shorter shader with a loop, which compiles sooner and adds up the
+//                same in the same order. Other layers have none.
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
+#endif
+
+#ifndef HAS_LOOP
+#undef ROLLED
 #endif
 
 //@ declarations
@@ -52,12 +58,16 @@ vec4 number() {
 
 void main() {
     vec4 t;
-    //@ coordinates
     high = vec4(0.0);
     low = vec4(0.0);
     column = ROW.x;
     lower = ROW.y + 0.5;
+#ifdef ROLLED
+    //@ loop
+#else
+    //@ coordinates
     //@ taps
+#endif
     vec4 scale = 256.0 * upper() + below();
     column += units[0].w;
     vec4 sum = number() * units[0].y;

@@ -19,6 +19,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
+from glsl_infer.gl.llvmpipe import ROLLED, wants_loops
 
 
 class Native(Protocol):
@@ -129,14 +130,21 @@ class Context(Closing):
 
     @property
     def device_lines(self) -> str:
-        """The ``#define`` lines that shaders need on this device; see ``rounding`` and ``late_fetch``."""
-        return rounding.device_lines(self.store_threshold) + (LATE_FETCH if self.late_fetch else "")
+        """The ``#define`` lines for shaders on this device; see ``rounding``, ``late_fetch`` and ``llvmpipe``."""
+        lines = rounding.device_lines(self.store_threshold)
+        return lines + (LATE_FETCH if self.late_fetch else ROLLED if self.rolled else "")
 
     @cached_property
     def late_fetch(self) -> bool:
         """Whether shaders do well to fetch texels one after the other; see ``late_fetch``."""
         self.make_current()
         return wants_late_fetch(self.gl.text(GL.GL_RENDERER))
+
+    @cached_property
+    def rolled(self) -> bool:
+        """Whether shaders do well to be short; see ``llvmpipe``."""
+        self.make_current()
+        return wants_loops(self.gl.text(GL.GL_RENDERER))
 
     @property
     def forked(self) -> bool:

@@ -13,6 +13,7 @@ from glsl_infer.closing import Closing
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
+from glsl_infer.gl.llvmpipe import compiles_twice
 
 if TYPE_CHECKING:
     from glsl_infer.gl.program_binaries import Binary, ProgramBinaries  # which needs contexts, and they this module
@@ -37,7 +38,10 @@ class Objects(Closing):
         self.programs: list[int] = []
 
     def fixed_state(self) -> None:
-        """Switch off what would change stored values (dithering is on by default) and set pixel alignment."""
+        """Switch off what would change stored values (dithering is on by default) and set pixel alignment.
+
+        On llvmpipe there is blending that changes none; see ``llvmpipe``.
+        """
         for capability in (
             GL.GL_DITHER,
             GL.GL_BLEND,
@@ -47,6 +51,9 @@ class Objects(Closing):
             GL.GL_CULL_FACE,
         ):
             self.gl.Disable(capability)
+        if compiles_twice(self.gl.text(GL.GL_RENDERER)):
+            self.gl.Enable(GL.GL_BLEND)
+            self.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
         self.gl.ClearColor(0.0, 0.0, 0.0, 0.0)
         self.gl.PixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
         self.gl.PixelStorei(GL.GL_PACK_ALIGNMENT, 4)

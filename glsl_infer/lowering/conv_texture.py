@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.layout import MAX_TEXTURE_SIZE, FeatureMap, View
-from glsl_infer.lowering import codegen, weight_texture
+from glsl_infer.lowering import codegen, rolled, weight_texture
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Coordinates, Tap
@@ -73,7 +73,8 @@ def draw(
         build.bind(node, **one, weights=[Read(View(texture, 0, index), stride=(0.0, 0.0))])
         for index, one in enumerate(reads)
     ]
-    coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width))
+    # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
+    coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width), common=False)
     for view, binding in zip(target.views, bindings):
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
@@ -81,6 +82,9 @@ def draw(
         if weights.has_factor:
             defines["FACTOR"] = 1
         taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
+        loop = rolled.loop(columns, binding)
+        if loop is not None:
+            defines["HAS_LOOP"] = 1
         fragment = codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
@@ -88,6 +92,7 @@ def draw(
             saturates=True,
             lines={
                 "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+                "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
                 "coordinates": coordinates.lines(binding),
                 "taps": [line for tap in taps for line in _lines(tap)],
             },
@@ -107,3 +112,8 @@ def _lines(tap: Tap) -> list[str]:
     if not lanes:
         return [fetch, "begin(t);", "add(t);"]
     return [fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
+
+
+def _ended(count: int) -> str:
+    """Return the expression that is true when so many columns were added."""
+    return f"column > ROW.x + {codegen.number(count - 0.5)} * units[0].w"

@@ -67,13 +67,17 @@ class Coordinates:
         bindings: what all draws of the layer read.
         role: of the reads.
         kernel: (height, width) in texels.
+        common: whether to interpolate what is in common once. Layers whose tiles lie in other patterns need programs of
+            their own then.
     """
 
-    def __init__(self, bindings: Sequence[Binding], role: str, kernel: tuple[int, int] = (1, 1)) -> None:
+    def __init__(
+        self, bindings: Sequence[Binding], role: str, kernel: tuple[int, int] = (1, 1), *, common: bool = True
+    ) -> None:
         self._role, self._kernel = role, kernel
         self._alike: dict[str, tuple[int, ...]] = {}
         for axis in "xy":
-            found = {binding.alike(role, axis) for binding in bindings}
+            found = {binding.alike(role, axis) for binding in bindings if common}
             # Draws that read in different patterns had better share a program than coordinates.
             self._alike[axis] = found.pop() if len(found) == 1 else tuple(range(bindings[0].count(role)))
 
@@ -128,6 +132,26 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw") -> 
             waiting = later
             fetched += 1
     return lines + waiting
+
+
+def turn_lines(tap: Tap, columns: int) -> list[str]:
+    """Return the lines of one tap in a loop of which each turn uses so many columns of a uniform array.
+
+    Each component of the sum gets its products in the same order as by ``tap_lines``, and so is the same float.
+    """
+
+    def weight(at: int, some: str) -> str:
+        array = f"weights[{columns} * turn + {at}]"
+        return array if some == "xyzw" else f"{array}.{some}"
+
+    behind = BEHIND.get(len(tap.products), {})
+    now: list[str] = []
+    later: list[str] = []
+    for place, product in enumerate(tap.products):
+        moved = behind.get(place, "")
+        now += _added(product, "t", "".join(one for one in "xyzw" if one not in moved), "xyzw", weight)
+        later += _added(product, "t", moved, "xyzw", weight) if moved else []
+    return [f"t = texture2D({tap.sampler}, vec2({tap.x}, {tap.y}));", *now, *later]
 
 
 def _added(product: Product, texel: str, some: str, components: str, weight: Weight) -> list[str]:

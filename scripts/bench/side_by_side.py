@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
 
-    python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 15 minutes
+    python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 3 minutes
     python scripts/bench/side_by_side.py --keras models/trashnet-x22-129.keras --json
     python scripts/bench/side_by_side.py --folder F --prepare  # only what takes TensorFlow, into F
     python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
 
     planned         as ``glsl-infer export`` makes it by default
+    fetched         as ``glsl-infer export --weights texture`` makes it: what a software driver is fastest with
     article-style   a texture a slice, weights in uniforms, everything bound for each draw (everything_bound.py)
-    literal         a texture a slice, weights baked into a program for each slice
+    literal         a texture a slice, weights baked into a program for each slice; llvmpipe keeps fewer programs, and
+                    compiles all again in each frame of minutes: not part of it unless asked for by --only
     litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
     tensorflow      Keras on TensorFlow, one compiled function, 2 threads
 
@@ -45,6 +47,8 @@ HERE = Path(__file__).resolve().parent
 PHOTOGRAPH = HERE.parents[1] / "docs/images/example.jpg"
 BASE = "article-style"
 UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
+MOST_OFF = 2.0
+"""By how much logits may differ: ours are of 8-bit feature maps."""
 FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 
@@ -61,8 +65,9 @@ class Contender:
 PLANAR = ("--layout", "planar", "--memory", "naive")
 CONTENDERS = {
     "planned": Contender("engine", "planned.glslnn"),
+    "fetched": Contender("engine", "fetched.glslnn", ("--weights", "texture")),
     BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform")),
-    "literal": Contender("engine", "literal.glslnn", (*PLANAR, "--weights", "baked")),
+    "literal": Contender("plain", "literal.glslnn", (*PLANAR, "--weights", "baked")),
     "litert-1": Contender("litert", "model.tflite", threads=1),
     "litert-2": Contender("litert", "model.tflite"),
     "tensorflow": Contender("tensorflow", "model.keras"),
@@ -174,10 +179,18 @@ def measure(folder: Path, names: Sequence[str], context: str, rounds: int, frame
             for one in running:
                 timed[one.name].append(one.frames(frames))
         base = np.asarray(next(one for one in running if one.name == BASE).first["logits"])
+        for one in running:
+            if not difference(np.asarray(one.first["logits"]), base) <= MOST_OFF:  # NaN neither
+                raise RunError(f"{one.name} computes something else than {BASE}: not the same model")
         return {one.name: summary(one, timed[one.name], timed[BASE], base) for one in running}
     finally:
         for one in running:
             one.close()
+
+
+def difference(mine: np.ndarray, logits: np.ndarray) -> float:
+    """Return by how much logits differ at most, a constant apart, of which no label depends."""
+    return float(np.abs((mine - mine.mean()) - (logits - logits.mean())).max())
 
 
 def summary(
@@ -192,7 +205,7 @@ def summary(
             found[f"{step}_ratio"] = [statistics.median(ratios), min(ratios), max(ratios)]
     mine = np.asarray(one.first["logits"])
     found["same_label"] = bool(mine.argmax() == logits.argmax())
-    found["logits_off"] = float(np.abs((mine - mine.mean()) - (logits - logits.mean())).max())
+    found["logits_off"] = difference(mine, logits)
     return found
 
 
@@ -225,7 +238,8 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
-    parser.add_argument("--only", default=",".join(CONTENDERS), help=f"who takes part; {BASE} always does")
+    usual = ",".join(name for name in CONTENDERS if name != "literal")
+    parser.add_argument("--only", default=usual, help=f"who takes part; {BASE} always does")
     parser.add_argument("--context", default="auto", help="as for glsl-infer benchmark")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--frames", type=int, default=5, help="of each contender in each round (5)")

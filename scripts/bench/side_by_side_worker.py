@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One runner of side_by_side.py, in a process of its own that is told what to do line by line.
 
-    side_by_side_worker.py {engine,everything-bound,litert,tensorflow} MODEL PICTURE.npy [--threads N] [--context KIND]
+    side_by_side_worker.py {engine,plain,everything-bound,litert,tensorflow} MODEL PICTURE.npy [--threads N]
+                           [--context KIND]
 
 Standard input: ``frames N``, again and again. Standard output, as JSON lines: first what the start took and what one
 frame takes, then the milliseconds of every frame. A runner is warm after its first result.
@@ -32,16 +33,25 @@ class Engine:
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        bound: set everything before every draw; see everything_bound.py.
+        form: ``engine``; ``plain``, without what spares llvmpipe's compiler work (``gl.llvmpipe``); or
+            ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
     """
 
-    def __init__(self, model: Path, context: str, bound: bool) -> None:
+    def __init__(self, model: Path, context: str, form: str) -> None:
         from everything_bound import everything_bound
 
+        from glsl_infer.gl import constants as GL
+        from glsl_infer.gl.context import Context
         from glsl_infer.session import Session
 
-        self._session = Session(model, context=context, cache=False)
-        if bound:
+        self._context = Context(context)
+        if form != "engine":
+            self._context.rolled = False
+        self._session = Session(model, context=self._context, cache=False)
+        if form != "engine":
+            self._session.activate()
+            self._session.context.gl.Disable(GL.GL_BLEND)
+        if form == "everything-bound":
             self._session.frame = everything_bound(self._session.frame, self._session.bundle.manifest.passes)
 
     def run(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -142,7 +152,7 @@ def warm_imports(runner: str) -> None:
 def main() -> int:
     """Serve until standard input ends; return the exit code."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("runner", choices=("engine", "everything-bound", "litert", "tensorflow"))
+    parser.add_argument("runner", choices=("engine", "plain", "everything-bound", "litert", "tensorflow"))
     parser.add_argument("model", type=Path)
     parser.add_argument("picture", type=Path)
     parser.add_argument("--threads", type=int, default=1)
@@ -159,7 +169,7 @@ def main() -> int:
     elif args.runner == "tensorflow":
         runner = TensorFlow(args.model, args.threads)
     else:
-        runner = Engine(args.model, args.context, args.runner == "everything-bound")
+        runner = Engine(args.model, args.context, args.runner)
     ready = time.perf_counter()
     logits = runner.run(picture)
     done = time.perf_counter()

@@ -1,4 +1,4 @@
-"""scripts/bench/scaling.py and overlap.py: what they print, and what they refuse."""
+"""scripts/bench/scaling.py, overlap.py and first_frame.py: what they print, and what they refuse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tiny import SIZE, write_tiny
+
+from glsl_infer import bundle
 
 pytestmark = pytest.mark.once
 
@@ -44,6 +46,18 @@ def test_overlap(tmp_path: Path) -> None:
     assert found["ways"]["one after the other"]["ratio"] == 1.0
 
 
+def test_first_frame(tmp_path: Path) -> None:
+    path = write_tiny(tmp_path)
+    done = run("first_frame.py", path, "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    manifest = bundle.read(path).manifest
+    assert {row["program"] for row in rows} == {one.name for one in manifest.programs}
+    assert sum(row["draws"] for row in rows) == len(manifest.passes)
+    assert all(0 <= row["compiled"] <= row["draws"] for row in rows)
+    assert min(row["first_ms"] for row in rows) > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -51,6 +65,7 @@ def test_overlap(tmp_path: Path) -> None:
         (("scaling.py", "--size", "0x3"), "--size 0x3; give WIDTHxHEIGHT"),
         (("scaling.py", "--rounds", "0"), "--rounds 0; at least 1 is needed"),
         (("overlap.py", "nowhere"), "nowhere: no such file"),
+        (("first_frame.py", "nowhere.glslnn"), "nowhere.glslnn: no such file"),
         (("overlap.py", ".", "--rounds", "0"), "--rounds 0; at least 1 is needed"),
     ],
 )

@@ -103,7 +103,7 @@ def test_description_has_what_a_bug_report_needs(context: Context) -> None:
 def test_stores_are_measured(context: Context) -> None:
     threshold = context.store_threshold
     assert 0.4 <= threshold <= 0.6
-    assert (abs(threshold - 0.5) <= rounding.TOLERANCE) == (context.device_lines == "")
+    assert (abs(threshold - 0.5) <= rounding.TOLERANCE) == (rounding.ROUND_STORES not in context.device_lines)
 
 
 @pytest.mark.parametrize(

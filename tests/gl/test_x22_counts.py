@@ -26,7 +26,7 @@ def made() -> bundles.Bundle:
 def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:
     with Session(made, context=context, selfcheck=True) as session:
         counts = session.statistics()
-    assert (counts.passes, counts.jobs, counts.programs) == (234, 44, 13)
+    assert (counts.passes, counts.jobs, counts.programs) == (234, 44, 11)
     assert counts.gl_calls <= 800
 
 

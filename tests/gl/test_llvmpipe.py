@@ -1,0 +1,46 @@
+"""Blending that makes llvmpipe compile once: nothing that is stored shows it, and no other driver has it."""
+
+from __future__ import annotations
+
+import pytest
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.llvmpipe import compiles_twice
+from glsl_infer.gl.objects import Objects
+from glsl_infer.session import Session
+
+
+def stored(session: Session) -> list[bytes]:
+    """Return the output of a picture, and what every texture holds then."""
+    output = session.run(tiny_picture(1)).tobytes()
+    targets = (one.name for one in session.bundle.manifest.textures if one.kind == "target")
+    return [output, *(session.read_texture(name).tobytes() for name in targets)]
+
+
+@pytest.mark.parametrize("weights", ["uniform", "texture"])
+def test_nothing_stored_depends_on_it(context: Context, weights: str) -> None:
+    with Session(tiny_bundle(weights), context=context) as session:
+        session.activate()
+        context.gl.Enable(GL.GL_BLEND)
+        context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
+        blended = stored(session)
+        context.gl.Disable(GL.GL_BLEND)
+        assert stored(session) == blended
+        context.owner = None  # else the next user of the context would find this state
+
+
+def test_only_llvmpipe_has_it(context: Context) -> None:
+    with context.gl.counting() as calls, Objects(context.gl) as objects:
+        objects.fixed_state()
+    context.owner = None
+    assert calls["glEnable"] == calls["glBlendFunc"] == compiles_twice(context.gl.text(GL.GL_RENDERER))
+
+
+@pytest.mark.parametrize(
+    "renderer, twice",
+    [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("softpipe", False), ("VC4 V3D 2.1", False), ("NVIDIA H200", False)],
+)
+def test_who_compiles_twice(renderer: str, twice: bool) -> None:
+    assert compiles_twice(renderer) == twice
