@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
-DEFAULT_MODEL_NAME = "trashnet-x22-129.glslnn"
+DEFAULT_MODEL_NAME = "grocery-x22-257.glslnn"
 
 
 def _folder(name: str) -> Path:

@@ -155,5 +155,5 @@ def test_a_folder_of_good_and_bad_pictures(capfd: Capture, tmp_path: Path) -> No
     assert [line for line in output.out.splitlines() if line.endswith(":")] == [
         f"{folder / name}:" for name in ("a.jpg", "m.jpg", "z.jpg")
     ]
-    assert output.out.count("glass") == 3
+    assert output.out.count("Lemon") == 3
     assert [line.split(": ")[:2] for line in output.err.splitlines()] == [["error", str(folder / name)] for name in bad]

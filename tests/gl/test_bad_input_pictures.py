@@ -219,7 +219,7 @@ def test_a_photograph_in_many_forms(capfd: Capture, tmp_path: Path) -> None:
     saved(tmp_path, wide, "wide.jpg", quality=95)
     saved(tmp_path, photo.quantize(256), "palette.png")
     best = [max(one, key=one.__getitem__) for one in answers(capfd, tmp_path)]
-    assert best == ["glass"] * 8
+    assert best == ["Lemon"] * 8
 
 
 def _cmyk(ink: Pixels) -> Image.Image:

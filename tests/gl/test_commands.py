@@ -31,7 +31,7 @@ def test_classify_prints_five_labels(capsys: pytest.CaptureFixture[str]) -> None
     assert main_classify([str(EXAMPLE)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
-    assert lines[0].endswith("%  glass")
+    assert lines[0].endswith("%  Lemon")
     percents = [float(line.split("%")[0]) for line in lines]
     assert percents == sorted(percents, reverse=True)
     assert 50 < percents[0] <= 100
@@ -56,7 +56,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     (entry,) = json.loads(capsys.readouterr().out)
     assert entry["file"] == str(EXAMPLE)
     assert [sorted(one) for one in entry["predictions"]] == [["index", "label", "probability"]] * 2
-    assert entry["predictions"][0]["label"] == "glass"
+    assert entry["predictions"][0]["label"] == "Lemon"
 
 
 def test_one_bad_picture_does_not_stop_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +65,7 @@ def test_one_bad_picture_does_not_stop_the_others(tmp_path: Path, capsys: pytest
     shutil.copy(EXAMPLE, tmp_path / "c.jpg")
     assert main(["classify", "--top", "1", str(tmp_path)]) == 2
     printed = capsys.readouterr()
-    assert printed.out.count("glass") == 2
+    assert printed.out.count("Lemon") == 2
     assert printed.err.count("error:") == 1
     assert "b.jpg" in printed.err
 
@@ -176,7 +176,7 @@ def test_an_ordinary_user_without_a_home_can_classify(tmp_path: Path) -> None:
         user=65534 if os.getuid() == 0 and os.access(sys.executable, os.X_OK) and _readable_by_all() else None,
     )
     assert done.returncode == 0, done.stderr
-    assert "glass" in done.stdout
+    assert "Lemon" in done.stdout
 
 
 def _readable_by_all() -> bool:

@@ -1,17 +1,20 @@
-"""The .keras file in models/ is what the bundle beside it was made from."""
+"""The .keras files in models/ are what the bundles beside them were made from."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from glsl_infer import bundle, export
 from glsl_infer.importers.keras import load
 
-MODEL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.keras"
+MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*-x22-*.keras"))
 
 
-def test_exporting_it_again_gives_the_same_members() -> None:
-    shipped = bundle.read(MODEL.with_suffix(".glslnn"))
-    again, _, _ = export.build(load(MODEL), shipped.labels)
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
+def test_exporting_it_again_gives_the_same_members(model: Path) -> None:
+    shipped = bundle.read(model.with_suffix(".glslnn"))
+    again, _, _ = export.build(load(model), shipped.labels)
     assert dict(again.members) == dict(shipped.members)
     assert again.manifest == shipped.manifest

@@ -20,7 +20,7 @@ import pytest
 import glsl_infer
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = "models/trashnet-x22-129.glslnn"
+MODEL = "models/grocery-x22-257.glslnn"
 PICTURE = ROOT / "docs" / "images" / "example.jpg"
 DIST_INFO = f"glsl_infer-{glsl_infer.__version__}.dist-info"
 
