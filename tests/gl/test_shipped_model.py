@@ -1,4 +1,4 @@
-"""The models in models/: sound on this driver, right about the photographs in docs/, and their cards in step with them."""
+"""The models in models/: sound on this driver, right about the photographs in docs/, their cards in step."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from on_driver import lines_of
 
+from glsl_infer import bundle
+from glsl_infer.resources import default_model
 from glsl_infer.vc4 import Driver
 from glsl_infer.vc4.transcript import parse
 
@@ -27,7 +29,8 @@ with Session(default_model()) as session:
 def test_two_jobs_without_loads(driver: Driver, width: int, height: int) -> None:
     lines = lines_of(driver, UPLOAD.format(width=width, height=height))
     jobs = parse(["@frame", *lines[lines.index("@begin") + 1 :]], ()).frame
-    assert [(job.width, job.height, job.loads) for job in jobs] == [(129, height, False), (129, 129, False)]
+    side = bundle.read(default_model()).manifest.input.size
+    assert [(job.width, job.height, job.loads) for job in jobs] == [(side, height, False), (side, side, False)]
     assert [job.records for job in jobs] == [1, 1], "a draw each, which the driver did not leave out"
     validated = [line for line in lines if line.startswith("KVALIDATE")]
     assert validated
