@@ -129,7 +129,7 @@ def test_the_shipped_models_stay_below_both_bounds(path: Path) -> None:
     errors = amplification.errors(made.graph, made.graph, [picture])
     assert amplification.warnings(gains, errors) == ()
     assert max(gains.values()) < 500.0
-    assert 0.2 < max(errors.values()) < 1.5
+    assert 0.2 < max(errors.values()) < 3.0
 
 
 def test_the_error_is_that_of_rounding_where_nothing_is_enlarged() -> None:
