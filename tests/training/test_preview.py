@@ -15,7 +15,8 @@ SIDE = 12
 
 
 def cells(path):
-    sheet = np.asarray(Image.open(path))
+    with Image.open(path) as opened:
+        sheet = np.asarray(opened)
     rows = sheet.shape[0] // SIDE
     return sheet.reshape(rows, SIDE, COLUMNS, SIDE, 3).swapaxes(1, 2)
 

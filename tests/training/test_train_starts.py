@@ -66,7 +66,8 @@ def test_init_two_data_sets_bad_pictures_an_activation_and_a_preview(two_sets, s
             taken += 1
             assert np.allclose(variable, saved[variable.path], atol=1e-6), variable.path
     assert f"other.keras: {taken} of {len(model.trainable_variables)} weights taken over" in output.out
-    assert Image.open(sheet).size == (8 * 17, 6 * 17)
+    with Image.open(sheet) as opened:
+        assert opened.size == (8 * 17, 6 * 17)
 
 
 def test_a_teacher_of_another_size(image_folder, still, tmp_path):
