@@ -28,7 +28,7 @@ MAX_GAIN = ROUNDING * 2.0**24 / 255.0
 """About 1316: beyond, each addition may round by more than ``ROUNDING`` of a step, which drivers are tested against."""
 
 MAX_ERROR = 8.0
-"""Steps of 255, root mean square: three of eight bits. The shipped models stay below 1.5."""
+"""Steps of 255, root mean square: three of eight bits. The shipped models stay below 3."""
 
 
 def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
