@@ -6,7 +6,7 @@
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
-# make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside
+# make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257
 # make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches

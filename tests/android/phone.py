@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from glsl_infer import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
-"""What is inside the app under test, whatever `make apk` puts there."""
+MODEL = ROOT / "models" / "grocery-x22-257.glslnn"
+"""What is inside the app under test: what `make apk` puts there (test_apk.py)."""
+
+SMALL = ROOT / "models" / "trashnet-x22-129.glslnn"
+"""For tests to which any classifier will do."""
 
 IMAGES = ROOT / "docs" / "images"
 Pixels = NDArray[np.uint8]

@@ -35,7 +35,7 @@ def main() -> None:
             command_of_app(tools, folder / "demo.apk", folder), folder / "demo.apk", folder, screen=(450, 800)
         )
         phone.start()
-        picture = scene("example.jpg")
+        picture = scene("pineapple007.jpg")
         for shift in range(FRAMES):  # a hand is never quite still
             phone.look(np.roll(picture, shift % 3, axis=1))
         Image.fromarray(phone.shot()).convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(

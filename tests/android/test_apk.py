@@ -67,6 +67,10 @@ def test_a_changed_byte_does_not_verify(tools: Tools, apk: Path, tmp_path: Path)
     assert done.returncode != 0
 
 
+def test_the_model_that_make_apk_puts_inside() -> None:
+    assert build_apk.default_model() == MODEL
+
+
 def test_what_is_inside(apk: Path) -> None:
     inside = members(apk)
     assert inside[f"assets/models/{MODEL.name}"] == MODEL.read_bytes()

@@ -42,7 +42,7 @@ def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, p
 
 def test_what_the_network_is_given(phone: Phone) -> None:
     phone.start()
-    picture = scene("example.jpg")
+    picture = scene("pineapple007.jpg")
     phone.look(picture)
     size = bundles.read(MODEL).manifest.input.size
     given = phone.input(size)
@@ -55,24 +55,30 @@ def test_what_the_network_is_given(phone: Phone) -> None:
 def test_labels_of_a_moving_picture(phone: Phone, classifier: glsl_infer.Classifier) -> None:
     phone.start()
     found = []
-    for name in ("example.jpg", "cardboard18.jpg", "paper104.jpg", "metal114.jpg"):
+    for name in ("pineapple007.jpg", "banana006.jpg", "leek001.jpg", "carrots014.jpg"):
         picture = scene(name)
         state = phone.look(picture)
         assert_labels(phone, state, classifier, picture)
         assert state["gl_error"] == 0
         found.append(labels(state)[0][0])
-    assert len(set(found)) > 2
+    assert found == ["Pineapple", "Banana", "Leek", "Carrots"]
     assert any("results/s" in text for text in state["texts"])
     assert any(text.startswith("camera ") and text.endswith(" ms") for text in state["texts"])
 
 
+def test_a_long_label_stays_on_the_screen(phone: Phone) -> None:
+    phone.start()
+    (best, _), *_ = labels(phone.look(scene("plastic103.jpg")))  # the fake Canvas refuses what does not
+    assert best == "Garant-Ecological-Standard-Milk"
+
+
 def test_a_frame_allocates_nothing(phone: Phone) -> None:
     phone.start()
-    for name in ("example.jpg", "paper104.jpg"):  # the first ones may: what is made on first use
+    for name in ("pineapple007.jpg", "banana006.jpg"):  # the first ones may: what is made on first use
         phone.look(scene(name))
     phone.tell("allocated")
     before = phone.tell("frames")
-    for name in ("metal114.jpg", "example.jpg", "trash100.jpg"):
+    for name in ("leek001.jpg", "pineapple007.jpg", "carrots014.jpg"):
         phone.look(scene(name))
     assert phone.tell("frames") - before >= 6
     assert phone.tell("allocated") == 0
@@ -82,7 +88,7 @@ def test_a_frame_allocates_nothing(phone: Phone) -> None:
 def test_a_turned_phone(phone: Phone, classifier: glsl_infer.Classifier, rotation: int) -> None:
     phone.start()
     phone.rotate(rotation)
-    picture = scene("example.jpg", *((640, 480) if rotation % 2 else (480, 640)))
+    picture = scene("pineapple007.jpg", *((640, 480) if rotation % 2 else (480, 640)))
     state = phone.look(picture)
     assert_labels(phone, state, classifier, picture)
     screen = phone.shot()
@@ -106,7 +112,7 @@ def test_the_front_camera_is_a_mirror_but_not_to_the_network(phone: Phone, class
     phone.start()
     phone.tell("press", "Turn")
     assert phone.tell("idle")["camera"] == "1"
-    picture = scene("paper104.jpg")
+    picture = scene("banana006.jpg")
     state = phone.look(picture, front=True)
     assert_labels(phone, state, classifier, picture)
     screen = phone.shot()
@@ -116,12 +122,12 @@ def test_the_front_camera_is_a_mirror_but_not_to_the_network(phone: Phone, class
 
 def test_pause_keeps_the_picture_and_the_labels(phone: Phone) -> None:
     phone.start()
-    before = labels(phone.look(scene("example.jpg")))
+    before = labels(phone.look(scene("pineapple007.jpg")))
     phone.tell("press", "Pause")
     assert "Go on".upper() in phone.tell("idle")["texts"]
-    assert labels(phone.look(scene("paper104.jpg"))) == before
+    assert labels(phone.look(scene("banana006.jpg"))) == before
     phone.tell("press", "Go on")
-    assert labels(phone.look(scene("paper104.jpg"))) != before
+    assert labels(phone.look(scene("banana006.jpg"))) != before
 
 
 def test_the_light(phone: Phone) -> None:
@@ -134,27 +140,27 @@ def test_the_light(phone: Phone) -> None:
 
 def test_leaving_and_coming_back(phone: Phone) -> None:
     assert phone.start()["open"] == 1
-    before = labels(phone.look(scene("example.jpg")))
+    before = labels(phone.look(scene("pineapple007.jpg")))
     phone.tell("pause")
     state = phone.tell("idle")
     assert (state["camera"], state["open"]) == (None, 0)
-    assert phone.look(scene("paper104.jpg")) is None
+    assert phone.look(scene("banana006.jpg")) is None
     phone.tell("resume")
     assert phone.tell("idle")["open"] == 1
-    assert labels(phone.look(scene("paper104.jpg"))) != before
-    assert labels(phone.look(scene("example.jpg"))) == before
+    assert labels(phone.look(scene("banana006.jpg"))) != before
+    assert labels(phone.look(scene("pineapple007.jpg"))) == before
 
 
 def test_a_lost_context(phone: Phone) -> None:
     phone.start()
-    before = labels(phone.look(scene("example.jpg")))
+    before = labels(phone.look(scene("pineapple007.jpg")))
     phone.tell("pause")
     phone.tell("lose")
     phone.tell("resume")
     state = phone.tell("idle")
     assert (state["open"], state["gl_error"]) == (1, 0)
-    phone.look(scene("paper104.jpg"))
-    assert labels(phone.look(scene("example.jpg"))) == before
+    phone.look(scene("banana006.jpg"))
+    assert labels(phone.look(scene("pineapple007.jpg"))) == before
 
 
 def test_made_anew(phone: Phone) -> None:
@@ -164,7 +170,7 @@ def test_made_anew(phone: Phone) -> None:
     phone.tell("recreate")
     state = phone.ready()
     assert (state["camera"], state["open"], state["questions"]) == ("1", 1, 0)
-    assert labels(phone.look(scene("example.jpg"), front=True))
+    assert labels(phone.look(scene("pineapple007.jpg"), front=True))
 
 
 def test_the_camera_is_refused_then_given(phone: Phone) -> None:
@@ -183,23 +189,23 @@ def test_the_camera_is_refused_then_given(phone: Phone) -> None:
     state = phone.ready()
     assert (state["questions"], state["open"]) == (2, 1)
     assert "Without" not in " ".join(state["texts"])
-    assert labels(phone.look(scene("example.jpg")))
+    assert labels(phone.look(scene("pineapple007.jpg")))
 
 
 def test_another_app_takes_the_camera(phone: Phone) -> None:
     phone.start()
-    phone.look(scene("example.jpg"))
+    phone.look(scene("pineapple007.jpg"))
     state = phone.tell("disconnect")
     assert "another app has taken the camera" in " ".join(state["texts"])
     phone.tell("pause")
     phone.tell("resume")
     assert "another app" not in " ".join(phone.tell("idle")["texts"])
-    assert labels(phone.look(scene("example.jpg")))
+    assert labels(phone.look(scene("pineapple007.jpg")))
 
 
 def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
     phone.start()
-    before = labels(phone.look(scene("example.jpg")))
+    before = labels(phone.look(scene("pineapple007.jpg")))
     broken = bytearray(MODEL.read_bytes())
     broken[len(broken) // 2] ^= 255
     (tmp_path / "broken.glslnn").write_bytes(broken)
@@ -214,22 +220,22 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
         message = " ".join(phone.ready()["texts"])
         assert path.name in message
         assert words in message
-    assert labels(phone.look(scene("example.jpg"))) == before  # with the model from before
+    assert labels(phone.look(scene("pineapple007.jpg"))) == before  # with the model from before
 
 
 def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) -> None:
     phone.start()
-    phone.look(scene("example.jpg"))
+    phone.look(scene("pineapple007.jpg"))
     phone.tell("press", "Model")
     phone.tell("choose", "Open a file ...")
     phone.tell("file", other_model)
     phone.ready()
-    state = phone.look(scene("example.jpg"))
+    state = phone.look(scene("pineapple007.jpg"))
     assert {label for label, _ in labels(state)} == {"first", "second class", "dritte Klasse: größte"}
     phone.tell("press", "Model")
     phone.tell("choose", MODEL.stem)
     phone.ready()
-    assert labels(phone.look(scene("example.jpg")))[0][0] not in {"first", "second class"}
+    assert labels(phone.look(scene("pineapple007.jpg")))[0][0] not in {"first", "second class"}
 
 
 @pytest.mark.parametrize("budget, whole", [(0.001, False), (1e6, True)])
@@ -237,7 +243,7 @@ def test_a_budget_divides_the_network(
     phone: Phone, classifier: glsl_infer.Classifier, budget: float, whole: bool
 ) -> None:
     phone.start("budget", budget)
-    picture = scene("example.jpg")
+    picture = scene("pineapple007.jpg")
     first = labels(phone.look(picture))
     before = phone.tell("frames")
     state = phone.look(picture)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from jvm import Jvm
-from phone import MODEL, ROOT
+from phone import ROOT, SMALL
 from toolchain import Tools
 
 from glsl_infer import bundle as bundles
@@ -42,13 +42,13 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     context = Context()
     context.__dict__["store_threshold"] = 0.55 if "ROUND_STORES" in lines else 0.5
     context.__dict__["late_fetch"] = "LATE_FETCH" in lines
-    size = bundles.read(MODEL).manifest.input.size
+    size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
-    with Session(MODEL, context=context) as session:
+    with Session(SMALL, context=context) as session:
         expected = session.run(pixels).astype("<f4").tobytes()
     context.close()
     (tmp_path / "picture").write_bytes(pixels.tobytes())
-    device.json("told", ",".join(lines), MODEL, tmp_path / "picture", tmp_path / "out")
+    device.json("told", ",".join(lines), SMALL, tmp_path / "picture", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == expected
 
 
@@ -63,12 +63,12 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     ],
 )
 def test_a_device_that_is_too_small(device: Jvm, constant: int, name: str, advice: str) -> None:
-    message = device.json("small", constant, 1, MODEL)
+    message = device.json("small", constant, 1, SMALL)
     assert f"{name} is 1, the model needs " in message
     assert advice in message
     assert message.count(" the model needs ") == 1
 
 
 def test_two_sessions_of_a_device(device: Jvm, other_model: Path) -> None:
-    assert device.json("two", MODEL, other_model) is True
-    assert device.json("two", other_model, MODEL) is True
+    assert device.json("two", SMALL, other_model) is True
+    assert device.json("two", other_model, SMALL) is True

@@ -12,16 +12,15 @@ from PIL import Image, ImageEnhance, ImageOps
 import glsl_infer
 from glsl_infer import bundle as bundles
 from glsl_infer import preprocess
-from glsl_infer.resources import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = sorted((ROOT / "docs" / "images").glob("*.jpg"))
-TRASHNET = ROOT / "data" / "trashnet" / "test"
+CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 
 
-def photographs() -> list[Image.Image]:
-    """Twenty of trashnet's test split; where it is not there, those of docs/images and what can be made of them."""
-    files = sorted(TRASHNET.glob("*/*.jpg"))
+def photographs(data_set: str) -> list[Image.Image]:
+    """Twenty of a data set's test split; where it is not there, those of docs/images and what can be made of them."""
+    files = sorted((ROOT / "data" / data_set / "test").glob("*/*.jpg"))
     if files:
         return [preprocess.open_image(path) for path in files[:: len(files) // 20][:20]]
     originals = [preprocess.open_image(path) for path in PHOTOGRAPHS]
@@ -50,10 +49,14 @@ def test_the_same_square(runner: Jvm, tmp_path: Path, width: int, height: int, s
     assert java_square(runner, rgba, size, tmp_path) == expected.tobytes()
 
 
-def test_20_photographs(runner: Jvm, tmp_path: Path) -> None:
-    pictures = photographs()
+def test_there_are_classifiers() -> None:
+    assert CLASSIFIERS
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda path: path.stem)
+def test_20_photographs(runner: Jvm, model: Path, tmp_path: Path) -> None:
+    pictures = photographs(model.stem.partition("-")[0])
     assert len(pictures) == 20
-    model = default_model()
     size = bundles.read(model).manifest.input.size
     pixels = np.stack([preprocess.load(one, size) for one in pictures])
     outputs, _ = runner.run(model, pixels, tmp_path)

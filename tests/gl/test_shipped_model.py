@@ -16,8 +16,8 @@ from glsl_infer.resources import default_model
 ROOT = Path(__file__).resolve().parents[2]
 GROCERIES = {
     "example.jpg": "Lemon",
-    "kiwi.jpg": "Kiwi",
-    "pineapple.jpg": "Pineapple",
+    "pineapple007.jpg": "Pineapple",
+    "banana006.jpg": "Banana",
     "red-bell-pepper.jpg": "Red-Bell-Pepper",
 }
 WASTE = {

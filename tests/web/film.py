@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 FRAMES = 40
 SIZE = (320, 240)
@@ -13,7 +13,7 @@ SIZE = (320, 240)
 def frames(photograph: Path) -> list[Image.Image]:
     """Return the frames: a window that wanders over the photograph and back."""
     with Image.open(photograph) as image:
-        whole = image.convert("RGB").resize((400, 300))
+        whole = ImageOps.fit(image.convert("RGB"), (400, 300))
     away = [abs((i + FRAMES // 2) % FRAMES - FRAMES // 2) for i in range(FRAMES)]
     return [whole.crop((2 * i, i, 2 * i + SIZE[0], i + SIZE[1])) for i in away]
 

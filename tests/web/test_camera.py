@@ -10,12 +10,12 @@ import film
 import numpy as np
 import pytest
 from chromium import Browser, Page
-from web_site import ROOT, SHOTS, Site
+from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
 
-PHOTOGRAPH = ROOT / "docs/images/cardboard18.jpg"
-LABEL = "cardboard"
+PHOTOGRAPH = ROOT / "docs/images/banana006.jpg"
+LABEL = "Banana"
 FRAMES = 30
 
 WATCH = """(frames) => {
@@ -32,7 +32,7 @@ WATCH = """(frames) => {
 def film_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("film") / "film.mjpeg"
     pictures = film.frames(PHOTOGRAPH)
-    with glsl_infer.Classifier() as classifier:
+    with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
         said = Counter(classifier.classify(np.asarray(one), 1)[0].label for one in pictures[:: film.FRAMES // 8])
     assert set(said) == {LABEL}
     film.write(pictures, path)

@@ -9,12 +9,12 @@ import pytest
 from chromium import Browser, Page
 from demo_page import DROP, drop, status
 from PIL import Image
-from web_site import ROOT, SHOTS, Site
+from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
 from glsl_infer import bundle as bundles
 
-PHOTOGRAPH = ROOT / "docs/images/plastic103.jpg"
+PHOTOGRAPH = ROOT / "docs/images/carrots014.jpg"
 
 
 @pytest.fixture
@@ -28,11 +28,19 @@ def demo(browser: Browser, site: Site) -> Iterator[Page]:
     page.close()
 
 
+def test_all_models_can_be_chosen_and_one_of_them_is(demo: Page) -> None:
+    offered = demo.evaluate("[...document.getElementById('model').options].map((one) => one.text)")
+    assert offered == sorted(path.stem for path in (ROOT / "models").glob("*.glslnn"))
+    assert demo.evaluate("document.getElementById('model').value") == f"models/{DEFAULT_MODEL.name}"
+    about = demo.evaluate("document.getElementById('about').textContent")
+    assert about.startswith(f"{DEFAULT_MODEL.name}: ")
+
+
 def test_a_dropped_picture_gets_the_python_runners_five_labels(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     demo.wait_for("document.getElementById('status').textContent.includes('pixels')")
     rows = demo.evaluate("[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))")
-    with glsl_infer.Classifier() as classifier:
+    with glsl_infer.Classifier(DEFAULT_MODEL) as classifier:
         expected = classifier.classify(PHOTOGRAPH)
     assert [label for label, _ in rows] == [one.label for one in expected]
     for (_, part), one in zip(rows, expected):
@@ -46,7 +54,7 @@ def test_layers_are_shown_when_asked_for(demo: Page) -> None:
     assert demo.evaluate("document.getElementById('activations').hidden")
     demo.evaluate("document.getElementById('layers').click()")
     captions = demo.evaluate("[...document.querySelectorAll('#layer-list figcaption')].map((one) => one.textContent)")
-    passes = bundles.read(ROOT / "models/trashnet-x22-129.glslnn").manifest.passes
+    passes = bundles.read(DEFAULT_MODEL).manifest.passes
     assert [caption.split(" · ")[0] for caption in captions] == list(dict.fromkeys(one.layer for one in passes))
     lit = demo.evaluate("""[...document.querySelectorAll("#layer-list canvas")].map((one) => {
         const {data} = one.getContext("2d").getImageData(0, 0, one.width, one.height);
@@ -84,7 +92,8 @@ def test_the_gpu_is_checked_on_demand(demo: Page) -> None:
 @pytest.mark.parametrize("width", [360, 412])
 def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
     demo.resize(width, 1500, phone=True)
-    drop(demo, f"/images/{PHOTOGRAPH.name}")
+    drop(demo, "/images/plastic103.jpg")
+    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 30  # of one word
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
@@ -136,7 +145,7 @@ def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> 
     drop(demo, "/broken.glslnn")
     assert status(demo).startswith("broken.glslnn: not a glsl-infer model, or cut off before its end")
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
-    demo.wait_for("document.querySelector('#labels li span')?.textContent === 'plastic'")
+    demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
 
 
 def test_nothing_is_asked_of_anyone_else(demo: Page, site: Site) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -17,15 +17,15 @@ from web_site import ROOT, Site
 import glsl_infer
 from glsl_infer import preprocess
 
-MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"
+CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 COUNT = 20
 MARGIN = 0.3
 """Least difference of the two largest logits of a photograph, and most that a logit may differ by."""
 
-DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")) / "trashnet", ROOT.parent / "shared/data/trashnet"]
+DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")), ROOT.parent / "shared/data"]
 
-CLASSIFY = """async (addresses) => {
-    const model = await lib.GlslInfer.load("/models/trashnet-x22-129.glslnn");
+CLASSIFY = """async (url, addresses) => {
+    const model = await lib.GlslInfer.load(url);
     const found = [];
     for (const address of addresses) {
         const {labels, logits} = await model.classify(await (await fetch(address)).blob());
@@ -36,7 +36,7 @@ CLASSIFY = """async (addresses) => {
 }"""
 
 
-def shipped() -> Iterator[bytes]:
+def shipped(_: str) -> Iterator[bytes]:
     """The documentation's photographs, whole and in parts of several sizes and shapes."""
     for path in sorted((ROOT / "docs/images").glob("*[0-9].jpg")):
         yield path.read_bytes()
@@ -49,22 +49,28 @@ def shipped() -> Iterator[bytes]:
                 yield file.getvalue()
 
 
-def from_data_set() -> Iterator[bytes]:
-    """Test pictures of trashnet, of all classes in turn."""
-    folder = next((one for one in DATA if one.is_dir()), None)
+def from_data_set(name: str) -> Iterator[bytes]:
+    """Test pictures of the model's own data set, of all classes in turn."""
+    folder = next((one / name for one in DATA if (one / name).is_dir()), None)
     if folder is None:
-        pytest.skip("the data set is not here: scripts/get-data trashnet data/trashnet")
+        pytest.skip(f"the data set is not here: scripts/get-data {name} data/{name}")
     classes = [sorted(one.iterdir()) for one in sorted((folder / "test").iterdir()) if one.is_dir()]
     for same_place in zip(*classes):
         yield from (path.read_bytes() for path in same_place)
 
 
+def test_there_are_classifiers() -> None:
+    assert CLASSIFIERS
+
+
 @pytest.mark.parametrize("photographs", [shipped, from_data_set])
-def test_logits_and_labels_are_the_python_runners(blank: Page, site: Site, photographs: object) -> None:
-    assert callable(photographs)
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda path: path.stem)
+def test_logits_and_labels_are_the_python_runners(
+    blank: Page, site: Site, model: Path, photographs: Callable[[str], Iterator[bytes]]
+) -> None:
     expected = {}
-    with glsl_infer.Classifier(MODEL) as classifier:
-        for number, data in enumerate(photographs()):
+    with glsl_infer.Classifier(model) as classifier:
+        for number, data in enumerate(photographs(model.stem.partition("-")[0])):
             with Image.open(io.BytesIO(data)) as image:
                 size = classifier.session.bundle.manifest.input.size
                 logits = classifier.session.run(preprocess.load(image, size))
@@ -76,7 +82,7 @@ def test_logits_and_labels_are_the_python_runners(blank: Page, site: Site, photo
             if len(expected) == COUNT:
                 break
     assert len(expected) == COUNT
-    found = blank.evaluate(CLASSIFY, list(islice(expected, COUNT)))
+    found = blank.evaluate(CLASSIFY, f"/models/{model.name}", list(islice(expected, COUNT)))
     for (address, (label, logits)), (top, *given) in zip(expected.items(), found):
         off = np.array(given) - np.mean(given) - (logits - logits.mean())
         print(address, label, f"{np.abs(off).max():.3f}")

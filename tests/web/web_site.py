@@ -11,6 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
+DEFAULT_MODEL = ROOT / "models" / "grocery-x22-257.glslnn"
+"""The one that the page begins with (test_page.py)."""
+
 SHOTS = WEB / "shots"
 """Where tests keep pictures of what they saw, for people to look at."""
 

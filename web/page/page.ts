@@ -9,7 +9,7 @@ import * as results from "./results.ts";
 import { kilobytes } from "./results.ts";
 import type { Pixels } from "./runners.ts";
 
-const DEFAULT_MODEL = "trashnet";
+const DEFAULT_MODEL = "grocery-x22-257.glslnn";
 /** Longest side to which a chosen picture is drawn in the page; the network reads all of its pixels. */
 const MOST_SHOWN = 1024;
 /** Frames of a picture that each runner of a comparison computes, after its first. */
@@ -27,7 +27,7 @@ let film = 0;
 async function main(): Promise<void> {
   const names = (await (await fetch("models/index.json")).json()) as string[];
   page.model.replaceChildren(...names.map((name) => new Option(name.replace(/\.glslnn$/, ""), `models/${name}`)));
-  page.model.value = (names.map((name) => `models/${name}`).find((name) => name.includes(DEFAULT_MODEL)) ?? page.model.value);
+  if (names.includes(DEFAULT_MODEL)) page.model.value = `models/${DEFAULT_MODEL}`;
   page.model.addEventListener("change", () => void attempt(() => useModel(page.model.value)));
   page.camera.addEventListener("click", () => void attempt(camera.isOn() ? stopCamera : startCamera));
   page.file.addEventListener("change", () => void attempt(() => open(page.file.files)));

@@ -64,9 +64,9 @@ export function median(numbers: readonly number[]): number {
   return [...numbers].sort((a, b) => a - b)[numbers.length >> 1]!;
 }
 
-/** Return a time in words. */
+/** Return a time in words, with four digits at most up to ten seconds: three such numbers fit side by side. */
 export function milliseconds(time: number): string {
-  return `${time.toFixed(1)} ms`;
+  return `${time.toFixed(time < 1000 ? 1 : 0)} ms`;
 }
 
 /** Return a number of bytes in words. */

@@ -33,7 +33,7 @@ export interface Options {
 /**
  * A model that is ready to run.
  *
- *     const model = await GlslInfer.load("trashnet-x22-129.glslnn");
+ *     const model = await GlslInfer.load("grocery-x22-257.glslnn");
  *     const { labels } = await model.classify(video);
  */
 export class GlslInfer {

@@ -2,7 +2,7 @@
  * glsl-infer in a browser: runs `.glslnn` models on WebGL 1.
  *
  *     import { GlslInfer } from "glsl-infer";
- *     const model = await GlslInfer.load("trashnet-x22-129.glslnn");
+ *     const model = await GlslInfer.load("grocery-x22-257.glslnn");
  *     const { labels } = await model.classify(video);
  *
  * docs/browser.md has more; docs/bundle-format.md specifies the file.

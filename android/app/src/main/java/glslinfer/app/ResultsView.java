@@ -127,7 +127,6 @@ final class ResultsView extends View {
         float top = getHeight() - (TOP + 2) * row;
         paint.setColor(SHADE);
         canvas.drawRect(left - 8 * unit, top - 6 * unit, right + 8 * unit, top + shown * row + 2 * unit, paint);
-        paint.setTextSize(18 * unit);
         for (int i = 0; i < shown; i++) {
             float y = top + i * row;
             paint.setColor(BAR);
@@ -136,6 +135,11 @@ final class ResultsView extends View {
             paint.setColor(TEXT);
             line.setLength(0);
             tenths(100 * probabilities[i]).append(" %  ").append(labels.get(indices[i]));
+            paint.setTextSize(18 * unit);
+            float wide = paint.measureText(line, 0, line.length());
+            if (wide > right - left) {
+                paint.setTextSize(18 * unit * (right - left) / wide);
+            }
             canvas.drawText(line, 0, line.length(), left, y + 18 * unit, paint);
         }
     }
