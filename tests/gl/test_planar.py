@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,9 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap
-from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
+SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 SAME = (1, 1, 1, 1)
 MODES = ("baked", "uniform")
 
@@ -92,7 +93,7 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
 
 
 def test_x22_gives_the_same_bytes(context: Context) -> None:
-    shipped = bundles.read(default_model())
+    shipped = bundles.read(SMALL)
     atlas, planar = (
         bundles.make(lowering.to_program(shipped.graph, weights="uniform", layout=layout), shipped.labels)
         for layout in ("atlas", "planar")
