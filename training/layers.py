@@ -73,8 +73,8 @@ class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]
     def _by_picture(self, inputs: Any) -> Any:
         """Convolve with a kernel of one pixel, as a product for each picture.
 
-        As one product, its gradient is a sum over a million pixels, which XLA computes wrongly in bfloat16 on an
-        NVIDIA H100: it gives NaN where 32 channels meet 32 (JAX 0.11.2).
+        As one product, its gradient is a sum over a million pixels. XLA makes NaN of that and Adam's update in networks
+        of bfloat16, where 32 channels meet 32 (JAX 0.11.2 on NVIDIA H100 and H200; docs/training.md).
         """
         batch, height, width, channels = ops.shape(inputs)
         kernel = ops.reshape(ops.cast(self.kernel, self.compute_dtype), (1, channels, self.filters))
