@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import glsl_infer  # noqa: E402
-from glsl_infer.errors import GlslInferError, InputError, MissingExtraError, RunError  # noqa: E402
+from glsl_infer.cli.execution import Parser, add_debug, execute  # noqa: E402
+from glsl_infer.errors import InputError, MissingExtraError, RunError  # noqa: E402
 
 LEFT_OUT = ("__main__", "cli", "importers")
 
@@ -102,18 +103,18 @@ def build(folder: Path) -> int:
     return pages
 
 
+def run(args: argparse.Namespace) -> None:
+    """Build the reference."""
+    print(f"{args.folder}/index.html: {build(args.folder)} pages, no broken link")
+
+
 def main() -> int:
-    """Build the reference; return the exit code."""
-    parser = argparse.ArgumentParser(description="Write the API reference from the docstrings.", allow_abbrev=False)
+    """Parse the arguments, build, and return the exit code."""
+    parser = Parser(description="Write the API reference from the docstrings.")
     parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build/api", help="default: build/api")
-    args = parser.parse_args()
-    try:
-        pages = build(args.folder)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    print(f"{args.folder}/index.html: {pages} pages, no broken link")
-    return 0
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
-from glsl_infer.gl.llvmpipe import ROLLED, wants_loops
+from glsl_infer.gl.llvmpipe import ROLLED, is_llvmpipe
 
 
 class Native(Protocol):
@@ -144,7 +144,7 @@ class Context(Closing):
     def rolled(self) -> bool:
         """Whether shaders do well to be short; see ``llvmpipe``."""
         self.make_current()
-        return wants_loops(self.gl.text(GL.GL_RENDERER))
+        return is_llvmpipe(self.gl.text(GL.GL_RENDERER))
 
     @property
     def forked(self) -> bool:

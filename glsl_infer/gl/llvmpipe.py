@@ -17,11 +17,6 @@ RENDERER = "llvmpipe"
 ROLLED = "#define ROLLED\n"
 
 
-def compiles_twice(renderer: str) -> bool:
-    """Return whether a driver compiles fragment shaders twice unless there is blending, by its GL_RENDERER."""
-    return RENDERER in renderer
-
-
-def wants_loops(renderer: str) -> bool:
-    """Return whether shaders should define ``ROLLED`` on a driver, by its GL_RENDERER."""
+def is_llvmpipe(renderer: str) -> bool:
+    """Return whether a driver is llvmpipe, by its GL_RENDERER: both help it, and no other."""
     return RENDERER in renderer

@@ -13,7 +13,7 @@ from glsl_infer.closing import Closing
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.llvmpipe import compiles_twice
+from glsl_infer.gl.llvmpipe import is_llvmpipe
 
 if TYPE_CHECKING:
     from glsl_infer.gl.program_binaries import Binary, ProgramBinaries  # which needs contexts, and they this module
@@ -51,7 +51,7 @@ class Objects(Closing):
             GL.GL_CULL_FACE,
         ):
             self.gl.Disable(capability)
-        if compiles_twice(self.gl.text(GL.GL_RENDERER)):
+        if is_llvmpipe(self.gl.text(GL.GL_RENDERER)):
             self.gl.Enable(GL.GL_BLEND)
             self.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
         self.gl.ClearColor(0.0, 0.0, 0.0, 0.0)

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.benchmark.measuring import picture_of
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.frame import Call
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
@@ -75,27 +76,28 @@ def measure(path: Path, rounds: int) -> dict[str, Any]:
     return found
 
 
-def main() -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(description="Measure what Python pays to call OpenGL.", allow_abbrev=False)
-    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    try:
-        found = measure(args.bundle, args.rounds)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def run(args: argparse.Namespace) -> None:
+    """Measure and print."""
+    found = measure(args.bundle, args.rounds)
     if args.json:
         print(json.dumps(found, indent=1))
-        return 0
+        return
     for part, count in found["calls"].items():
         print(f"{part}: {count:,} calls{'':14} {'median, ms':>10} {'lowest':>10} {'us a call':>10}")
         for way, rows in found["ways"].items():
             row = rows[part]
             print(f"  {way:30} {row['median']:10.3f} {row['lowest']:10.3f} {1e3 * row['median'] / count:10.3f}")
-    return 0
+
+
+def main() -> int:
+    """Parse the arguments, measure, and return the exit code."""
+    parser = Parser(description="Measure what Python pays to call OpenGL.")
+    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--json", action="store_true")
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # before a driver is loaded
 
 import numpy as np
 
-from glsl_infer.errors import GlslInferError
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
@@ -66,26 +66,27 @@ def measure(bundle: Path) -> list[dict[str, Any]]:
     return sorted(rows.values(), key=lambda row: -float(row["first_ms"]))
 
 
-def main() -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(description="Measure a first frame, program by program.", allow_abbrev=False)
-    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    try:
-        rows = measure(args.bundle)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def run(args: argparse.Namespace) -> None:
+    """Measure and print."""
+    rows = measure(args.bundle)
     if args.json:
         print(json.dumps(rows, indent=1))
-        return 0
+        return
     print(f"{'program':24} {'draws':>6} {'first, ms':>10} {'second, ms':>11} {'compiled':>9}")
     for row in rows:
         numbers = f"{row['draws']:6} {row['first_ms']:10.1f} {row['second_ms']:11.1f} {row['compiled']:9}"
         print(f"{row['program']:24} {numbers}")
     print(f"{'all':24} {'':6} {sum(row['first_ms'] for row in rows):10.1f}")
-    return 0
+
+
+def main() -> int:
+    """Parse the arguments, measure, and return the exit code."""
+    parser = Parser(description="Measure a first frame, program by program.")
+    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
+    parser.add_argument("--json", action="store_true")
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from glsl_infer import preprocess
 from glsl_infer.cli import pictures
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
@@ -72,26 +73,27 @@ def measure(folder: Path, bundle: Path, rounds: int) -> dict[str, Any]:
     }
 
 
+def run(args: argparse.Namespace) -> None:
+    """Measure and print."""
+    found = measure(args.pictures, args.bundle, args.rounds)
+    if args.json:
+        print(json.dumps(found, indent=1))
+        return
+    print(f"{found['pictures']} pictures{'':12} {'ms each':>8} {'CPU, ms':>8} {'ratio':>6}")
+    for name, row in found["ways"].items():
+        print(f"{name:24} {row['ms']:8.2f} {row['cpu_ms']:8.2f} {row['ratio']:6.3f}")
+
+
 def main() -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(description="Measure the overlap of CPU and GPU.", allow_abbrev=False)
+    """Parse the arguments, measure, and return the exit code."""
+    parser = Parser(description="Measure the overlap of CPU and GPU.")
     parser.add_argument("pictures", type=Path)
     parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    try:
-        found = measure(args.pictures, args.bundle, args.rounds)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    if args.json:
-        print(json.dumps(found, indent=1))
-        return 0
-    print(f"{found['pictures']} pictures{'':12} {'ms each':>8} {'CPU, ms':>8} {'ratio':>6}")
-    for name, row in found["ways"].items():
-        print(f"{name:24} {row['ms']:8.2f} {row['cpu_ms']:8.2f} {row['ratio']:6.3f}")
-    return 0
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -22,8 +22,9 @@ import numpy as np
 from PIL import Image
 
 from glsl_infer import preprocess
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
@@ -76,27 +77,28 @@ def measure(bundle: Path, sizes: Sequence[str], rounds: int) -> list[dict[str, A
     return rows
 
 
-def main() -> int:
-    """Measure and print; return the exit code."""
-    parser = argparse.ArgumentParser(description="Measure scaling by CPU and by shaders.", allow_abbrev=False)
-    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
-    parser.add_argument("--size", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    try:
-        rows = measure(args.bundle, args.size, args.rounds)
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+def run(args: argparse.Namespace) -> None:
+    """Measure and print."""
+    rows = measure(args.bundle, args.size, args.rounds)
     if args.json:
         print(json.dumps(rows, indent=1))
-        return 0
+        return
     print(f"{'picture':>11} {'CPU, ms':>8} {'shaders':>8} {'ratio':>6} {'off':>4}")
     for row in rows:
         name = f"{row['width']}x{row['height']}"
         print(f"{name:>11} {row['cpu_ms']:8.2f} {row['shaders_ms']:8.2f} {row['ratio']:6.2f} {row['steps_off']:4}")
-    return 0
+
+
+def main() -> int:
+    """Parse the arguments, measure, and return the exit code."""
+    parser = Parser(description="Measure scaling by CPU and by shaders.")
+    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
+    parser.add_argument("--size", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--json", action="store_true")
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from random_networks import drawn_nodes
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.llvmpipe import ROLLED, wants_loops
+from glsl_infer.gl.llvmpipe import ROLLED, is_llvmpipe
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
@@ -92,7 +92,7 @@ def test_long_shaders_have_loops(context: Context, made: Bundle, monkeypatch: py
 
 @pytest.mark.parametrize("renderer, wanted", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
 def test_who_wants_them(renderer: str, wanted: bool) -> None:
-    assert wants_loops(renderer) == wanted
+    assert is_llvmpipe(renderer) == wanted
 
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from chromium import Page
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from chromium import Browser, Page
+from web_site import Site
 
 DROP = """async (address, name) => {
     const data = new DataTransfer();
@@ -11,9 +15,33 @@ DROP = """async (address, name) => {
 }"""
 
 
+@contextmanager
+def opened(browser: Browser, site: Site, *, height: int) -> Iterator[Page]:
+    """Open the page, 1200 pixels wide, and wait until it has its model; no error may be left in the end."""
+    page = browser.page()
+    page.resize(1200, height)
+    page.go(f"{site.address}/index.html")
+    page.wait_for("!document.getElementById('camera').disabled")
+    yield page
+    assert page.errors == []
+    page.close()
+
+
 def status(page: Page) -> str:
     """Return the line under the buttons."""
     return str(page.evaluate("document.getElementById('status').textContent"))
+
+
+def choose(page: Page, model: str) -> None:
+    """Choose a model of the page's list by its name."""
+    page.evaluate(
+        """(name) => {
+            const model = document.getElementById("model");
+            model.value = `models/${name}.glslnn`;
+            model.dispatchEvent(new Event("change"));
+        }""",
+        model,
+    )
 
 
 def drop(page: Page, address: str) -> None:

@@ -10,6 +10,7 @@ import film
 import numpy as np
 import pytest
 from chromium import Browser, Page
+from demo_page import choose
 from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
@@ -71,11 +72,7 @@ def test_the_film_is_labelled_frame_after_frame(filmed: Page) -> None:
 
 
 def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
-    filmed.evaluate("""(() => {
-        const model = document.getElementById("model");
-        model.value = "models/superres-x2-96.glslnn";
-        model.dispatchEvent(new Event("change"));
-    })()""")
+    choose(filmed, "superres-x2-96")
     filmed.wait_for("!document.getElementById('output').hidden && +document.getElementById('frames').value > 1")
     assert filmed.evaluate("[document.getElementById('output').width, document.getElementById('output').height]") == [
         192,

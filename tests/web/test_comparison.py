@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import film
 import pytest
 from chromium import Browser, Page
-from demo_page import DROP, drop, status
+from demo_page import DROP, choose, drop, opened, status
 from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
@@ -46,13 +46,8 @@ def patient(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Br
 
 @pytest.fixture
 def demo(patient: Browser, site: Site) -> Iterator[Page]:
-    page = patient.page()
-    page.resize(1200, 1300)
-    page.go(f"{site.address}/index.html")
-    page.wait_for("!document.getElementById('camera').disabled")
-    yield page
-    assert page.errors == []
-    page.close()
+    with opened(patient, site, height=1300) as page:
+        yield page
 
 
 @pytest.fixture
@@ -112,11 +107,7 @@ def test_three_runners_say_the_same_of_a_picture(demo: Page, dist: Path, site: S
 
 
 def test_three_runners_make_the_same_picture(demo: Page) -> None:
-    demo.evaluate("""(() => {
-        const model = document.getElementById("model");
-        model.value = "models/superres-x2-96.glslnn";
-        model.dispatchEvent(new Event("change"));
-    })()""")
+    choose(demo, "superres-x2-96")
     demo.wait_for("document.getElementById('about').textContent.startsWith('superres')")
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
     demo.wait_for("document.getElementById('status').textContent.includes('pixels')")

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import Browser, Page
-from demo_page import DROP, drop, status
+from demo_page import DROP, drop, opened, status
 from PIL import Image
 from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
@@ -19,13 +19,8 @@ PHOTOGRAPH = ROOT / "docs/images/carrots014.jpg"
 
 @pytest.fixture
 def demo(browser: Browser, site: Site) -> Iterator[Page]:
-    page = browser.page()
-    page.resize(1200, 900)
-    page.go(f"{site.address}/index.html")
-    page.wait_for("!document.getElementById('camera').disabled")
-    yield page
-    assert page.errors == []
-    page.close()
+    with opened(browser, site, height=900) as page:
+        yield page
 
 
 def test_all_models_can_be_chosen_and_one_of_them_is(demo: Page) -> None:
