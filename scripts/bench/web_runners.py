@@ -34,17 +34,13 @@ from web_site import ROOT, Site
 from glsl_infer import bundle as bundles
 from glsl_infer import export, probe
 from glsl_infer.errors import GlslInferError
-from glsl_infer.graph import Graph, Node
-from glsl_infer.ops.channel_shuffle import shuffle_order
-from glsl_infer.optimize import optimize
-from glsl_infer.piecewise_linear import parse
 
 WEB = ROOT / "web"
 SIZES = (257, 385)
 """What the five stages of X22 take."""
 
 WEIGHTS = ("uniform", "auto")
-"""How the model is exported (glsl-infer export --weights): the first starts sooner, the second draws faster."""
+"""How the model is exported (glsl-infer export --weights); tfjs gets the weights of the first."""
 
 WAYS = ("split", "whole")
 """How tfjs computes convolutions of several groups."""
@@ -64,11 +60,11 @@ MEASURE = """async (runner, argument, size, frames) => {
     let run;
     if (runner === "glsl-infer") {
         const {GlslInfer} = await import("/glsl-infer.js");
-        const model = await GlslInfer.load(`/made/${argument}.glslnn`);
+        const model = await GlslInfer.load(`/made/models/${argument}.glslnn`);
         run = async () => (await model.run(pixels)).data;
     } else {
         const [backend, way] = argument.split(" ");
-        const network = await (await import(`/tfjs/${backend}.js`)).load("/made", way);
+        const network = await (await import(`/tfjs/${backend}.js`)).load("/made/tfjs/uniform", way);
         run = async () => (await network(pixels)).data;
     }
     const logits = await run();
@@ -117,68 +113,25 @@ def main() -> int:
 
 
 def prepare(size: int, made: Path) -> None:
-    """Write the model both ways, tfjs's model.json and weights.bin, and build the page with both runners."""
+    """Export the model both ways, build the page with all runners, and convert the first export for tfjs."""
     environment = {**os.environ, "KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
     maker = [sys.executable, str(ROOT / "scripts/accuracy_keras.py"), "x22", str(made), "--size", str(size)]
     subprocess.run(maker, check=True, env=environment, stderr=subprocess.PIPE, text=True)  # TensorFlow says much
     graph = graph_file.read(made / "x22.graph")
     labels = [str(index) for index in range(graph.shapes[graph.output][0])]
+    models = made / "models"
+    models.mkdir()
     for weights in WEIGHTS:
         options = export.Options(weights=weights)
         bundle, _, _ = export.build(graph, labels, options=options, calibration=[probe.picture(size)])
-        bundles.write(bundle, made / f"{weights}.glslnn")
-    write_tfjs(optimize(graph), made)
+        bundles.write(bundle, models / f"{weights}.glslnn")
     for folder in (WEB, WEB / "tfjs"):
         if not (folder / "node_modules").is_dir():
             subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True)
     subprocess.run(["node", "build.mjs"], cwd=WEB, check=True, stdout=subprocess.DEVNULL)
-
-
-def write_tfjs(graph: Graph, made: Path) -> None:
-    """Write a graph for web/tfjs/network.js: layers, and their weights as 32-bit floats one after the other."""
-    weights: list[np.ndarray] = []
-    length = 0
-
-    def keep(array: np.ndarray) -> dict[str, Any]:
-        nonlocal length
-        entry = {"offset": length, "shape": list(array.shape)}
-        weights.append(np.ascontiguousarray(array, "<f4"))
-        length += 4 * array.size
-        return entry
-
-    layers = [tfjs_layer(graph, node, keep) for node in graph.nodes if node.op != "input"]
-    network = {"input": graph.input.name, "output": graph.output, "layers": layers}
-    (made / "model.json").write_text(json.dumps(network, separators=(",", ":")))
-    (made / "weights.bin").write_bytes(b"".join(one.tobytes() for one in weights))
-
-
-def tfjs_layer(graph: Graph, node: Node, keep: Any) -> dict[str, Any]:
-    """Return one layer; the activation's first factor and offset go into the weights, as the shaders have it too."""
-    layer: dict[str, Any] = {"name": node.name, "op": node.op, "inputs": list(node.inputs)}
-    if node.op == "conv2d":
-        activation = parse(node.attrs["activation"])
-        if activation is None:
-            raise ValueError(
-                f"layer '{node.name}': only activations of straight pieces, not {node.attrs['activation']}"
-            )
-        kernel, bias = node.weights["kernel"] * activation.factor, node.weights["bias"] * activation.factor
-        layer |= {
-            "kernel": keep(kernel),
-            "bias": keep(bias + activation.offset),
-            "strides": list(node.attrs["strides"]),
-            "padding": list(node.attrs["padding"]),
-            "groups": node.attrs["groups"],
-            "residual": activation.factor,
-            "clamps": [list(clamp) for clamp in activation.clamps],
-            "low": 0,
-            "high": 1,
-        }
-    elif node.op == "dense":
-        layer |= {"kernel": keep(node.weights["kernel"]), "bias": keep(node.weights["bias"])}
-    elif node.op == "channel_shuffle":
-        slices = shuffle_order(graph.shapes[node.name][-1], node.attrs["step"])
-        layer["order"] = [4 * one + lane for one in slices for lane in range(4)]
-    return layer
+    # Uniform weights are the graph's own, in 32 bits.
+    convert = ["node", "tfjs/build.mjs", str(made), f"{WEIGHTS[0]}.glslnn"]
+    subprocess.run(convert, cwd=WEB, check=True, stdout=subprocess.DEVNULL)
 
 
 def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
@@ -215,9 +168,9 @@ def files(name: str, made: Path) -> list[Path]:
     """Return what a browser fetches for one runner."""
     runner, argument = name.split(" ", 1)
     if runner == "glsl-infer":
-        return [WEB / "dist/glsl-infer.js", made / f"{argument}.glslnn"]
+        return [WEB / "dist/glsl-infer.js", made / "models" / f"{argument}.glslnn"]
     code = [WEB / "dist/tfjs" / file for file in BACKENDS[argument.split()[0]]]
-    return [*code, made / "model.json", made / "weights.bin"]
+    return [*code, *(made / "tfjs" / WEIGHTS[0] / file for file in ("model.json", "weights.bin"))]
 
 
 def table(results: dict[str, Any]) -> str:

@@ -22,12 +22,6 @@ SIZE = 12
 LABELS = ("one", "two", "three")
 AROUND = (1, 1, 1, 1)
 
-CONVERT = """
-import { convertAll } from "./tfjs/build.mjs";
-const [folder, ...names] = process.argv.slice(1);
-process.stdout.write(JSON.stringify(await convertAll(folder, names)) + "\\n");
-"""
-
 RUN = """async (folder, way, size, bytes) => {
     const run = await (await import("/tfjs/wasm.js")).load(folder, way);
     const {shape, data} = await run({data: new Uint8Array(bytes), width: size, height: size});
@@ -58,8 +52,8 @@ def picture(seed: int) -> NDArray[np.uint8]:
 
 def converted(folder: Path, *names: str) -> tuple[list[str], str]:
     """Convert models of a folder; return which were, and what was said of the others."""
-    command = ["node", "--input-type=module", "-e", CONVERT, str(folder), *names]
-    done = subprocess.run(command, cwd=WEB, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    command = ["node", str(WEB / "tfjs/build.mjs"), str(folder), *names]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     *said, last = done.stdout.splitlines()
     return json.loads(last), "\n".join(said)
 

@@ -1,4 +1,5 @@
 // Builds web/dist/tfjs where npm has fetched tfjs: its code, and the models of the page in its own form.
+// `node build.mjs FOLDER FILE...` converts models of FOLDER/models alone, into FOLDER/tfjs, and prints a list of those that it could.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -61,4 +62,9 @@ export async function convertAll(dist, names) {
     }
   }
   return converted;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const [folder, ...names] = process.argv.slice(2);
+  console.log(JSON.stringify(await convertAll(folder, names)));
 }
