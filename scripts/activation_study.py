@@ -6,9 +6,9 @@
 
 What Mesa's compiler for a VideoCore IV says of every shader of X22 with random weights is written to
 docs/activations/instructions.json; no board is needed, and the driver is found as by ``glsl-infer vc4``. Accuracies
-come from training runs, which take a GPU:
+are those that scripts/activation_training.py has written to docs/activations/training.json:
 
-    docs/activations/training.json: {ACTIVATION: [{"seed": 1, "val": 0.734, ...}, ...], ...}
+    {ACTIVATION: [{"seed": 1, "val": 0.734}, ...], ...}
 
 with ``val`` the top-1 accuracy on the validation split, 0 to 1; what is not there is not measured. Needs
 glsl-infer[train]: Keras runs in processes beside this one.

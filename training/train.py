@@ -56,7 +56,7 @@ def train(args: argparse.Namespace) -> None:
         _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
     if args.model in TEACHERS:
-        _check_teacher(args, recipe)
+        _refuse_what_is_x22s(args, recipe)
     dataset = data.find(args.data)
     classes = len(dataset.labels)
 
@@ -142,7 +142,8 @@ def _start(path: Path, network: keras.Model) -> Weights:
     Raises:
         InputError: no layer of the saved model fits.
     """
-    saved = {variable.path: np.asarray(variable) for variable in _load(path).trainable_variables}
+    model = _load(path)
+    saved = {variable.path: np.asarray(variable) for variable in model.trainable_variables}
     values: list[NDArray[np.float32]] = []
     taken = 0
     for variable in network.trainable_variables:
@@ -153,10 +154,18 @@ def _start(path: Path, network: keras.Model) -> Weights:
     if not taken:
         raise InputError(f"{path}: no layer has the name and shape of one of this network's")
     print(f"{path}: {taken} of {len(values)} weights taken over", flush=True)
+    if _activations(model) != _activations(network):
+        command.warn(f"{path}: its weights were learnt with another --activation")
     return values
 
 
-def _check_teacher(args: argparse.Namespace, recipe: Recipe) -> None:
+def _activations(model: keras.Model) -> set[str]:
+    """Return what X22's activations compute, as text that is the same for the same."""
+    layers = [layer for layer in model.layers if layer.name.endswith("-act")]
+    return {f"{type(layer).__name__} { ({**layer.get_config(), 'name': ''}) }" for layer in layers}
+
+
+def _refuse_what_is_x22s(args: argparse.Namespace, recipe: Recipe) -> None:
     """Refuse what only X22 has."""
     plain = _parser()
     for name in ("width", "stages", "activation"):
@@ -220,8 +229,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--activation",
         choices=list(ACTIVATIONS),
-        default="piecewise_linear_sigmoid",
-        help="of every layer but the last (default: piecewise_linear_sigmoid)",
+        default="clipped_relu",
+        help="of x22's every layer but the last (default: clipped_relu, best by docs/activations.md)",
     )
     parser.add_argument("--epochs", type=command.positive, help="instead of the recipe's; its phases keep their shares")
     parser.add_argument("--batch", type=command.positive, help="pictures a step, instead of the recipe's")

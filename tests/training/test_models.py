@@ -59,6 +59,15 @@ def test_activations_change_no_name_and_learn_8_numbers_a_layer():
     assert np.abs(np.asarray(plain(x)) - np.asarray(learnt(x))).max() < 1e-4
 
 
+def test_a_clipped_relu_begins_with_units_that_change_nothing():
+    network = x22(33, 3, stages=2, activation="clipped_relu")
+    x = np.random.default_rng(1).random((2, 33, 33, 3), np.float32)
+    for before, after in (("b0-conv-act", "b1-stage1-dw-act"), ("b1-stage1-dw-act", "b1-stage2-dw-act")):
+        ends = [network.get_layer(name).output for name in (before, after)]
+        one, other = keras.Model(network.input, ends)(x)
+        assert np.array_equal(one, other) and np.ptp(one) > 0.5
+
+
 def carried(plain, learnt):
     values = {weight.path: weight for weight in plain.weights}
     return [values.get(weight.path, weight) for weight in learnt.weights]
