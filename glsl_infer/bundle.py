@@ -5,10 +5,8 @@ docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 import zipfile
 import zlib
@@ -24,7 +22,7 @@ from glsl_infer import manifest_json, ops, probe, vertex_shaders, zip_directory
 from glsl_infer.activations import activation
 from glsl_infer.caps import MAX_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.errors import BundleError, InputError, ModelError
-from glsl_infer.files import not_a_file
+from glsl_infer.files import not_a_file, replacing
 from glsl_infer.graph import Graph, Node
 from glsl_infer.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.manifest import Input, Layer, Manifest, Model, Output
@@ -165,21 +163,16 @@ def write(bundle: Bundle, path: str | Path) -> None:
         manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
     members = {**bundle.members, MANIFEST: text.encode("utf-8")}
-    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
     try:
-        with zipfile.ZipFile(temporary, "w") as archive:
+        with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
             for name in sorted(members):
                 info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
                 info.compress_type = zipfile.ZIP_DEFLATED
                 info.create_system = 3  # Unix on every system, so that the bytes are the same
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
-        temporary.replace(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            temporary.unlink()
 
 
 def read(path: str | Path) -> Bundle:

@@ -32,8 +32,11 @@ def not_a_file(path: str | Path) -> str | None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path beside ``path`` to write to, which takes its name in the end; after an error nothing has changed."""
-    temporary = path.parent / f".{path.name}.{os.getpid()}.tmp"
+    """Yield a path beside ``path`` to write to, which takes its name in the end; after an error nothing has changed.
+
+    It has the suffix of ``path``, for writers that choose the format by it.
+    """
+    temporary = path.parent / f".tmp-{os.getpid()}-{path.name}"
     try:
         yield temporary
         temporary.replace(path)

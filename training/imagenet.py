@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
+from glsl_infer.files import replacing
 from training.efficientnet_lite import efficientnet_lite
 
 SIZES = {0: 224, 1: 240, 2: 260}
@@ -51,9 +52,8 @@ def convert(args: argparse.Namespace) -> None:
     if args.out.suffix != ".keras" or not args.out.parent.is_dir():
         raise InputError(f"{args.out}: give a name that ends in .keras, in a folder that exists")
     network = with_weights(args.variant, published(args.variant))
-    temporary = args.out.with_name(f".tmp-{args.out.name}")
-    network.save(temporary)
-    temporary.replace(args.out)
+    with replacing(args.out) as temporary:
+        network.save(temporary)
     print(f"{args.out}: EfficientNet-Lite{args.variant}, {network.count_params():,} parameters, {CLASSES} classes")
 
 

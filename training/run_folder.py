@@ -22,6 +22,7 @@ import keras
 import numpy as np
 
 from glsl_infer.errors import InputError
+from glsl_infer.files import replacing
 from training.averaging import Checkpoint, Weights
 
 
@@ -118,10 +119,8 @@ class RunFolder:
         }
         # The history first: too long beside an older state it is cut, too short it could not be completed.
         self.keep_history(history)
-        temporary = self._temporary("state.npz")
-        with temporary.open("wb") as file:
-            np.savez(file, about=np.array(json.dumps(about)), **arrays)
-        temporary.replace(self.path / "state.npz")
+        with replacing(self.path / "state.npz") as temporary:
+            np.savez(temporary, about=np.array(json.dumps(about)), **arrays)
 
     def keep_history(self, history: list[dict[str, float]]) -> None:
         """Write history.json."""
@@ -129,9 +128,8 @@ class RunFolder:
 
     def keep_model(self, model: keras.Model, name: str) -> None:
         """Save ``model`` as ``name``."""
-        temporary = self.path / f".tmp-{name}"
-        model.save(temporary)
-        temporary.replace(self.path / name)
+        with replacing(self.path / name) as temporary:
+            model.save(temporary)
 
     def _state(self) -> State | None:
         path = self.path / "state.npz"
@@ -155,12 +153,8 @@ class RunFolder:
         return State(about["epoch"], values("weights"), values("optimizer"), values("average"), best, top)
 
     def _write(self, name: str, text: str) -> None:
-        temporary = self._temporary(name)
-        temporary.write_text(text, "utf-8")
-        temporary.replace(self.path / name)
-
-    def _temporary(self, name: str) -> Path:
-        return self.path / f".tmp-{name}"
+        with replacing(self.path / name) as temporary:
+            temporary.write_text(text, "utf-8")
 
 
 def _first_difference(recorded: str, given: str) -> str:

@@ -52,7 +52,7 @@ class Interruption:
         self.left, rename = time, small_loop.Path.replace
 
         def replace(path, target):
-            if path.name == f".tmp-{name}":
+            if target.name == name:
                 self.left -= 1
                 if self.left == 0:
                     raise KeyboardInterrupt
