@@ -45,7 +45,7 @@ def test_classify_prints_what_it_says(tmp_path: Path) -> None:
     assert len(said) == 5
     assert [label for label, _ in found] == [label for label, _ in said]
     # A driver may round ties the other way, and a JPEG decoder differ by a step.
-    assert [percent for _, percent in found] == pytest.approx([percent for _, percent in said], abs=0.2)
+    assert [percent for _, percent in found] == pytest.approx([percent for _, percent in said], abs=1.0)
 
 
 def test_its_python_runs(tmp_path: Path) -> None:
