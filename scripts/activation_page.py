@@ -45,9 +45,9 @@ shader and multiplied by the pixels that it draws, for X22 with random weights; 
 activation, with weights in uniforms. *At least* is what 12 QPUs at 250 MHz take for them if nothing ever waits, for
 a comparison and not for a prediction.
 
-*Top-1* is on trashnet's validation split after `training/train.py {training}`,
+*Top-1* is on trashnet's validation split after training by `train.py` with `{training}`,
 mean and standard deviation over {seeds} seeds (`scripts/activation_training.py`): a small X22 that has learnt for a
-short time. It says how much is learnt from one recipe, not what is reached in the end. 17 % can be had by guessing,
+short time. It says how much is learnt from one recipe, not what is reached in the end. 25 % can be had by one label,
 and 2.5 points are chance with 327 pictures.
 """
 

@@ -14,6 +14,7 @@ number, so half a pad texel). Its weights are in uniform arrays unless another p
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,11 @@ def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = 
 
 
 @cache
-def tiny_bundle(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> Bundle:
-    """The network as a bundle in memory, with ``LABELS``."""
-    return bundles.make(tiny_program(weights, layout, memory), LABELS)
+def tiny_bundle(
+    weights: str = "uniform", layout: str = "atlas", memory: str = "auto", labels: Sequence[str] = LABELS
+) -> Bundle:
+    """The network as a bundle in memory."""
+    return bundles.make(tiny_program(weights, layout, memory), labels)
 
 
 def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform", layout: str = "atlas") -> Path:

@@ -88,7 +88,7 @@ def test_the_gpu_is_checked_on_demand(demo: Page) -> None:
 def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
     demo.resize(width, 1500, phone=True)
     drop(demo, "/images/plastic103.jpg")
-    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 30  # of one word
+    assert demo.evaluate("document.querySelector('#labels span').textContent.length") > 25  # of one word
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
