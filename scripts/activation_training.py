@@ -2,7 +2,7 @@
 """Train X22 with each activation, several seeds each, and write docs/activations/training.json.
 
     scripts/get-data trashnet data/trashnet
-    python scripts/activation_training.py runs/study          # about 40 minutes on two CPU cores
+    python scripts/activation_training.py runs/study          # half an hour on two CPU cores
     python scripts/activation_study.py --table                # the page with the new accuracies
 
 Small pictures, three stages and few epochs: what this compares is how much each activation learns by one recipe, not
@@ -23,13 +23,14 @@ from typing import Any
 
 from activation_page import ACTIVATIONS, EPOCHS, SEEDS, TRAINING
 
+from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
-from glsl_infer.errors import GlslInferError, RunError
+from glsl_infer.errors import RunError
 from glsl_infer.files import replacing
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/activations/training.json"
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"}
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1"}
 
 
 def accuracy(folder: Path) -> float | None:
@@ -66,27 +67,35 @@ def train(activation: str, seed: int, folder: Path) -> float:
     return done
 
 
+def study(args: argparse.Namespace) -> None:
+    """Make what is missing of all runs, and write their accuracies.
+
+    Raises:
+        RunError: a run failed; no other is begun.
+    """
+    wanted = [(name, seed, (args.runs / f"{name}-{seed}").resolve()) for seed in SEEDS for name in ACTIVATIONS]
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in ACTIVATIONS}
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(train, *one) for one in wanted]
+        try:
+            for (name, seed, _), run in zip(bar(wanted, "runs"), runs):
+                found[name].append({"seed": seed, "val": round(run.result(), 5)})
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    with replacing(args.out) as temporary:
+        temporary.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+
+
 def main() -> int:
-    """Train, write; return the exit code."""
-    parser = argparse.ArgumentParser(description="Train X22 with each activation.", allow_abbrev=False)
+    """Parse the arguments, train, and return the exit code."""
+    parser = Parser(description="Train X22 with each activation.")
     parser.add_argument("runs", type=Path, help="folder for the runs")
     parser.add_argument(
         "--out", type=Path, default=RESULT, help="file to write (default: docs/activations/training.json)"
     )
-    args = parser.parse_args()
-    wanted = [(name, seed, (args.runs / f"{name}-{seed}").resolve()) for seed in SEEDS for name in ACTIVATIONS]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in ACTIVATIONS}
-    try:
-        with ThreadPoolExecutor(2) as pool:
-            results = pool.map(lambda one: train(*one), wanted)
-            for (name, seed, _), val in zip(bar(wanted, "runs"), results):
-                found[name].append({"seed": seed, "val": round(val, 5)})
-        with replacing(args.out) as temporary:
-            temporary.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    except GlslInferError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+    add_debug(parser)
+    parser.set_defaults(run=study)
+    return execute(parser, None)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def train(args: argparse.Namespace) -> None:
         _share(recipe.batch)
     keras.utils.set_random_seed(recipe.seed)
     if args.model in TEACHERS:
-        _refuse_what_is_x22s(args, recipe)
+        _refuse_options_of_x22(args, recipe)
     dataset = data.find(args.data)
     classes = len(dataset.labels)
 
@@ -159,13 +159,13 @@ def _start(path: Path, network: keras.Model) -> Weights:
     return values
 
 
-def _activations(model: keras.Model) -> set[str]:
-    """Return what X22's activations compute, as text that is the same for the same."""
+def _activations(model: keras.Model) -> set[tuple[str, str]]:
+    """Return what X22's activations compute, in words that are the same for the same."""
     layers = [layer for layer in model.layers if layer.name.endswith("-act")]
-    return {f"{type(layer).__name__} { ({**layer.get_config(), 'name': ''}) }" for layer in layers}
+    return {(type(layer).__name__, str({**layer.get_config(), "name": ""})) for layer in layers}
 
 
-def _refuse_what_is_x22s(args: argparse.Namespace, recipe: Recipe) -> None:
+def _refuse_options_of_x22(args: argparse.Namespace, recipe: Recipe) -> None:
     """Refuse what only X22 has."""
     plain = _parser()
     for name in ("width", "stages", "activation"):
