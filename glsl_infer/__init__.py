@@ -9,6 +9,7 @@
 
 from glsl_infer import errors, images, preprocess, reference
 from glsl_infer.classifier import Classifier, Prediction
+from glsl_infer.dma_buf import DmaBuf, DmaBufPlane
 from glsl_infer.errors import GlslInferError
 from glsl_infer.picture_input import TexturePicture
 from glsl_infer.session import Session, Statistics
@@ -17,6 +18,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Classifier",
+    "DmaBuf",
+    "DmaBufPlane",
     "GlslInferError",
     "Prediction",
     "Session",

@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 from glsl_infer.closing import Closing
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
+from glsl_infer.gl.egl_image import TEXTURE_EXTERNAL
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.resources import template
+
+EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
+"""What makes a shader read a GL_TEXTURE_EXTERNAL_OES; such a sampler would be lowp if it did not say otherwise."""
 
 UNIFORMS = ("source_texel", "origin", "axis", "rectangle", "side", "size")
 
@@ -73,7 +77,7 @@ class Resampler(Closing):
     def __init__(self, gl: Api, prelude: bytes, size: int, first_vertex: int) -> None:
         self._gl, self._prelude, self._size, self._first_vertex = gl, prelude, size, first_vertex
         self._programs, self._textures = Objects(gl), Objects(gl)
-        self._linked: dict[int, tuple[int, dict[str, int]]] = {}
+        self._linked: dict[tuple[int, bool], tuple[int, dict[str, int]]] = {}
         self._side = 0
         self._uploaded: int | None = None
 
@@ -91,31 +95,34 @@ class Resampler(Closing):
             self._gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, side, side, RGBA, UNSIGNED_BYTE, texels.ctypes.data)
         return self._uploaded
 
-    def draw(self, texture: int, width: int, height: int, square: Square, target: Target) -> None:
+    def draw(
+        self, texture: int, width: int, height: int, square: Square, target: Target, *, external: bool = False
+    ) -> None:
         """Scale the square of a texture of ``width`` x ``height`` texels into ``target``.
+
+        With ``external`` it is a GL_TEXTURE_EXTERNAL_OES, and no GL_TEXTURE_2D.
 
         Raises:
             ShaderError: the driver refuses the shaders.
         """
         gl, size, side = self._gl, self._size, square.side
         self._prepare(side)
-        program, locations = self._program(side)
-        gl.UseProgram(program)
         gl.ActiveTexture(GL.GL_TEXTURE0)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)
-        self._set(locations, "side", side)
-        self._set(locations, "size", size)
 
+        locations = self._use(side, external)
         gl.BindFramebuffer(FRAMEBUFFER, self._between_framebuffer)
         gl.Viewport(0, 0, size, side)
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-        gl.BindTexture(TEXTURE_2D, texture)
+        gl.BindTexture(TEXTURE_EXTERNAL if external else TEXTURE_2D, texture)
         self._set(locations, "source_texel", 1.0 / width, 1.0 / height)
         self._set(locations, "origin", square.left, square.top)
         self._set(locations, "axis", 1, 0)
         self._set(locations, "rectangle", size, side)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
+        if external:
+            locations = self._use(side, False)
         gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
         gl.Viewport(0, 0, target.width, target.height)
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
@@ -144,14 +151,15 @@ class Resampler(Closing):
         self._between = self._textures.texture(self._size, side)
         self._between_framebuffer = self._textures.framebuffer(self._between)
 
-    def _program(self, side: int) -> tuple[int, dict[str, int]]:
-        """Return the program for squares of that side, and where its uniforms are."""
+    def _use(self, side: int, external: bool) -> dict[str, int]:
+        """Use the program for squares of that side, compiled when it is needed first; return where its uniforms are."""
         taps = 0 if side < self._size else -(-side // self._size) + 1
-        if taps not in self._linked:
+        if (taps, external) not in self._linked:
             text = template("enlarge.frag") if not taps else f"#define TAPS {taps}\n{template('area_average.frag')}"
+            prelude = external_prelude(self._prelude) if external else self._prelude
             program = self._programs.program(
                 template("resample.vert").encode(),
-                self._prelude + (template("store.glsl") + text).encode(),
+                prelude + (template("store.glsl") + text).encode(),
                 ["position"],
                 "scaling of the picture",
             )
@@ -159,9 +167,19 @@ class Resampler(Closing):
             self._gl.UseProgram(program)
             self._gl.Uniform1i(self._gl.GetUniformLocation(program, b"source"), 0)
             places = {name: self._gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
-            self._linked[taps] = program, places
-        return self._linked[taps]
+            self._linked[taps, external] = program, places
+        program, locations = self._linked[taps, external]
+        self._gl.UseProgram(program)
+        self._set(locations, "side", side)
+        self._set(locations, "size", self._size)
+        return locations
 
     def _set(self, locations: dict[str, int], name: str, *values: float) -> None:
         function: Sequence[Any] = (self._gl.Uniform1fv, self._gl.Uniform2fv)
         function[len(values) - 1](locations[name], 1, (c_float * len(values))(*values))
+
+
+def external_prelude(prelude: bytes) -> bytes:
+    """Return a prelude for external textures: after its ``#version`` line, for extensions come before all code."""
+    version, newline, rest = prelude.partition(b"\n")
+    return version + newline + EXTERNAL.encode() + rest

@@ -19,6 +19,7 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import Objects
 from glsl_infer.layout import textures_of
@@ -95,6 +96,7 @@ class Session(Closing):
         self._closed = self._checked = False
         self._pipeline: Pipeline | None = None
         self._resampler: Resampler | None = None
+        self._importer = Importer(self.context)
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
         try:
@@ -115,11 +117,14 @@ class Session(Closing):
 
         Args:
             image: uint8 (size, size, 3) at the model's size, which is taken as it is; uint8 (height, width, 3) of any
-                other size, or a ``TexturePicture`` of the session's context, whose centred square shaders scale: within
-                2 of 255 of what ``preprocess`` makes of it. One that no texture can hold is scaled by the CPU.
+                other size, a ``TexturePicture`` of the session's context, or a ``DmaBuf``, whose centred square shaders
+                scale: within 2 of 255 of what ``preprocess`` makes of it. One that no texture can hold is scaled by
+                the CPU. A dma-buf is imported for this frame alone (``gl.dma_import.refusal`` says whether a context
+                can), and its bytes and file descriptors have to stay until the output is there.
 
         Raises:
-            ImageError: another shape or type, or no such texture; ``preprocess.load`` takes any picture.
+            ImageError: another shape or type, no such texture, or a dma-buf that the driver does not take;
+                ``preprocess.load`` takes any picture.
             ShaderError: the driver refuses the shaders that scale.
             GlError: the driver reports an error on the first run.
         """
@@ -146,7 +151,7 @@ class Session(Closing):
                 Slot(self._handles, self.frame),
                 self._another_slot,
                 self.activate,
-                lambda handles: self._transfers.read(self.bundle.manifest.outputs[0].value, handles),
+                self._read_output,
                 fences.available(self.context),
             )
         slot = self._pipeline.next()
@@ -163,7 +168,7 @@ class Session(Closing):
 
         Args:
             images: as for ``run``; the next is asked for as soon as the GPU has the one before, so that a camera or a
-                decoder works while the GPU does.
+                decoder works while the GPU does. What lies in a dma-buf stays there until its own output is yielded.
             wait: ``sleep`` until the GPU has ended a frame, or ``spin``, which takes a CPU core and less time.
 
         Raises:
@@ -197,7 +202,7 @@ class Session(Closing):
 
     def read_back(self) -> NDArray[np.float32]:
         """Do the last step of ``run``: wait for the frame to end, and return the model's output."""
-        return self._transfers.read(self.bundle.manifest.outputs[0].value, self._handles)
+        return self._read_output(self._handles)
 
     def layers(self, image: Picture) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Yield (layer name, output as numbers) of every layer but the picture itself, in order.
@@ -285,6 +290,7 @@ class Session(Closing):
             self._pipeline.close()
         try:
             self.context.make_current()
+            self._importer.close()
             if self._resampler is not None:
                 self._resampler.close()
             self._objects.close()
@@ -314,7 +320,7 @@ class Session(Closing):
         self._vertex_buffer = self._objects.buffer(vertices.tobytes() + everything.tobytes())
         prelude = members[PRELUDE] + device_lines.encode()
         self._resampler = Resampler(self._gl, prelude, manifest.input.size, len(vertices))
-        self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler)
+        self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler, self._importer)
         self._transfers = Transfers(self.bundle, self._gl, self._objects, self._picture)
         recorder = frame.Recorder(self._gl, self._handles, self._textures, members, self._first_vertex)
         calls, constant = recorder.constant_uniforms(manifest.passes)
@@ -372,6 +378,12 @@ class Session(Closing):
         for index in range(self._varyings):
             gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
             gl.EnableVertexAttribArray(1 + index)
+
+    def _read_output(self, handles: frame.Handles) -> NDArray[np.float32]:
+        """Wait for the frame of ``handles`` and return its output; the GPU needs its picture no longer."""
+        output = self._transfers.read(self.bundle.manifest.outputs[0].value, handles)
+        self._picture.read(handles)
+        return output
 
     def _settle(self) -> None:
         """Make the context the session's, with no frame on its way."""

@@ -3,9 +3,12 @@
 #ifndef TAPS
 #define TAPS 3
 #endif
+#ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
+#define SAMPLER sampler2D
+#endif
 
 varying vec2 place;
-uniform sampler2D source;
+uniform SAMPLER source;
 uniform vec2 source_texel;
 uniform vec2 origin;    // first texel of what is read
 uniform vec2 axis;      // (1, 0) or (0, 1)

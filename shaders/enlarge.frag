@@ -1,6 +1,10 @@
 // One axis of a square enlarged by linear interpolation between texel centres, as Pillow's bilinear filter does.
+#ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
+#define SAMPLER sampler2D
+#endif
+
 varying vec2 place;
-uniform sampler2D source;
+uniform SAMPLER source;
 uniform vec2 source_texel;
 uniform vec2 origin;    // first texel of what is read
 uniform vec2 axis;      // (1, 0) or (0, 1)

@@ -27,6 +27,7 @@ _ERRORS = {
     0x3006: "EGL_BAD_CONTEXT",
     0x3008: "EGL_BAD_DISPLAY",
     0x3009: "EGL_BAD_MATCH",
+    0x300A: "EGL_BAD_NATIVE_PIXMAP",
     0x300C: "EGL_BAD_PARAMETER",
 }
 _MAX_DEVICES = 16
@@ -50,7 +51,7 @@ class EglContext:
     def make_current(self) -> None:
         """Make it current in the calling thread."""
         if not _egl().eglMakeCurrent(self._display, None, None, self._handle):
-            raise ContextError(f"EGL says {_error()}")
+            raise ContextError(f"EGL says {last_error()}")
 
     def release(self) -> None:
         """Let no context be current in the calling thread."""
@@ -138,10 +139,10 @@ def _platform_display(platform: int, native: int | None) -> int:
     get = extension_function("eglGetPlatformDisplayEXT", ctypes.CFUNCTYPE(c_void_p, c_uint, c_void_p, POINTER(c_int)))
     display: int | None = get(platform, native, None)
     if not display:
-        raise ContextError(f"EGL has no display there ({_error()})", LIBRARIES_HINT)
+        raise ContextError(f"EGL has no display there ({last_error()})", LIBRARIES_HINT)
     # Displays belong to the process and are never terminated: that would end other people's contexts too.
     if not _egl().eglInitialize(display, None, None):
-        raise ContextError(f"EGL cannot initialise the display ({_error()})", LIBRARIES_HINT)
+        raise ContextError(f"EGL cannot initialise the display ({last_error()})", LIBRARIES_HINT)
     return display
 
 
@@ -149,7 +150,7 @@ def _context(display: int) -> int:
     """Return a new ES 2.0 context, made current without a surface."""
     egl = _egl()
     if not egl.eglBindAPI(_OPENGL_ES_API):
-        raise ContextError(f"EGL does not know OpenGL ES ({_error()})")
+        raise ContextError(f"EGL does not know OpenGL ES ({last_error()})")
     wanted = (c_int * 5)(_SURFACE_TYPE, 0, _RENDERABLE_TYPE, _OPENGL_ES2_BIT, _NONE)
     config, count = c_void_p(), c_int()
     if not egl.eglChooseConfig(display, wanted, byref(config), 1, byref(count)) or not count.value:
@@ -157,9 +158,9 @@ def _context(display: int) -> int:
     version = (c_int * 3)(_CONTEXT_CLIENT_VERSION, 2, _NONE)
     context: int | None = egl.eglCreateContext(display, config, None, version)
     if not context:
-        raise ContextError(f"EGL cannot create a context ({_error()})")
+        raise ContextError(f"EGL cannot create a context ({last_error()})")
     if not egl.eglMakeCurrent(display, None, None, context):
-        reason = _error()
+        reason = last_error()
         egl.eglDestroyContext(display, context)
         raise ContextError(f"EGL cannot use a context without a surface ({reason})")
     return context
@@ -182,6 +183,7 @@ def _client_extensions() -> list[str]:
     return (text or b"").decode().split()
 
 
-def _error() -> str:
+def last_error() -> str:
+    """Return the name of the error of the calling thread's last EGL call, which EGL then forgets."""
     code = _egl().eglGetError()
     return _ERRORS.get(code, hex(code))

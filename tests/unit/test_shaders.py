@@ -12,6 +12,7 @@ from glsl_infer.gl.llvmpipe import ROLLED
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE
+from glsl_infer.resampling import external_prelude
 from glsl_infer.resources import template, template_names
 
 FRAGMENTS = [name for name in template_names() if name.endswith(".frag")]
@@ -60,6 +61,14 @@ def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) ->
     for one in program.programs:
         lint(prelude + program.members[one.fragment].decode(), "frag", tmp_path)
         lint(program.members[one.vertex].decode(), "vert", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["area_average.frag", "enlarge.frag"])
+def test_what_reads_external_textures_compiles(name: str, tmp_path: Path) -> None:
+    text = external_prelude(PRELUDE_TEXT.encode()).decode() + template("store.glsl") + template(name)
+    assert text.splitlines()[1].startswith("#extension"), "before all code, right behind #version"
+    assert "sampler2D source" not in text
+    lint(text, "frag", tmp_path)
 
 
 def test_every_fragment_shader_asks_for_full_precision() -> None:

@@ -1,0 +1,113 @@
+"""External textures, as EGL makes them of other APIs' memory: the same result as of a texture of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from external import external, image_of, refusal
+from gl_objects import living
+from test_gpu_input import photograph, upload
+from tiny import SIZE, tiny_bundle, tiny_picture
+
+from glsl_infer import TexturePicture
+from glsl_infer.errors import ImageError
+from glsl_infer.gl import egl_image
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.egl_image import ExternalTexture
+from glsl_infer.gl.objects import Objects
+from glsl_infer.session import Session
+
+SIZES = np.random.default_rng(8).integers(1, 300, (12, 2)).tolist()
+
+
+@pytest.fixture(autouse=True)
+def _images(context: Context) -> None:
+    why = refusal(context)
+    if why is not None:
+        pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+def session(context: Context) -> Iterator[Session]:
+    with Session(tiny_bundle(), context=context) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("width", "height"), [(SIZE, SIZE), (1, 1), (640, 480), *SIZES])
+def test_the_same_result_as_of_a_texture(context: Context, session: Session, width: int, height: int) -> None:
+    with Objects(context.gl) as objects:
+        picture = upload(context, objects, photograph(width, height, seed=width), alpha=7)
+        shared, texture = external(context, picture)
+        with texture:
+            output = session.run(shared)
+            seen = session.input_pixels()
+            np.testing.assert_array_equal(output, session.run(picture))
+            np.testing.assert_array_equal(seen, session.input_pixels())
+    assert len(np.unique(seen)) > 2 or width * height < 4, "it is no empty picture"
+
+
+def test_all_kinds_take_turns(context: Context, session: Session) -> None:
+    with Objects(context.gl) as objects:
+        picture = upload(context, objects, photograph(31, 17))
+        shared, texture = external(context, upload(context, objects, photograph(50, 60, 1)))
+        with texture:
+            kinds = [shared, tiny_picture(0), picture, photograph(40, 50), shared, photograph(3, 4)]
+            alone = [session.run(one) for one in kinds]
+            np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
+
+
+def test_its_shaders_are_compiled_when_they_are_needed_first(context: Context) -> None:
+    with Session(tiny_bundle(), context=context) as fresh, Objects(context.gl) as objects:
+        shared, texture = external(context, upload(context, objects, photograph(40, 30)))
+        with texture:
+            fresh.run(photograph(40, 30))
+            with context.gl.counting() as counts:
+                fresh.run(shared)
+                fresh.run(shared)
+        assert counts["glLinkProgram"] == 1
+
+
+def test_the_session_leaves_the_texture_to_its_owner(context: Context, session: Session) -> None:
+    with Objects(context.gl) as objects:
+        shared, texture = external(context, upload(context, objects, photograph(40, 30)))
+        for _ in range(3):
+            session.run(shared)
+        assert context.gl.IsTexture(texture.name)
+        texture.close()
+        texture.close()
+        with pytest.raises(ImageError, match="is no texture of this session's context"):
+            session.run(shared)
+
+
+def test_the_image_goes_and_the_picture_stays(context: Context, session: Session) -> None:
+    with Objects(context.gl) as objects:
+        picture = upload(context, objects, photograph(40, 30))
+        image = image_of(picture.texture)
+        with ExternalTexture(context.gl, image) as texture:
+            image.close()
+            shared = TexturePicture(texture.name, 40, 30, external=True)
+            np.testing.assert_array_equal(session.run(shared), session.run(picture))
+
+
+def test_what_egl_makes_no_image_of(context: Context) -> None:
+    with pytest.raises(ImageError, match="EGL_BAD_"):
+        image_of(4711)
+
+
+def test_what_gl_makes_no_texture_of(context: Context) -> None:
+    before = living(context.gl)
+    with Objects(context.gl) as objects:
+        image = image_of(objects.texture(4, 4))
+        image.close()  # an image that is none
+        with pytest.raises(ImageError, match="OpenGL error 0x50"):
+            ExternalTexture(context.gl, image)
+    assert living(context.gl) == before
+
+
+def test_what_is_missing_is_named(context: Context) -> None:
+    why = egl_image.refusal(context, "EGL_EXT_that_nobody_has", "EGL_EXT_nor_this")
+    assert why is not None
+    assert why.endswith("has no EGL_EXT_that_nobody_has and no EGL_EXT_nor_this")
+    assert egl_image.refusal(context) is None
