@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from external import external, image_of, refusal
 from gl_objects import living
+from pages import ROOT
 from test_gpu_input import photograph, upload
 from tiny import SIZE, tiny_bundle, tiny_picture
 
@@ -19,12 +20,16 @@ from glsl_infer.gl.egl_image import ExternalTexture
 from glsl_infer.gl.objects import Objects
 from glsl_infer.session import Session
 
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from dma_buf_round_trip import external, image_of, image_refusal
+
 SIZES = np.random.default_rng(8).integers(1, 300, (12, 2)).tolist()
 
 
 @pytest.fixture(autouse=True)
 def _images(context: Context) -> None:
-    why = refusal(context)
+    why = image_refusal(context)
     if why is not None:
         pytest.skip(why)
 
@@ -39,8 +44,7 @@ def session(context: Context) -> Iterator[Session]:
 def test_the_same_result_as_of_a_texture(context: Context, session: Session, width: int, height: int) -> None:
     with Objects(context.gl) as objects:
         picture = upload(context, objects, photograph(width, height, seed=width), alpha=7)
-        shared, texture = external(context, picture)
-        with texture:
+        with external(context, picture) as shared:
             output = session.run(shared)
             seen = session.input_pixels()
             np.testing.assert_array_equal(output, session.run(picture))
@@ -51,8 +55,7 @@ def test_the_same_result_as_of_a_texture(context: Context, session: Session, wid
 def test_all_kinds_take_turns(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
         picture = upload(context, objects, photograph(31, 17))
-        shared, texture = external(context, upload(context, objects, photograph(50, 60, 1)))
-        with texture:
+        with external(context, upload(context, objects, photograph(50, 60, 1))) as shared:
             kinds = [shared, tiny_picture(0), picture, photograph(40, 50), shared, photograph(3, 4)]
             alone = [session.run(one) for one in kinds]
             np.testing.assert_array_equal(list(session.stream(kinds * 2)), alone * 2)
@@ -60,8 +63,7 @@ def test_all_kinds_take_turns(context: Context, session: Session) -> None:
 
 def test_its_shaders_are_compiled_when_they_are_needed_first(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as fresh, Objects(context.gl) as objects:
-        shared, texture = external(context, upload(context, objects, photograph(40, 30)))
-        with texture:
+        with external(context, upload(context, objects, photograph(40, 30))) as shared:
             fresh.run(photograph(40, 30))
             with context.gl.counting() as counts:
                 fresh.run(shared)
@@ -71,12 +73,10 @@ def test_its_shaders_are_compiled_when_they_are_needed_first(context: Context) -
 
 def test_the_session_leaves_the_texture_to_its_owner(context: Context, session: Session) -> None:
     with Objects(context.gl) as objects:
-        shared, texture = external(context, upload(context, objects, photograph(40, 30)))
-        for _ in range(3):
-            session.run(shared)
-        assert context.gl.IsTexture(texture.name)
-        texture.close()
-        texture.close()
+        with external(context, upload(context, objects, photograph(40, 30))) as shared:
+            for _ in range(3):
+                session.run(shared)
+            assert context.gl.IsTexture(shared.texture)
         with pytest.raises(ImageError, match="is no texture of this session's context"):
             session.run(shared)
 

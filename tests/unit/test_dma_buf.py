@@ -11,11 +11,17 @@ import pytest
 os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
 
 from OpenGL.raw.EGL.EXT import image_dma_buf_import as theirs
-from OpenGL.raw.EGL.EXT import image_dma_buf_import_modifiers as with_modifiers
 
 from glsl_infer import DmaBuf, DmaBufPlane
 from glsl_infer.dma_buf import EGL_HEIGHT, EGL_WIDTH, attributes, fourcc_code, fourcc_text
 from glsl_infer.errors import ImageError
+
+MODIFIERS = {
+    0x3443 + 2 * plane + half: f"DMA_BUF_PLANE{plane}_MODIFIER_{name}"
+    for plane in range(3)
+    for half, name in enumerate(("LO", "HI"))
+}
+"""As the registry of EGL has them, from 0x3443 to 0x3448; PyOpenGL does not."""
 
 RGB = DmaBuf(640, 480, "XB24", (DmaBufPlane(7, 0, 2560),))
 YUV = DmaBuf(64, 48, "YU12", (DmaBufPlane(7, 0, 64), DmaBufPlane(7, 3072, 32), DmaBufPlane(8, 3840, 32)))
@@ -23,9 +29,8 @@ YUV = DmaBuf(64, 48, "YU12", (DmaBufPlane(7, 0, 64), DmaBufPlane(7, 3072, 32), D
 
 def named(picture: DmaBuf) -> dict[str, int]:
     """The attributes by PyOpenGL's names."""
-    known = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT"}
-    for module in (theirs, with_modifiers):
-        known |= {int(value): name for name, value in vars(module).items() if name.startswith("EGL_")}
+    known = {EGL_WIDTH: "WIDTH", EGL_HEIGHT: "HEIGHT", **MODIFIERS}
+    known |= {int(value): name for name, value in vars(theirs).items() if isinstance(value, int)}
     flat = attributes(picture)
     assert all(-(1 << 31) <= one < 1 << 31 for one in flat)
     assert len(set(flat[::2])) * 2 == len(flat), "each at most once"

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Does this driver read dma-bufs, and to the byte? A texture is exported as one, and a model runs on both.
+
+    python scripts/dma_buf_round_trip.py [BUNDLE] [--context surfaceless device] [--size 640x480 ...] [--json]
+
+For each kind of context and each size, the output for a texture of noise is compared with those for
+
+    external    the same texture through an EGLImage, as an external texture (EGL_KHR_gl_texture_2D_image)
+    dma-buf     the dma-buf that EGL_MESA_image_dma_buf_export makes of it, imported again
+    changed     the same dma-buf after other noise was written to the texture: nothing of an older frame may be left
+
+All must be equal. Exit code 1 where one is not, 2 where no context can make the whole way. Needs NumPy, Pillow and
+PyOpenGL, and no installed glsl-infer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_int, c_uint, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # it also runs where nothing is installed
+
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from glsl_infer import DmaBuf, DmaBufPlane, Session, TexturePicture  # noqa: E402
+from glsl_infer.cli.execution import Parser, add_debug, execute  # noqa: E402
+from glsl_infer.dma_buf import MAX_PLANES, fourcc_text  # noqa: E402
+from glsl_infer.errors import ContextError, ImageError, InputError, RunError  # noqa: E402
+from glsl_infer.gl import constants as GL  # noqa: E402
+from glsl_infer.gl import dma_import, egl, egl_image  # noqa: E402
+from glsl_infer.gl.context import WAYS, Context  # noqa: E402
+from glsl_infer.gl.egl_image import EglImage, ExternalTexture  # noqa: E402
+from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects  # noqa: E402
+from glsl_infer.resources import default_model  # noqa: E402
+
+TEXTURE_EXTENSION, EXPORT_EXTENSION = "EGL_KHR_gl_texture_2D_image", "EGL_MESA_image_dma_buf_export"
+SIZES = ("640x480", "257x257", "101x77", "1280x720")
+STEPS = ("external", "dma-buf", "changed")
+
+# Names from EGL_KHR_gl_image and EGL_KHR_image_base.
+_GL_TEXTURE_2D, _IMAGE_PRESERVED = 0x30B1, 0x30D2
+
+_MOST_PLANES = 4
+_INVALID_MODIFIER = (1 << 56) - 1
+"""DRM_FORMAT_MOD_INVALID: nobody says."""
+
+_QUERY = ctypes.CFUNCTYPE(c_uint, c_void_p, c_void_p, POINTER(c_int), POINTER(c_int), POINTER(c_uint64))
+_EXPORT = ctypes.CFUNCTYPE(c_uint, c_void_p, c_void_p, POINTER(c_int), POINTER(c_int), POINTER(c_int))
+
+
+def image_refusal(context: Context) -> str | None:
+    """Return why a context cannot make EGLImages of its textures, or None."""
+    return egl_image.refusal(context, TEXTURE_EXTENSION)
+
+
+def export_refusal(context: Context) -> str | None:
+    """Return why a context cannot export its textures as dma-bufs and import them again, or None."""
+    return egl_image.refusal(context, TEXTURE_EXTENSION, EXPORT_EXTENSION, dma_import.EXTENSION)
+
+
+def noise(width: int, height: int, seed: int) -> NDArray[np.uint8]:
+    """Return random texels, uint8 (height, width, 4), alpha included."""
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 4), np.uint8)
+
+
+def image_of(texture: int) -> EglImage:
+    """Return an EGLImage of a GL_TEXTURE_2D of the current context."""
+    return EglImage(_GL_TEXTURE_2D, texture, [_IMAGE_PRESERVED, 1], egl.current())
+
+
+@contextmanager
+def external(context: Context, picture: TexturePicture) -> Iterator[TexturePicture]:
+    """Yield a picture in a GL_TEXTURE_2D as one in an external texture, for the block."""
+    with ExternalTexture(context.gl, image_of(picture.texture)) as texture:
+        yield TexturePicture(texture.name, picture.width, picture.height, external=True)
+
+
+@contextmanager
+def exported(picture: TexturePicture) -> Iterator[DmaBuf]:
+    """Yield the dma-buf of a picture in a GL_TEXTURE_2D of the current context; closed after the block.
+
+    Raises:
+        RunError: the driver does not export it.
+        ImageError: it has more planes than a ``DmaBuf``.
+    """
+    query = egl.extension_function("eglExportDMABUFImageQueryMESA", _QUERY)
+    export = egl.extension_function("eglExportDMABUFImageMESA", _EXPORT)
+    display = egl.current_display()
+    code, count, modifiers = c_int(), c_int(), (c_uint64 * _MOST_PLANES)()
+    fds, strides, offsets = (c_int * _MOST_PLANES)(-1, -1, -1, -1), (c_int * _MOST_PLANES)(), (c_int * _MOST_PLANES)()
+    with image_of(picture.texture) as image:
+        if not query(display, image.handle, byref(code), byref(count), modifiers):
+            raise RunError(f"the driver says nothing of the dma-buf of a texture ({egl.last_error()})")
+        if count.value > MAX_PLANES:
+            raise ImageError(f"the dma-buf of a texture has {count.value} planes here; {MAX_PLANES} are possible")
+        if not export(display, image.handle, fds, strides, offsets):
+            raise RunError(f"the driver exports no dma-buf of a texture ({egl.last_error()})")
+    shared = [fd if fd >= 0 else fds[0] for fd in fds[: count.value]]  # -1: the buffer of the plane before
+    try:
+        yield DmaBuf(
+            picture.width,
+            picture.height,
+            fourcc_text(code.value & 0xFFFFFFFF),
+            tuple(map(DmaBufPlane, shared, offsets[: count.value], strides[: count.value])),
+            None if modifiers[0] == _INVALID_MODIFIER else modifiers[0],
+        )
+    finally:
+        for fd in {fd for fd in fds[: count.value] if fd >= 0}:
+            os.close(fd)
+
+
+def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
+    """Return the size, the ``dma_buf`` in words, and the largest difference of outputs of each step that can be made.
+
+    The first step can where ``image_refusal`` is None, the others where ``export_refusal`` is.
+
+    Raises:
+        RunError, ImageError: the driver does not export or import the texture.
+    """
+    gl = session.context.gl
+    row: dict[str, Any] = {"width": width, "height": height}
+    exports = export_refusal(session.context) is None
+    session.activate()
+    with Objects(gl) as objects:
+        name = objects.texture(width, height, noise(width, height, 1).tobytes())
+        picture = TexturePicture(name, width, height)
+        output = session.run(picture)
+        with external(session.context, picture) as shared:
+            row["external"] = difference([session.run(shared)], [output])
+        if exports:
+            gl.Finish()  # what another device would wait for
+            with exported(picture) as dma_buf:
+                row["dma_buf"] = str(dma_buf)
+                row["dma-buf"] = difference([session.run(dma_buf), *session.stream([dma_buf] * 3)], [output] * 4)
+                other = noise(width, height, 2)
+                gl.BindTexture(TEXTURE_2D, name)
+                gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, width, height, RGBA, UNSIGNED_BYTE, other.ctypes.data)
+                gl.Finish()
+                changed = session.run(picture)
+                if np.array_equal(changed, output):
+                    raise RunError(f"the output is the same for any noise of {width}x{height}; take another model")
+                row["changed"] = difference([session.run(dma_buf)], [changed])
+    gl.check("in the round trip")
+    return row
+
+
+def difference(found: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> float:
+    """Return the largest difference of outputs."""
+    return max(float(np.abs(one - other).max()) for one, other in zip(found, wanted))
+
+
+def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Return what came of one kind of context: the driver, ``refusal`` (None where it can), formats, ``rows``."""
+    try:
+        context = Context(way)
+    except ContextError as error:
+        return {"context": way, "refusal": error.reason, "rows": []}
+    with context:
+        found: dict[str, Any] = {
+            "context": way,
+            "driver": f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}, by {context.how}",
+            "refusal": export_refusal(context),
+            "rows": [],
+        }
+        if egl.current() is not None and dma_import.MODIFIERS_EXTENSION in egl.display_extensions():
+            found["formats"] = sorted(fourcc_text(code & 0xFFFFFFFF) for code in dma_import.formats())
+        if image_refusal(context) is None:
+            with Session(bundle, context=context) as session:
+                try:
+                    found["rows"] = [round_trip(session, width, height) for width, height in sizes]
+                except (ImageError, RunError) as error:
+                    found["refusal"] = str(error)
+    return found
+
+
+def parsed(text: str) -> tuple[int, int]:
+    """Return width and height of ``WIDTHxHEIGHT``.
+
+    Raises:
+        InputError: it is something else.
+    """
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
+        raise InputError(f"--size {text}; give WIDTHxHEIGHT, like 640x480")
+    return int(width), int(height)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Look, print, and judge."""
+    sizes = [parsed(text) for text in args.size]
+    found = [look(way, args.bundle, sizes) for way in args.context]
+    if args.json:
+        print(json.dumps(found, indent=1))
+    else:
+        for one in found:
+            print(f"{one['context']}: {one.get('driver', 'no context')}")
+            if "formats" in one:
+                print(f"  imports {', '.join(one['formats']) or 'formats that it does not list'}")
+            for row in one["rows"]:
+                steps = ", ".join(f"{step} {row[step]:g}" for step in STEPS if step in row)
+                what = f"{row['width']}x{row['height']}" + (f", {row['dma_buf']}" if "dma_buf" in row else "")
+                print(f"  {what}: off by {steps}")
+            if one["refusal"] is not None:
+                print(f"  not here: {one['refusal']}")
+    rows = [row for one in found for row in one["rows"]]
+    if any(row.get(step) for row in rows for step in STEPS):
+        raise RunError("outputs differ that should be equal")
+    if not any("dma-buf" in row for row in rows):
+        raise InputError("no context here exports and imports dma-bufs")
+
+
+def main() -> int:
+    """Parse the arguments, look, and return the exit code."""
+    parser = Parser(description="Compare a model's output for a texture and for its dma-buf.")
+    parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
+    parser.add_argument("--context", nargs="+", choices=tuple(WAYS), default=["surfaceless", "device"])
+    parser.add_argument("--size", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT")
+    parser.add_argument("--json", action="store_true")
+    add_debug(parser)
+    parser.set_defaults(run=run)
+    return execute(parser, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""Dma-bufs: the whole way where the driver exports and imports them, and what is said where it does not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gl_objects import living
+from pages import ROOT
+from test_gpu_input import photograph, upload
+from tiny import SIZE, tiny_bundle, tiny_picture, write_tiny
+
+from glsl_infer import DmaBuf, DmaBufPlane
+from glsl_infer.errors import ImageError
+from glsl_infer.gl import dma_import, egl, egl_image
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.session import Session
+
+SCRIPT = ROOT / "scripts/dma_buf_round_trip.py"
+
+sys.path.insert(0, str(SCRIPT.parent))
+
+from dma_buf_round_trip import STEPS, export_refusal, image_of, image_refusal, round_trip  # noqa: E402
+
+SOME = DmaBuf(64, 48, "XB24", (DmaBufPlane(0, 0, 256),))
+
+
+@pytest.fixture(scope="module")
+def session(context: Context) -> Iterator[Session]:
+    with Session(tiny_bundle(), context=context) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("width", "height"), [(SIZE, SIZE), (64, 48), (640, 480), (101, 77), (3, 5)])
+def test_the_round_trip(context: Context, session: Session, width: int, height: int) -> None:
+    why = export_refusal(context)
+    if why is not None:
+        pytest.skip(why)
+    row = round_trip(session, width, height)
+    assert {step: row[step] for step in STEPS} == dict.fromkeys(STEPS, 0.0)
+
+
+def test_a_driver_that_cannot_says_so_and_the_session_goes_on(context: Context, session: Session) -> None:
+    why = dma_import.refusal(context)
+    if why is None:
+        pytest.skip("this driver imports dma-bufs")
+    assert "has no EGL_EXT_image_dma_buf_import" in why
+    before = session.run(tiny_picture(0))
+    for ask in (session.run, session.run_async, session.upload, lambda one: list(session.stream([one]))):
+        with pytest.raises(ImageError, match=r"the dma-buf of 64 x 48 pixels XB24.* cannot be read by the GPU: "):
+            ask(SOME)
+    np.testing.assert_array_equal(session.run(tiny_picture(0)), before)
+
+
+def test_a_dma_buf_that_no_texture_holds(session: Session) -> None:
+    with pytest.raises(ImageError, match="a dma-buf of 1048576 x 3; this GPU has them from 1 x 1 to"):
+        session.run(DmaBuf(1 << 20, 3, "XB24", SOME.planes))
+
+
+def test_the_script(tmp_path: Path, context: Context) -> None:
+    words = [sys.executable, str(SCRIPT), str(write_tiny(tmp_path)), "--context", "surfaceless", "--size"]
+    done = subprocess.run(
+        [*words, "20x30"], capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ, timeout=300
+    )
+    assert done.stdout.startswith("surfaceless: "), done.stderr
+    if export_refusal(context) is None:
+        assert (done.returncode, "off by external 0, dma-buf 0, changed 0\n" in done.stdout) == (0, True), done.stdout
+    else:
+        assert done.returncode == 2
+        assert "  20x30: off by external 0\n" in done.stdout
+        assert "not here: the driver (" in done.stdout and "EGL_MESA_image_dma_buf_export" in done.stdout
+        assert "no context here exports and imports dma-bufs" in done.stderr
+    done = subprocess.run([*words, "20"], capture_output=True, text=True, check=False, env=os.environ, timeout=300)
+    assert (done.returncode, "give WIDTHxHEIGHT" in done.stderr) == (2, True)
+
+
+# With an EGLImage of a texture in the place of a dma-buf's: what the importer does with it, on any driver ------------
+
+
+class _Imported:
+    """EGLImages of one texture, whatever dma-buf was asked for."""
+
+    def __init__(self, texture: int) -> None:
+        self.texture, self.made = texture, []
+
+    def __call__(self, target: int, buffer: int | None, attributes: list[int]) -> egl_image.EglImage:
+        assert (target, buffer) == (0x3270, None)
+        assert attributes[:4] == [0x3057, SOME.width, 0x3056, SOME.height]
+        self.made.append(image_of(self.texture))
+        return self.made[-1]
+
+    def alive(self) -> int:
+        return sum(one.handle is not None for one in self.made)
+
+
+@pytest.fixture
+def imported(context: Context, session: Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Imported]:
+    why = image_refusal(context)
+    if why is not None:
+        pytest.skip(why)
+    with Objects(context.gl) as objects:
+        fake = _Imported(upload(context, objects, photograph(SOME.width, SOME.height)).texture)
+        monkeypatch.setattr(dma_import, "EglImage", fake)
+        monkeypatch.setattr(dma_import, "refusal", lambda context: None)
+        session._importer.__dict__.pop("_refusal", None)
+        yield fake
+        session._importer.__dict__.pop("_refusal", None)
+
+
+@pytest.fixture
+def wanted(session: Session) -> np.ndarray:
+    return session.run(photograph(SOME.width, SOME.height))
+
+
+def test_the_output_of_what_was_imported(session: Session, imported: _Imported, wanted: np.ndarray) -> None:
+    np.testing.assert_array_equal(session.run(SOME), wanted)
+    assert len(imported.made) == 1 and imported.alive() == 0, "once, and given back when the output was read"
+
+
+def test_an_import_lasts_until_its_own_output_is_read(
+    session: Session, imported: _Imported, wanted: np.ndarray
+) -> None:
+    first, second = session.run_async(SOME), session.run_async(SOME)
+    assert imported.alive() == 2
+    np.testing.assert_array_equal(first.result(), wanted)
+    assert [one.handle is not None for one in imported.made] == [False, True]
+    np.testing.assert_array_equal(second.result(), wanted)
+    assert imported.alive() == 0
+
+
+def test_streams_of_imports_and_pixels(session: Session, imported: _Imported, wanted: np.ndarray) -> None:
+    other = session.run(tiny_picture(1))
+    outputs = list(session.stream([SOME, tiny_picture(1), SOME, SOME, tiny_picture(1)]))
+    np.testing.assert_array_equal(outputs, [wanted, other, wanted, wanted, other])
+    assert len(imported.made) == 3 and imported.alive() == 0
+
+
+def test_another_picture_takes_the_place_of_one_that_was_not_run(session: Session, imported: _Imported) -> None:
+    session.upload(SOME)
+    assert imported.alive() == 1
+    session.upload(tiny_picture(0))
+    assert imported.alive() == 0
+
+
+def test_closing_gives_imports_back(context: Context, imported: _Imported) -> None:
+    before = living(context.gl)
+    with Session(tiny_bundle(), context=context) as other:
+        for _ in range(3):
+            other.run_async(SOME)
+        assert imported.alive() == 2
+    assert imported.alive() == 0
+    assert living(context.gl) == before
+
+
+def test_what_the_driver_refuses(
+    session: Session, imported: _Imported, monkeypatch: pytest.MonkeyPatch, wanted: np.ndarray
+) -> None:
+    def refuses(*arguments: object) -> None:
+        raise ImageError("EGL_BAD_MATCH")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dma_import, "EglImage", refuses)
+        with pytest.raises(ImageError, match=r"the driver refuses it \(EGL_BAD_MATCH\)"):
+            session.run(SOME)
+    np.testing.assert_array_equal(session.run(SOME), wanted)
+
+
+def test_formats_and_modifiers_that_the_driver_does_not_list(
+    context: Context, imported: _Imported, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = DmaBuf(SOME.width, SOME.height, "XB24", SOME.planes, modifier=5)
+    there = egl.display_extensions
+    if dma_import.MODIFIERS_EXTENSION not in there():
+        with (
+            dma_import.Importer(context) as importer,
+            pytest.raises(ImageError, match="has no EGL_EXT_image_dma_buf_import_modifiers; leave the modifier out"),
+        ):
+            importer.texture(plain, 0)
+    monkeypatch.setattr(egl, "display_extensions", lambda: [*there(), dma_import.MODIFIERS_EXTENSION])
+    monkeypatch.setattr(dma_import, "formats", lambda: [0x34324258, 0x3231564E])
+    monkeypatch.setattr(dma_import, "modifiers", lambda code: {0x34324258: [0, 7], 0x3231564E: []}[code])
+    with dma_import.Importer(context) as importer:
+        with pytest.raises(ImageError, match="the driver does not take YU12, but NV12, XB24"):
+            importer.texture(DmaBuf(64, 48, "YU12", SOME.planes * 3), 0)
+        with pytest.raises(ImageError, match="takes XB24 with other modifiers: 0x0, 0x7"):
+            importer.texture(plain, 0)
+        assert imported.made == []
+        for modifier in (None, 0, 7):
+            importer.texture(DmaBuf(64, 48, "XB24", SOME.planes, modifier), 0)
+        importer.texture(DmaBuf(64, 48, "NV12", SOME.planes * 2, modifier=9), 1)  # the driver lists none
+        assert imported.alive() == 2, "one a slot"
+    assert imported.alive() == 0
