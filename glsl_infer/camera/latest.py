@@ -1,4 +1,4 @@
-"""The newest frame of a live source: a thread takes all of them, and those that nobody asked for in time are lost.
+"""The newest frame of a live source: a thread takes all of them, and closes those that nobody asked for in time.
 
 Without it a slow consumer would see frames that are older and older, from a queue that grows.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from glsl_infer.camera.sources import Frame
+from glsl_infer.camera.frame import Frame
 from glsl_infer.closing import Closing
 
 _PATIENCE = 0.25
@@ -17,6 +17,8 @@ _PATIENCE = 0.25
 
 class Latest(Closing):
     """Iterate over it for frames, each newer than the one before. Use it as a context manager, or ``close`` it.
+
+    Frames that it has yielded are for others to close.
 
     Args:
         frames: is read, and closed, by a thread of its own.
@@ -39,11 +41,16 @@ class Latest(Closing):
         try:
             for frame in self._frames:
                 with self._changed:
-                    if self._closed:
-                        break
-                    self.dropped += self._newest is not None
-                    self._newest = frame
-                    self._changed.notify()
+                    closed = self._closed
+                    unwanted = frame if closed else self._newest
+                    if not closed:
+                        self.dropped += unwanted is not None
+                        self._newest = frame
+                        self._changed.notify()
+                if unwanted is not None:
+                    unwanted.close()
+                if closed:
+                    break
         except BaseException as error:  # belongs to whoever asks for the next frame
             self._error = error
         finally:
@@ -70,4 +77,7 @@ class Latest(Closing):
         """Let the thread end after the frame that it waits for, and wait a moment for that."""
         with self._changed:
             self._closed = True
+            frame, self._newest = self._newest, None
+        if frame is not None:
+            frame.close()
         self._thread.join(2.0)

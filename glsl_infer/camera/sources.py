@@ -9,33 +9,25 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer import preprocess
+from glsl_infer.camera import raspberry_pi
+from glsl_infer.camera.frame import Frame
+from glsl_infer.camera.raspberry_pi import SIZE
 from glsl_infer.cli import pictures
 from glsl_infer.errors import ImageError, InputError, MissingExtraError, RunError
 
 PICAMERA2 = "picamera2"
-SIZE = (640, 480)
-"""Width and height that a camera is asked for: no network here reads more than its centred square of that."""
 
 _ANIMATED = {".gif", ".png", ".apng", ".webp"}
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One frame: uint8 (height, width, 3), its number from 0 on, and its name if it has one."""
-
-    pixels: NDArray[np.uint8]
-    index: int
-    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +35,14 @@ class Source:
     """Frames, and whether they come by themselves: those of a live source that nobody takes are lost.
 
     Attributes:
-        frames: close it to give the camera or the file back.
+        frames: frames of pixels; close it to give the camera or the file back.
+        shared: opens the same source anew for frames in dma-bufs, where it can give those; ``importing`` decides.
     """
 
     name: str
     live: bool
     frames: Iterator[Frame]
+    shared: Callable[[], Iterator[Frame]] | None = None
 
 
 def open_source(name: str) -> Source:
@@ -59,7 +53,8 @@ def open_source(name: str) -> Source:
         MissingExtraError: the library that it needs is not installed.
     """
     if name == PICAMERA2:
-        return Source(name, True, _picamera2())
+        library = raspberry_pi.library()
+        return Source(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
     path = Path(name)
     try:
         mode = path.stat().st_mode
@@ -82,9 +77,13 @@ def open_source(name: str) -> Source:
 
 
 def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:
-    """Yield every ``step``-th frame, the first among them; closing it closes ``frames``."""
+    """Yield every ``step``-th frame, the first among them, and close the others; closing it closes ``frames``."""
     try:
-        yield from (frame for frame in frames if frame.index % step == 0)
+        for frame in frames:
+            if frame.index % step == 0:
+                yield frame
+            else:
+                frame.close()
     finally:
         close = getattr(frames, "close", None)
         if close is not None:
@@ -135,39 +134,6 @@ def _v4l2(name: str, av: Any) -> Iterator[Frame]:
         except av.error.FFmpegError as error:
             raise RunError(f"{name}: the camera gives no more frames ({error}); was it unplugged?") from None
     raise RunError(f"{name}: the camera gives no more frames; was it unplugged?")
-
-
-def _picamera2() -> Iterator[Frame]:
-    try:
-        import picamera2
-    except ImportError:
-        raise MissingExtraError(
-            "--source picamera2 needs the library picamera2, which is not installed: sudo apt-get install "
-            "python3-picamera2, and a virtual environment made with --system-site-packages"
-        ) from None
-    return _picamera2_frames(picamera2)
-
-
-def _picamera2_frames(picamera2: Any) -> Iterator[Frame]:
-    try:
-        camera = picamera2.Picamera2()
-        # libcamera calls by the order in a little-endian word what Python gives as R, G, B.
-        camera.configure(camera.create_video_configuration(main={"size": SIZE, "format": "BGR888"}))
-        camera.start()
-    except (RuntimeError, IndexError, OSError) as error:
-        raise InputError(f"--source picamera2: the camera cannot be opened ({error})") from None
-    index = 0
-    try:
-        while True:
-            try:
-                pixels = camera.capture_array("main")
-            except (RuntimeError, OSError) as error:
-                raise RunError(f"picamera2: the camera gives no more frames ({error}); was it unplugged?") from None
-            yield Frame(np.ascontiguousarray(pixels[..., :3]), index)
-            index += 1
-    finally:
-        camera.stop()
-        camera.close()
 
 
 def _av(purpose: str) -> Any:

@@ -17,12 +17,11 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from glsl_infer.camera.frame import Frame
     from glsl_infer.camera.latest import Latest
-    from glsl_infer.camera.sources import Frame, Source
+    from glsl_infer.camera.sources import Source
     from glsl_infer.classifier import Classifier, Prediction
+    from glsl_infer.picture_input import Picture
     from glsl_infer.window import PictureWindow
 
 _RATE_OVER = 30
@@ -44,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take every N-th frame only (default: 1)")
     parser.add_argument("--frames", type=int, metavar="N", help="end after N frames (default: with the source)")
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument(
+        "--upload",
+        action="store_true",
+        help="copy every frame to the GPU, also where the GPU could read the camera's memory (dma-bufs) itself",
+    )
     execution.add_selfcheck(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
@@ -89,7 +93,10 @@ def _as_lines(args: argparse.Namespace, source: Source) -> None:
     from glsl_infer.classifier import Classifier
 
     started = time.monotonic()
-    with Classifier(args.model, context=args.context) as classifier, _frames(args, source) as (frames, latest):
+    with (
+        Classifier(args.model, context=args.context) as classifier,
+        _frames(args, source, classifier) as (frames, latest),
+    ):
 
         def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
             if args.json:
@@ -116,16 +123,17 @@ def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) 
     from glsl_infer.classifier import Classifier
 
     window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
-    with Classifier(args.model, context=window.context) as classifier, _frames(args, source) as (frames, _):
+    with Classifier(args.model, context=window.context) as classifier, _frames(args, source, classifier) as (frames, _):
 
         def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
             title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"
-            window.show(Image.fromarray(frame.pixels), predictions, title)
+            window.show(Image.fromarray(frame.pixels()), predictions, title)
             window.poll()
 
         def while_open(frames: Iterable[Frame]) -> Iterator[Frame]:
             for frame in frames:
                 if not window.is_open:
+                    frame.close()
                     return
                 yield frame
 
@@ -138,12 +146,16 @@ def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) 
 
 
 @contextlib.contextmanager
-def _frames(args: argparse.Namespace, source: Source) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
+def _frames(
+    args: argparse.Namespace, source: Source, classifier: Classifier
+) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
     """Yield the frames to classify: all of a film or folder, the newest of a camera; closed in the end."""
+    from glsl_infer.camera.importing import frames_for
     from glsl_infer.camera.latest import Latest
     from glsl_infer.camera.sources import every
 
-    frames = every(source.frames, args.every)
+    copy = args.upload or args.window  # the CPU has to have what it shows
+    frames = every(frames_for(classifier.session, source, copy=copy), args.every)
     with contextlib.ExitStack() as stack:
         latest = stack.enter_context(Latest(frames)) if source.live else None
         if latest is None:
@@ -158,16 +170,21 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
     ends: deque[float] = deque(maxlen=_RATE_OVER)
     taken: deque[Frame] = deque()
 
-    def pixels() -> Iterator[NDArray[np.uint8]]:
+    def pictures() -> Iterator[Picture]:
         for count, frame in enumerate(frames, 1):
             taken.append(frame)
-            yield frame.pixels
+            yield frame.picture
             if count == args.frames:
                 return
 
-    for output in classifier.session.stream(pixels()):
-        frame = taken.popleft()
-        classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context would go on, with any numbers
-        ends.append(time.monotonic())
-        rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
-        report(frame, classifier.rank(output, args.top), rate)
+    try:
+        for output in classifier.session.stream(pictures()):
+            frame = taken[0]
+            classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
+            ends.append(time.monotonic())
+            rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
+            report(frame, classifier.rank(output, args.top), rate)
+            taken.popleft().close()
+    finally:
+        for frame in taken:
+            frame.close()

@@ -13,8 +13,9 @@ import av
 import numpy as np
 import pytest
 
+from glsl_infer.camera.frame import Frame
 from glsl_infer.camera.latest import Latest
-from glsl_infer.camera.sources import Frame, every, open_source
+from glsl_infer.camera.sources import every, open_source
 from glsl_infer.errors import InputError, MissingExtraError, RunError
 
 
@@ -102,8 +103,8 @@ def test_every_frame_of_a_film_in_order(tmp_path: Path) -> None:
     assert not source.live
     assert [one.index for one in found] == [0, 1, 2, 3]
     for one, colour in zip(found, colours):
-        assert one.pixels.shape == (48, 64, 3) and one.pixels.dtype == np.uint8
-        assert np.abs(one.pixels.mean(axis=(0, 1)) - colour).max() < 12  # as the codec keeps colours
+        assert one.pixels().shape == (48, 64, 3) and one.pixels().dtype == np.uint8
+        assert np.abs(one.pixels().mean(axis=(0, 1)) - colour).max() < 12  # as the codec keeps colours
 
 
 def test_what_is_no_film(tmp_path: Path) -> None:

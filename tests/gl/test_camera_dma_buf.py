@@ -1,0 +1,194 @@
+"""glsl-infer camera with picamera2: dma-bufs where the driver reads them, copies where it does not or reads them wrong.
+
+picamera2 is a stand-in. Where this driver imports no dma-bufs, EGLImages of textures with the same bytes stand in too.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture
+from picamera_stand_in import Picamera, contents
+from test_dma_buf import image_of, image_refusal
+from tiny import write_tiny
+
+from glsl_infer.cli import main
+from glsl_infer.errors import ImageError
+from glsl_infer.gl import dma_import, egl_image
+from glsl_infer.gl.api import gles2
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+
+pytestmark = pytest.mark.once
+
+BRIGHT = [np.full((480, 640, 3), value, np.uint8) for value in (20, 90, 230)]
+PICTURES = [np.clip(one + np.random.default_rng(0).normal(0, 12, one.shape), 0, 255).astype(np.uint8) for one in BRIGHT]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_tiny(tmp_path)
+
+
+@pytest.fixture
+def picamera2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Picamera]:
+    library = Picamera(PICTURES)
+    monkeypatch.setitem(sys.modules, "picamera2", library)
+    yield library
+    assert library.cameras and library.over(), "every camera closed, every request released once"
+    library.close()
+
+
+class Driver:
+    """Imports dma-bufs as far as anyone can tell: an EGLImage of a texture with the bytes that lie there."""
+
+    def __init__(self) -> None:
+        self.imports, self.alive = 0, 0
+        self.refuses = self.garbles = False
+
+    def __call__(self, target: int, buffer: int | None, attributes: list[int]) -> egl_image.EglImage:
+        if self.refuses:
+            raise ImageError("EGL_BAD_ATTRIBUTE")
+        given = dict(zip(attributes[::2], attributes[1::2]))
+        width, height = given[0x3057], given[0x3056]
+        texels = contents(given[0x3272], given[0x3273], given[0x3274], width, height)
+        if self.garbles:
+            texels = texels[..., ::-1]
+        objects = Objects(gles2())
+        image = image_of(objects.texture(width, height, texels.tobytes()))
+        close, self.imports, self.alive = image.close, self.imports + 1, self.alive + 1
+
+        def closed() -> None:
+            if image.handle:
+                self.alive -= 1
+                close()
+                objects.close()
+
+        image.close = closed  # type: ignore[method-assign]
+        return image
+
+
+@pytest.fixture
+def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> Driver:
+    why = image_refusal(context)
+    if why is not None:
+        pytest.skip(why)
+    made = Driver()
+    monkeypatch.setattr(dma_import, "EglImage", made)
+    monkeypatch.setattr(dma_import, "refusal", lambda context: None)
+    monkeypatch.setattr(dma_import, "MODIFIERS_EXTENSION", "no extension")
+    return made
+
+
+def camera(model: Path, *more: str) -> int:
+    return main(["camera", "--source", "picamera2", "--model", str(model), "--json", "--top", "3", *more])
+
+
+def ways(picamera2: Picamera) -> list[str]:
+    return [one.camera_configuration()["main"]["format"] for one in picamera2.cameras]
+
+
+def labels(capsys: Capture) -> dict[int, object]:
+    """What was printed, by the number of the picture."""
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return {one["frame"] % len(PICTURES): one["predictions"] for one in lines}
+
+
+def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    assert camera(model, "--frames", "40") == 0
+    shared = labels(capsys)
+    assert ways(picamera2) == ["XBGR8888"]
+    assert driver.imports == 41, "the first frame twice: it is compared"
+    assert driver.alive == 0
+    picamera2.given = 0
+    assert camera(model, "--frames", "40", "--upload") == 0
+    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    assert driver.imports == 41
+    copied = labels(capsys)
+    both = shared.keys() & copied.keys()
+    assert both and {key: shared[key] for key in both} == {key: copied[key] for key in both}
+    assert len({json.dumps(one) for one in shared.values()}) == len(shared), "pictures that the model tells apart"
+
+
+def test_without_the_extension_frames_are_copied(
+    context: Context, picamera2: Picamera, model: Path, capsys: Capture
+) -> None:
+    if dma_import.refusal(context) is None:
+        pytest.skip("this driver has it")
+    assert camera(model, "--frames", "3") == 0
+    assert ways(picamera2) == ["BGR888"]
+    printed = capsys.readouterr()
+    assert (printed.err, printed.out.count("\n")) == ("", 3)
+
+
+def test_a_driver_that_refuses_the_format(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    driver.refuses = True
+    assert camera(model, "--frames", "3") == 0
+    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 3
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith(
+        "note: the dma-buf of 640 x 480 pixels XB24, rows of 2624 bytes cannot be read by the"
+    )
+    assert "refuses it (EGL_BAD_ATTRIBUTE); frames are copied to the GPU instead" in printed.err
+
+
+def test_a_driver_that_reads_something_else(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    driver.garbles = True
+    assert camera(model, "--frames", "3") == 0
+    assert ways(picamera2) == ["XBGR8888", "BGR888"]
+    assert "note: the driver reads something else in 640 x 480 pixels XB24" in capsys.readouterr().err
+    assert driver.alive == 0
+
+
+def test_a_camera_that_gives_another_format(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    picamera2.gives["XBGR8888"] = "YUYV"
+    assert camera(model, "--frames", "3") == 0
+    assert ways(picamera2) == ["YUYV", "BGR888"]
+    assert "note: the camera gives YUYV and not XBGR8888; frames are copied" in capsys.readouterr().err
+
+
+def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    picamera2.left = 7
+    assert camera(model) == 1
+    assert "picamera2: the camera gives no more frames (the cable)" in capsys.readouterr().err
+    assert driver.alive == 0
+
+
+def test_an_error_in_the_middle_gives_everything_back(
+    picamera2: Picamera, driver: Driver, model: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = dma_import.Importer.texture
+
+    def texture(self: dma_import.Importer, picture: object, slot: int) -> int:
+        driver.refuses = driver.imports >= 5
+        return real(self, picture, slot)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(dma_import.Importer, "texture", texture)
+    assert camera(model) == 2
+    printed = capsys.readouterr()
+    assert "error: the dma-buf of 640 x 480 pixels" in printed.err and "note:" not in printed.err
+    assert printed.out.count("\n") >= 2
+    assert driver.alive == 0
+
+
+def test_every_and_a_slow_reader(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+    picamera2.left = 400
+    assert camera(model, "--every", "7") == 1, "it ends when the camera is unplugged"
+    numbers = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]
+    assert numbers and all(number % 7 == 0 for number in numbers)
+
+
+def test_the_window_copies(
+    picamera2: Picamera, driver: Driver, model: Path, tmp_path: Path, screen: str, capsys: Capture
+) -> None:
+    argv = ["camera", "--source", "picamera2", "--model", str(model), "--window", "--frames", "2"]
+    assert main([*argv, "--screenshot", str(tmp_path / "shot.png")]) == 0
+    assert ways(picamera2) == ["BGR888"]
+    assert (tmp_path / "shot.png").stat().st_size > 1000
