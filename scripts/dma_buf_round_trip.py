@@ -105,6 +105,8 @@ def exported(picture: TexturePicture) -> Iterator[DmaBuf]:
             raise ImageError(f"the dma-buf of a texture has {count.value} planes here; {MAX_PLANES} are possible")
         if not export(display, image.handle, fds, strides, offsets):
             raise RunError(f"the driver exports no dma-buf of a texture ({egl.last_error()})")
+        if fds[0] < 0:
+            raise RunError("the driver says that it exports a dma-buf of a texture, and gives no file descriptor")
     shared = [fd if fd >= 0 else fds[0] for fd in fds[: count.value]]  # -1: the buffer of the plane before
     try:
         yield DmaBuf(
@@ -160,7 +162,10 @@ def difference(found: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np
 
 
 def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return what came of one kind of context: the driver, ``refusal`` (None where it can), formats, ``rows``."""
+    """Return what came of one kind of context.
+
+    The driver, ``refusal`` (None where it can), its formats, ``rows``, and ``failure`` where it cannot after all.
+    """
     try:
         context = Context(way)
     except ContextError as error:
@@ -177,9 +182,10 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
         if image_refusal(context) is None:
             with Session(bundle, context=context) as session:
                 try:
-                    found["rows"] = [round_trip(session, width, height) for width, height in sizes]
+                    for width, height in sizes:
+                        found["rows"].append(round_trip(session, width, height))
                 except (ImageError, RunError) as error:
-                    found["refusal"] = str(error)
+                    found["failure"] = str(error)
     return found
 
 
@@ -212,9 +218,13 @@ def run(args: argparse.Namespace) -> None:
                 print(f"  {what}: off by {steps}")
             if one["refusal"] is not None:
                 print(f"  not here: {one['refusal']}")
+            if "failure" in one:
+                print(f"  failed: {one['failure']}")
     rows = [row for one in found for row in one["rows"]]
     if any(row.get(step) for row in rows for step in STEPS):
         raise RunError("outputs differ that should be equal")
+    if any("failure" in one for one in found):
+        raise RunError("a driver that says that it can export and import dma-bufs does not")
     if not any("dma-buf" in row for row in rows):
         raise InputError("no context here exports and imports dma-bufs")
 
