@@ -113,12 +113,14 @@ class _Requests:
 
     def end(self) -> None:
         """Stop the camera; close it when nothing is lent any longer."""
-        self._camera.stop()
-        with self._lock:
-            self._over = True
-            close = not self._lent
-        if close:
-            self._camera.close()
+        try:
+            self._camera.stop()
+        finally:
+            with self._lock:
+                self._over = True
+                close = not self._lent
+            if close:
+                self._camera.close()
 
     def _give_back(self, request: Any) -> None:
         try:
