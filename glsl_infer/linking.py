@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from glsl_infer.bundle import Bundle
+from glsl_infer.drawn import Drawn
 from glsl_infer.frame import Linked
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
@@ -37,7 +37,7 @@ class Linker:
     """Makes a bundle's programs; the context must be current.
 
     Args:
-        bundle: whose programs.
+        drawn: whose programs.
         context: where.
         objects: what they belong to, and are deleted with.
         device_lines: what fragment shaders have after the prelude: ``Context.device_lines``.
@@ -48,14 +48,15 @@ class Linker:
 
     def __init__(
         self,
-        bundle: Bundle,
+        drawn: Drawn,
         context: Context,
         objects: Objects,
         device_lines: str,
         varyings: int,
         cache: Union[bool, Path],
     ) -> None:
-        members = bundle.members
+        bundle, members = drawn.bundle, drawn.bundle.members
+        self._samplers = drawn.samplers
         prelude = members[PRELUDE] + device_lines.encode()
         self._entries = {entry.name: entry for entry in bundle.manifest.programs}
         self._sources = {
@@ -114,7 +115,8 @@ class Linker:
     def _linked(self, name: str, program: int) -> Linked:
         entry, gl = self._entries[name], self._gl
         gl.UseProgram(program)
-        for unit, sampler in enumerate(entry.samplers):
+        units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(entry.samplers)}}
+        for sampler, unit in units.items():  # GL takes no notice of those that a program does not have
             gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
         return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
 

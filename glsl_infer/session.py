@@ -15,6 +15,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer import frame, probe, selfcheck
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
+from glsl_infer.drawn import Drawn
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import fences
@@ -303,12 +304,13 @@ class Session(Closing):
     # Preparing -------------------------------------------------------------------------------------
 
     def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
-        manifest, members = self.bundle.manifest, self.bundle.members
+        self._drawn = Drawn(self.bundle, self.context, self._objects)
+        manifest, members = self._drawn.bundle.manifest, self._drawn.bundle.members
         self._textures = {texture.name: texture for texture in manifest.textures}
         self._varyings = max(program.varyings for program in manifest.programs)
         device_lines = self.context.device_lines
         clock.lap("rounding_test")
-        linker = Linker(self.bundle, self.context, self._objects, device_lines, self._varyings, cache)
+        linker = Linker(self._drawn, self.context, self._objects, device_lines, self._varyings, cache)
         linked = linker.link()
         self.restored_programs = linked.restored
         clock.lap("programs")
@@ -339,20 +341,17 @@ class Session(Closing):
         textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
         for name in names:
             one = self._textures[name]
-            texels = bytes(one.clear) * (one.width * one.height)
-            textures[name] = self._objects.texture(
-                one.width, one.height, texels if one.member is None else self.bundle.members[one.member]
-            )
+            textures[name] = self._drawn.texture(one)
             if one.kind == "target":
                 framebuffers[name] = self._objects.framebuffer(textures[name])
         return frame.Handles(handles.programs, textures, framebuffers)
 
     def _another_slot(self) -> Slot:
         """Make what two frames on their way cannot share: the picture's texture and those of the output."""
-        manifest = self.bundle.manifest
+        manifest = self._drawn.bundle.manifest
         own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
         handles = self._with_textures(self._handles, sorted(own))
-        recorder = frame.Recorder(self._gl, handles, self._textures, self.bundle.members, self._first_vertex)
+        recorder = frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
         return Slot(handles, recorder.record(manifest.passes, self._constant_uniforms))
 
     # The state of the context ------------------------------------------------------------------------
@@ -371,6 +370,7 @@ class Session(Closing):
         self.context.owner = self
         gl = self._gl
         self._objects.fixed_state()
+        self._drawn.bind()
         gl.BindBuffer(_ARRAY_BUFFER, self._vertex_buffer)
         stride = 4 * (2 + 4 * self._varyings)
         gl.VertexAttribPointer(0, 2, _FLOAT, 0, stride, None)

@@ -142,7 +142,7 @@ class Context(Closing):
 
     @cached_property
     def rolled(self) -> bool:
-        """Whether shaders do well to be short; see ``llvmpipe``."""
+        """Whether shaders do well to be short, and to fetch what others read of uniforms; see ``llvmpipe``."""
         self.make_current()
         return is_llvmpipe(self.gl.text(GL.GL_RENDERER))
 

@@ -60,10 +60,16 @@ class Objects(Closing):
 
     def texture(self, width: int, height: int, texels: bytes | None = None) -> int:
         """Make an RGBA8 texture (zeros unless given ``4 * width * height`` bytes): nearest, clamped to the edge."""
+        return self._texture(width, height, UNSIGNED_BYTE, bytes(4 * width * height) if texels is None else texels)
+
+    def float_texture(self, width: int, height: int, texels: bytes) -> int:
+        """Make a texture of 32-bit floats, ``16 * width * height`` bytes, as ``texture``: for GL_OES_texture_float."""
+        return self._texture(width, height, GL.GL_FLOAT, texels)
+
+    def _texture(self, width: int, height: int, kind: int, texels: bytes) -> int:
         name = self._generate(self.gl.GenTextures, self.textures)
         self.gl.BindTexture(TEXTURE_2D, name)
-        data = bytes(4 * width * height) if texels is None else texels
-        self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, UNSIGNED_BYTE, data)
+        self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, kind, texels)
         for parameter in (GL.GL_TEXTURE_MIN_FILTER, GL.GL_TEXTURE_MAG_FILTER):
             self.gl.TexParameteri(TEXTURE_2D, parameter, GL.GL_NEAREST)
         for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):

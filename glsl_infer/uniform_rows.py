@@ -1,0 +1,147 @@
+"""Arrays of uniforms as rows of one float texture: llvmpipe compiles and draws fetches sooner than reads of uniforms.
+
+A bundle's ``uniform vec4 weights[N]`` is set before each draw. Here each array that any draw sets is a row of a
+texture of 32-bit floats; before a draw only the row's coordinate is set, in as many calls, and the shader fetches what
+it read. A fetch gives the same bits, so that the same bytes are stored.
+
+A session rewrites the shaders of bundles, on that driver alone: in a bundle they are uniforms (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.program import Pass, Slice, UniformValue
+
+SAMPLER = "uniform_rows"
+"""The uniform of the texture in shaders that were rewritten."""
+
+LEAST_VECTORS = 2
+"""vec4 from which on an array is a row. A single one, as shaders with weights in textures have, is read as fast."""
+
+_READ = r"\b{0}\[([^\[\]]*)\]"
+_DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A bundle that draws the same, and the texture that it needs besides its own.
+
+    Attributes:
+        bundle: with rewritten shaders, and with coordinates of rows where passes had arrays.
+        values: float32 (height, width, 4), zeros behind the end of an array; None where no array became a row, and the
+            bundle is as it was.
+    """
+
+    bundle: Bundle
+    values: NDArray[np.float32] | None
+
+
+def with_rows(bundle: Bundle, largest: int) -> Rows:
+    """Return what a bundle is with its uniform arrays in a texture.
+
+    Args:
+        bundle: what to draw.
+        largest: width and height that no texture may exceed, in texels. Where the rows would, all stays as it is.
+    """
+    manifest, members = bundle.manifest, dict(bundle.members)
+    arrays = _arrays(bundle)
+    slices = list(dict.fromkeys(_slices(manifest.passes, arrays)))
+    width = max((one.count for one in slices), default=0) // 4
+    if not slices or max(width, len(slices)) > largest:
+        return Rows(bundle, None)
+    values = np.zeros((len(slices), 4 * width), np.float32)
+    for row, one in zip(values, slices):
+        row[: one.count] = np.frombuffer(members[one.member], "<f4")[one.offset : one.offset + one.count]
+    programs = []
+    for program in manifest.programs:
+        names = arrays[program.name]
+        text = bundle.members[program.fragment].decode("utf-8")
+        members[program.fragment] = rewritten(text, names, width).encode("utf-8")
+        others = {name: count for name, count in program.uniforms.items() if name not in names}
+        programs.append(replace(program, uniforms={**others, **{_row(name): 1 for name in names}}))
+    middles = {one: ((index + 0.5) / len(slices),) for index, one in enumerate(slices)}
+    passes = tuple(_with_coordinates(one, arrays[one.program], middles) for one in manifest.passes)
+    changed = replace(manifest, programs=tuple(programs), passes=passes)
+    return Rows(replace(bundle, manifest=changed, members=members), values.reshape(len(slices), width, 4))
+
+
+def rewritten(text: str, names: Sequence[str], width: int) -> str:
+    """Return a shader that fetches what it read of some arrays.
+
+    Args:
+        text: the shader; of each array it has one declaration, and mentions it else only to read an element.
+        names: of the arrays.
+        width: of the texture, in texels.
+    """
+    for index, name in enumerate(names):
+        reader = [
+            *([] if index else [f"uniform sampler2D {SAMPLER};"]),
+            f"uniform float {_row(name)};",
+            f"vec4 {_at(name)}(int k) {{",
+            f"    return texture2D({SAMPLER}, vec2((float(k) + 0.5) * {1.0 / width:.9e}, {_row(name)}));",
+            "}",
+        ]
+        before, after = re.split(_DECLARATION.format(name), text)
+        # Macros above the declaration may read the array: they are used below it.
+        before, after = (re.sub(_READ.format(name), rf"{_at(name)}(\1)", part) for part in (before, after))
+        text = before + "\n".join(reader) + after
+    return text
+
+
+def _arrays(bundle: Bundle) -> dict[str, list[str]]:
+    """Return the arrays of each program that can be rows."""
+    told: dict[str, set[str]] = {}
+    for one in bundle.manifest.passes:
+        told.setdefault(one.program, set()).update(
+            name for name, value in one.uniforms.items() if not isinstance(value, Slice)
+        )
+    return {
+        program.name: [
+            name
+            for name, count in program.uniforms.items()
+            if count >= 4 * LEAST_VECTORS
+            and name not in told.get(program.name, ())
+            and _only_read(bundle.members[program.fragment].decode("utf-8"), name)
+        ]
+        for program in bundle.manifest.programs
+    }
+
+
+def _only_read(text: str, name: str) -> bool:
+    """Return whether a shader declares an array of vec4 and only reads elements, and has no names of ours."""
+    code = re.sub(r"//[^\n]*", "", text)
+    mentions, reads = re.findall(rf"\b{name}\b", code), re.findall(_READ.format(name), code)
+    ours = re.search(rf"\b({SAMPLER}|{_row(name)}|{_at(name)})\b", code)
+    return len(re.findall(_DECLARATION.format(name), text)) == 1 and len(mentions) == len(reads) and ours is None
+
+
+def _slices(passes: Iterable[Pass], arrays: Mapping[str, Sequence[str]]) -> Iterable[Slice]:
+    for one in passes:
+        for name, value in one.uniforms.items():
+            if isinstance(value, Slice) and name in arrays[one.program]:
+                yield value
+
+
+def _with_coordinates(one: Pass, names: Sequence[str], middles: Mapping[Slice, tuple[float, ...]]) -> Pass:
+    uniforms: dict[str, UniformValue] = {}
+    for name, value in one.uniforms.items():
+        if isinstance(value, Slice) and name in names:
+            uniforms[_row(name)] = middles[value]
+        else:
+            uniforms[name] = value
+    return replace(one, uniforms=uniforms)
+
+
+def _row(name: str) -> str:
+    return f"{name}_row"
+
+
+def _at(name: str) -> str:
+    return f"{name}_at"

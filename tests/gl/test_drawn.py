@@ -1,0 +1,110 @@
+"""The form of a bundle for llvmpipe: the same bytes in as many calls, with floats in a texture that stays bound."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from layer_check import make_bundle
+from random_networks import drawn_nodes
+from test_rolled import network
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer.drawn import EXTENSION
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.session import Session
+
+
+@pytest.fixture
+def rolled(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    """The context, as if its driver were llvmpipe."""
+    if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split():
+        pytest.skip(f"this driver has no {EXTENSION}")
+    monkeypatch.setitem(context.__dict__, "rolled", True)
+    yield context
+
+
+@pytest.fixture
+def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+    """The context, as if its driver were another."""
+    monkeypatch.setitem(context.__dict__, "rolled", False)
+    yield context
+
+
+def arrays_set(session: Session) -> int:
+    """Return how many arrays a frame sets."""
+    return Counter(function.__name__ for function, _ in session.frame)["glUniform4fv"]
+
+
+@pytest.mark.parametrize("weights", ["uniform", "texture", "auto"])
+def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_bundle(network(4), weights, memory="naive")
+    picture = np.random.default_rng(5).integers(0, 256, (17, 17, 3), np.uint8)
+    stored: list[dict[str, bytes]] = []
+    calls = []
+    for wanted in (False, True):
+        monkeypatch.setitem(context.__dict__, "rolled", wanted)
+        with Session(made, context=context) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+            calls.append(len(session.frame))
+    assert stored[0] == stored[1]
+    assert calls[0] == calls[1]
+    assert len(stored[0]) >= len(drawn_nodes(made))
+
+
+def test_no_array_is_set(rolled: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True) as session:
+        assert arrays_set(session) == 0
+
+
+def test_another_driver_has_uniforms(plain: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=plain) as session:
+        assert arrays_set(session) == 50
+
+
+def test_a_driver_without_such_textures(rolled: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = rolled.gl.text
+    monkeypatch.setattr(rolled.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
+    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True, cache=False) as session:
+        assert arrays_set(session) == 50
+
+
+@pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
+def test_a_unit_that_no_pass_uses(rolled: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
+    units = max(len(one.samplers) for one in tiny_bundle("uniform").manifest.programs) + left
+    integer = rolled.gl.integer
+    monkeypatch.setattr(
+        rolled.gl, "integer", lambda name: units if name == GL.GL_MAX_TEXTURE_IMAGE_UNITS else integer(name)
+    )
+    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True, cache=False) as session:
+        assert arrays_set(session) == arrays
+
+
+def test_sessions_of_one_context_have_each_its_own(rolled: Context) -> None:
+    first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
+    picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
+    with Session(first, context=rolled) as one:
+        alone = one.run(picture)
+    with Session(first, context=rolled) as one:
+        with Session(second, context=rolled) as two:
+            assert not np.array_equal(two.run(picture), alone)
+            np.testing.assert_array_equal(one.run(picture), alone)
+            assert not np.array_equal(two.run(picture), alone)
+        np.testing.assert_array_equal(one.run(picture), alone)
+
+
+def test_nothing_that_a_session_does_unbinds_it(rolled: Context) -> None:
+    """Scaling a picture, reading and writing layers, and a second frame on its way all bind textures."""
+    photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)
+    with Session(tiny_bundle("uniform"), context=rolled) as session:
+        expected = session.run(tiny_picture(1))
+        scaled = session.run(photograph)
+        frames = [session.run_async(one) for one in (tiny_picture(1), photograph, tiny_picture(1))]
+        np.testing.assert_array_equal(frames[0].result(), expected)
+        np.testing.assert_array_equal(frames[1].result(), scaled)
+        np.testing.assert_array_equal(frames[2].result(), expected)
+        session.selfcheck()
+        np.testing.assert_array_equal(session.run(tiny_picture(1)), expected)

@@ -1,0 +1,120 @@
+"""Uniform arrays as rows of a texture: which, what rows hold, and what shaders say then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny import tiny_bundle
+
+from glsl_infer import uniform_rows
+from glsl_infer.bundle import Bundle
+from glsl_infer.program import Slice
+
+LARGEST = 2048
+SHADER = """#define BIAS weights[2]
+uniform vec2 texel;
+uniform vec4 weights[3];
+void main() { gl_FragColor = BIAS + weights[2 * turn + 1].xyzw; }
+"""
+
+
+def test_a_row_for_each_array() -> None:
+    bundle = tiny_bundle("uniform")
+    rows = uniform_rows.with_rows(bundle, LARGEST)
+    assert rows.values is not None
+    height, width, _ = rows.values.shape
+    assert rows.values.dtype == np.float32
+    seen = set()
+    for before, after in zip(bundle.manifest.passes, rows.bundle.manifest.passes):
+        value = before.uniforms.get("weights")
+        if value is None:
+            assert after == before
+            continue
+        assert isinstance(value, Slice)
+        assert "weights" not in after.uniforms
+        (middle,) = after.uniforms["weights_row"]
+        row = int(np.float32(middle) * np.float32(height))
+        expected = np.frombuffer(bundle.members[value.member], "<f4")[value.offset : value.offset + value.count]
+        held = rows.values[row].reshape(-1)
+        np.testing.assert_array_equal(held[: value.count], expected)
+        assert not held[value.count :].any()
+        seen.add(row)
+    assert seen == set(range(height))
+    assert width == max(program.uniforms.get("weights", 0) for program in bundle.manifest.programs) // 4
+
+
+def test_uniforms_are_those_of_the_passes() -> None:
+    changed = uniform_rows.with_rows(tiny_bundle("uniform"), LARGEST).bundle.manifest
+    uniforms = {one.name: dict(one.uniforms) for one in changed.programs}
+    assert any("weights_row" in names for names in uniforms.values())
+    for one in changed.passes:
+        counts = {name: value.count if isinstance(value, Slice) else len(value) for name, value in one.uniforms.items()}
+        assert counts == uniforms[one.program]
+
+
+def test_what_is_given_stays_as_it_is() -> None:
+    bundle = tiny_bundle("uniform")
+    members, manifest = dict(bundle.members), bundle.manifest
+    uniform_rows.with_rows(bundle, LARGEST)
+    assert bundle.members == members
+    assert bundle.manifest is manifest
+
+
+@pytest.mark.parametrize("weights, largest", [("baked", LARGEST), ("texture", LARGEST), ("uniform", 49)])
+def test_nothing_to_do(weights: str, largest: int) -> None:
+    """No arrays, or units alone, a vec4 each; or more rows than a texture has."""
+    bundle = tiny_bundle(weights)
+    rows = uniform_rows.with_rows(bundle, largest)
+    assert rows.values is None
+    assert rows.bundle is bundle
+
+
+def test_a_shader_fetches_what_it_read() -> None:
+    text = uniform_rows.rewritten(SHADER, ["weights"], 4)
+    assert (
+        text
+        == """#define BIAS weights_at(2)
+uniform vec2 texel;
+uniform sampler2D uniform_rows;
+uniform float weights_row;
+vec4 weights_at(int k) {
+    return texture2D(uniform_rows, vec2((float(k) + 0.5) * 2.500000000e-01, weights_row));
+}
+void main() { gl_FragColor = BIAS + weights_at(2 * turn + 1).xyzw; }
+"""
+    )
+
+
+def test_two_arrays_share_the_sampler() -> None:
+    text = SHADER.replace("void main", "uniform vec4 more[COUNT];\nvoid main").replace("BIAS +", "more[0] + BIAS +")
+    text = uniform_rows.rewritten(text, ["weights", "more"], 4)
+    assert text.count("uniform sampler2D uniform_rows;") == 1
+    assert "gl_FragColor = more_at(0) + BIAS + weights_at(2 * turn + 1).xyzw;" in text
+    assert text.index("uniform sampler2D") < text.index("vec4 weights_at(") < text.index("vec4 more_at(")
+
+
+def with_text(bundle: Bundle, old: str, new: str) -> Bundle:
+    """Return a bundle with another text in all shaders that read arrays."""
+    members = {
+        name: data.replace(old.encode(), new.encode()) if name.endswith(".frag") else data
+        for name, data in bundle.members.items()
+    }
+    assert members != dict(bundle.members)
+    return replace(bundle, members=members)
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("vec4 sum = BIAS;", "vec4 sum = BIAS; float weights_row = 0.0;"),
+        ("vec4 sum = BIAS;", "vec4 sum = BIAS; float uniform_rows = 0.0;"),
+        ("vec4 sum = BIAS;", "vec4 sum = BIAS + first(weights);"),
+        ("vec4 sum = BIAS;", "vec4 sum = BIAS + weights[int(weights[0].x)];"),
+        ("uniform vec4 weights[WEIGHT_COUNT];", "uniform highp vec4 weights[WEIGHT_COUNT];"),
+    ],
+)
+def test_shaders_that_say_more_are_left_alone(old: str, new: str) -> None:
+    bundle = with_text(tiny_bundle("uniform"), old, new)
+    assert uniform_rows.with_rows(bundle, LARGEST).bundle is bundle

@@ -1,0 +1,113 @@
+"""Textures of weights for llvmpipe: where shaders look there is the same texel, and floats are what bytes were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tiny import tiny_bundle
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.program import Texture
+from glsl_infer.weight_halves import HALVES, MOST_FRAGMENTS, few_read, floats, with_spare_rows
+
+LARGEST = 2048
+
+
+def halved(bundle: Bundle) -> dict[str, Texture]:
+    """Return the textures of weights of convolutions, by name."""
+    convolutions = {layer.name for layer in bundle.manifest.model.layers if layer.op == "conv2d"}
+    weights = {f"{name}.weights" for name in convolutions}
+    return {one.name: one for one in bundle.manifest.textures if one.name in weights}
+
+
+def texels(bundle: Bundle, texture: Texture) -> NDArray[np.uint8]:
+    assert texture.member is not None
+    return np.frombuffer(bundle.members[texture.member], np.uint8).reshape(texture.height, texture.width, 4)
+
+
+@pytest.fixture(scope="module")
+def both() -> tuple[Bundle, Bundle]:
+    bundle = tiny_bundle("texture")
+    return bundle, with_spare_rows(bundle, LARGEST)
+
+
+def test_no_height_is_a_power_of_two(both: tuple[Bundle, Bundle]) -> None:
+    before, after = (halved(one) for one in both)
+    assert {one.height for one in before.values()} == {4, 32}
+    assert {one.height for one in after.values()} == {6, 34}
+
+
+def test_a_half_further_down_are_the_low_bytes(both: tuple[Bundle, Bundle]) -> None:
+    before, after = both
+    for name, one in halved(before).items():
+        other = halved(after)[name]
+        old, new = texels(before, one), texels(after, other)
+        for row in range(one.height // 2):
+            middle = np.float32((row + 0.5) / other.height)
+            upper, lower = int(middle * other.height), int((middle + np.float32(0.5)) * other.height)
+            np.testing.assert_array_equal(new[upper], old[row])
+            np.testing.assert_array_equal(new[lower], old[row + one.height // 2])
+
+
+def test_a_single_slice_gets_two() -> None:
+    bundle = tiny_bundle("texture")
+    one = halved(bundle)["stem.weights"]
+    assert one.member is not None
+    short = replace(one, height=2)
+    textures = tuple(short if texture == one else texture for texture in bundle.manifest.textures)
+    data = bytes(range(8)) * one.width
+    bundle = replace(
+        bundle,
+        manifest=replace(bundle.manifest, textures=textures),
+        members={**bundle.members, one.member: data},
+    )
+    spaced = with_spare_rows(bundle, LARGEST)
+    found = texels(spaced, halved(spaced)["stem.weights"])
+    assert found.shape[0] == 6
+    assert found[0].tobytes() + found[3].tobytes() == data
+    assert not found[[1, 2, 4, 5]].any()
+
+
+def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
+    before, after = both
+    names = set(halved(before))
+    assert [one for one in before.manifest.textures if one.name not in names] == [
+        one for one in after.manifest.textures if one.name not in names
+    ]
+    assert {name: after.members[name] for name in before.members} == dict(before.members)
+
+
+def test_what_would_be_too_large_stays() -> None:
+    bundle = tiny_bundle("texture")
+    assert {one.height for one in halved(with_spare_rows(bundle, 33)).values()} == {6, 32}
+
+
+def test_shaders_of_another_kind() -> None:
+    bundle = tiny_bundle("texture")
+    members = {name: data.replace(HALVES, b"lower = ROW.y + units[0].x;") for name, data in bundle.members.items()}
+    assert members != dict(bundle.members)
+    bundle = replace(bundle, members=members)
+    assert with_spare_rows(bundle, LARGEST).manifest == bundle.manifest
+
+
+def test_floats_where_few_fragments_fetch() -> None:
+    bundle = tiny_bundle("texture")
+    names = frozenset(halved(bundle))
+    assert few_read(bundle) == names
+    (program,) = {one.program for one in bundle.manifest.passes if one.layer == "stem"}
+    large = tuple(
+        replace(one, quads=(replace(one.quads[0], width=MOST_FRAGMENTS, height=2),)) if one.program == program else one
+        for one in bundle.manifest.passes
+    )
+    bundle = replace(bundle, manifest=replace(bundle.manifest, passes=large))
+    assert few_read(bundle) == names - {"stem.weights"}
+
+
+def test_a_float_for_each_byte() -> None:
+    found = np.frombuffer(floats(bytes(range(256))), np.float32)
+    assert found[0] == 0.0
+    assert found[255] == 1.0
+    np.testing.assert_allclose(found, np.arange(256) / 255.0, rtol=1e-7)
