@@ -19,6 +19,7 @@ from glsl_infer.gl.api import Api
 from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.resampling import Resampler, Square, Target
+from glsl_infer.texels import put_rgb
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class PictureInput:
                 self._scale(texture, square.side, square.side, Square(0, 0, square.side), name)
                 return
             picture = preprocess.to_square(Image.fromarray(picture), size)  # no texture is large enough
-        self._bytes[..., :3] = picture
+        put_rgb(picture, self._bytes)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         self._gl.BindTexture(TEXTURE_2D, name)
         self._gl.TexSubImage2D(

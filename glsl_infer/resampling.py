@@ -20,6 +20,7 @@ from glsl_infer.gl.api import Api
 from glsl_infer.gl.egl_image import TEXTURE_EXTERNAL
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
 from glsl_infer.resources import template
+from glsl_infer.texels import put_rgb
 
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
 """What makes a shader read a GL_TEXTURE_EXTERNAL_OES; such a sampler would be lowp if it did not say otherwise."""
@@ -86,7 +87,7 @@ class Resampler(Closing):
         side = pixels.shape[0]
         self._prepare(side)
         texels = np.full((side, side, 4), 255, np.uint8)
-        texels[..., :3] = pixels
+        put_rgb(pixels, texels)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         if self._uploaded is None:
             self._uploaded = self._textures.texture(side, side, texels.tobytes())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from command_line import Capture
 from picamera_stand_in import Picamera, contents
-from test_dma_buf import image_of, image_refusal
+from test_dma_import import image_of, image_refusal
 from tiny import write_tiny
 
 from glsl_infer.cli import main
