@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,27 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import frame, probe, selfcheck
+from glsl_infer import probe, selfcheck
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
-from glsl_infer.drawn import Drawn
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.gl import constants as GL
+from glsl_infer.frame import Handles
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import Objects
 from glsl_infer.layout import textures_of
-from glsl_infer.linking import Linker
 from glsl_infer.picture_input import Picture, PictureInput
 from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
-from glsl_infer.program import PRELUDE, Pass
+from glsl_infer.prepared import Prepared
 from glsl_infer.resampling import Resampler
 from glsl_infer.stopwatch import Stopwatch
 from glsl_infer.transfers import Transfers
-
-_FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,13 @@ class Session(Closing):
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
-            self._prepare(clock, cache)
+            self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
+            self._handles, self._layer_calls = self._prepared.handles, self._prepared.layers
+            self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
+            size = self.bundle.manifest.input.size
+            self._resampler = Resampler(self._gl, self._prepared.prelude, size, self._prepared.covering_vertex)
+            self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler, self._importer)
+            self._transfers = Transfers(self.bundle, self._gl, self._objects, self._picture)
             self._gl.check("after preparing the model")
             if selfcheck:
                 self.selfcheck()
@@ -150,7 +151,7 @@ class Session(Closing):
         if self._pipeline is None:
             self._pipeline = Pipeline(
                 Slot(self._handles, self.frame),
-                self._another_slot,
+                self._prepared.another_slot,
                 self.activate,
                 self._read_output,
                 fences.available(self.context),
@@ -301,59 +302,6 @@ class Session(Closing):
             if self._own_context:
                 self.context.close()
 
-    # Preparing -------------------------------------------------------------------------------------
-
-    def _prepare(self, clock: Stopwatch, cache: Union[bool, Path]) -> None:
-        self._drawn = Drawn(self.bundle, self.context, self._objects)
-        manifest, members = self._drawn.bundle.manifest, self._drawn.bundle.members
-        self._textures = {texture.name: texture for texture in manifest.textures}
-        self._varyings = max(program.varyings for program in manifest.programs)
-        device_lines = self.context.device_lines
-        clock.lap("rounding_test")
-        linker = Linker(self._drawn, self.context, self._objects, device_lines, self._varyings, cache)
-        linked = linker.link()
-        self.restored_programs = linked.restored
-        clock.lap("programs")
-        linker.keep()
-        clock.lap("program_cache")
-        self._handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
-        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
-        everything = frame.covering_vertices(self._varyings)
-        self._vertex_buffer = self._objects.buffer(vertices.tobytes() + everything.tobytes())
-        prelude = members[PRELUDE] + device_lines.encode()
-        self._resampler = Resampler(self._gl, prelude, manifest.input.size, len(vertices))
-        self._picture = PictureInput(self.bundle, self._gl, self._objects, self._resampler, self._importer)
-        self._transfers = Transfers(self.bundle, self._gl, self._objects, self._picture)
-        recorder = frame.Recorder(self._gl, self._handles, self._textures, members, self._first_vertex)
-        calls, constant = recorder.constant_uniforms(manifest.passes)
-        for function, arguments in calls:
-            function(*arguments)
-        self.frame = recorder.record(manifest.passes, constant)
-        by_layer: dict[str, list[Pass]] = {}
-        for one in manifest.passes:
-            by_layer.setdefault(one.layer, []).append(one)
-        self._layer_calls = {name: recorder.record(passes, constant) for name, passes in by_layer.items()}
-        self._constant_uniforms = constant
-        clock.lap("textures")
-
-    def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
-        """Return handles that have some textures, and what renders into them, anew."""
-        textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
-        for name in names:
-            one = self._textures[name]
-            textures[name] = self._drawn.texture(one)
-            if one.kind == "target":
-                framebuffers[name] = self._objects.framebuffer(textures[name])
-        return frame.Handles(handles.programs, textures, framebuffers)
-
-    def _another_slot(self) -> Slot:
-        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
-        manifest = self._drawn.bundle.manifest
-        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
-        handles = self._with_textures(self._handles, sorted(own))
-        recorder = frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
-        return Slot(handles, recorder.record(manifest.passes, self._constant_uniforms))
-
     # The state of the context ------------------------------------------------------------------------
 
     def activate(self) -> None:
@@ -368,18 +316,9 @@ class Session(Closing):
         if self.context.owner is self:
             return
         self.context.owner = self
-        gl = self._gl
-        self._objects.fixed_state()
-        self._drawn.bind()
-        gl.BindBuffer(_ARRAY_BUFFER, self._vertex_buffer)
-        stride = 4 * (2 + 4 * self._varyings)
-        gl.VertexAttribPointer(0, 2, _FLOAT, 0, stride, None)
-        gl.EnableVertexAttribArray(0)
-        for index in range(self._varyings):
-            gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
-            gl.EnableVertexAttribArray(1 + index)
+        self._prepared.bind()
 
-    def _read_output(self, handles: frame.Handles) -> NDArray[np.float32]:
+    def _read_output(self, handles: Handles) -> NDArray[np.float32]:
         """Wait for the frame of ``handles`` and return its output; the GPU needs its picture no longer."""
         output = self._transfers.read(self.bundle.manifest.outputs[0].value, handles)
         self._picture.read(handles)

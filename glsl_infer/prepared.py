@@ -1,0 +1,112 @@
+"""A bundle made ready to draw in a context: programs, textures, vertices, and the calls of a frame."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Union
+
+from glsl_infer import frame
+from glsl_infer.bundle import Bundle
+from glsl_infer.drawn import Drawn
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.layout import textures_of
+from glsl_infer.linking import Linker
+from glsl_infer.pipeline import Slot
+from glsl_infer.program import PRELUDE, Pass
+from glsl_infer.stopwatch import Stopwatch
+
+_FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
+
+
+class Prepared:
+    """What drawing a bundle takes; the context must be current for everything here.
+
+    Args:
+        bundle: what to draw.
+        context: where.
+        objects: what all that is made belongs to, and is deleted with.
+        clock: is told ``rounding_test``, ``programs``, ``program_cache`` and ``textures`` as they end.
+        cache: as for ``Session``.
+
+    Attributes:
+        handles: GL names of programs, textures and framebuffers.
+        frame: the calls of a frame.
+        layers: the calls of each layer that draws, by its name.
+        restored_programs: how many programs came from the cache.
+        prelude: what fragment shaders begin with on this device.
+        covering_vertex: number of the first of six vertices that cover a whole target.
+
+    Raises:
+        ShaderError: the driver refuses a shader.
+        GlError: it cannot render into a texture.
+    """
+
+    def __init__(
+        self, bundle: Bundle, context: Context, objects: Objects, clock: Stopwatch, cache: Union[bool, Path]
+    ) -> None:
+        self._objects, self._gl = objects, context.gl
+        self._drawn = Drawn(bundle, context, objects)
+        manifest, members = self._drawn.bundle.manifest, self._drawn.bundle.members
+        self._textures = {texture.name: texture for texture in manifest.textures}
+        self._varyings = max(program.varyings for program in manifest.programs)
+        device_lines = context.device_lines
+        clock.lap("rounding_test")
+        linker = Linker(self._drawn, context, objects, device_lines, self._varyings, cache)
+        linked = linker.link()
+        self.restored_programs = linked.restored
+        clock.lap("programs")
+        linker.keep()
+        clock.lap("program_cache")
+        self.prelude = members[PRELUDE] + device_lines.encode()
+        self.handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
+        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
+        self.covering_vertex = len(vertices)
+        everything = frame.covering_vertices(self._varyings)
+        self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
+        recorder = self._recorder(self.handles)
+        calls, self._constant = recorder.constant_uniforms(manifest.passes)
+        for function, arguments in calls:
+            function(*arguments)
+        self.frame = recorder.record(manifest.passes, self._constant)
+        by_layer: dict[str, list[Pass]] = {}
+        for one in manifest.passes:
+            by_layer.setdefault(one.layer, []).append(one)
+        self.layers = {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
+        clock.lap("textures")
+
+    def bind(self) -> None:
+        """Set the state that frames take for granted: fixed state, vertex arrays, what stays bound throughout."""
+        gl = self._gl
+        self._objects.fixed_state()
+        self._drawn.bind()
+        gl.BindBuffer(_ARRAY_BUFFER, self._vertex_buffer)
+        stride = 4 * (2 + 4 * self._varyings)
+        gl.VertexAttribPointer(0, 2, _FLOAT, 0, stride, None)
+        gl.EnableVertexAttribArray(0)
+        for index in range(self._varyings):
+            gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
+            gl.EnableVertexAttribArray(1 + index)
+
+    def another_slot(self) -> Slot:
+        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
+        manifest = self._drawn.bundle.manifest
+        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
+        handles = self._with_textures(self.handles, sorted(own))
+        return Slot(handles, self._recorder(handles).record(manifest.passes, self._constant))
+
+    def _recorder(self, handles: frame.Handles) -> frame.Recorder:
+        return frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
+
+    def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
+        """Return handles that have some textures, and what renders into them, anew."""
+        textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
+        for name in names:
+            one = self._textures[name]
+            textures[name] = self._drawn.texture(one)
+            if one.kind == "target":
+                framebuffers[name] = self._objects.framebuffer(textures[name])
+        return frame.Handles(handles.programs, textures, framebuffers)
