@@ -25,6 +25,9 @@ SAMPLER = "uniform_rows"
 LEAST_VECTORS = 2
 """vec4 from which on an array is a row. A single one, as shaders with weights in textures have, is read as fast."""
 
+MOST_BYTES = 32 << 20
+"""What the texture may take; X22's takes 0.25 MB. Slices may overlap, so that a small file could want far more."""
+
 _READ = r"\b{0}\[([^\[\]]*)\]"
 _DECLARATION = r"(?m)^uniform vec4 {0}\[\w+\];"
 
@@ -48,13 +51,14 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
 
     Args:
         bundle: what to draw.
-        largest: width and height that no texture may exceed, in texels. Where the rows would, all stays as it is.
+        largest: width and height that no texture may exceed, in texels. Where the rows would, or would take more than
+            ``MOST_BYTES``, all stays as it is.
     """
     manifest, members = bundle.manifest, dict(bundle.members)
     arrays = _arrays(bundle)
     slices = list(dict.fromkeys(_slices(manifest.passes, arrays)))
     width = max((one.count for one in slices), default=0) // 4
-    if not slices or max(width, len(slices)) > largest:
+    if not slices or max(width, len(slices)) > largest or 16 * width * len(slices) > MOST_BYTES:
         return Rows(bundle, None)
     values = np.zeros((len(slices), 4 * width), np.float32)
     for row, one in zip(values, slices):

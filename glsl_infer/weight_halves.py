@@ -31,6 +31,9 @@ MOST_FRAGMENTS = 100_000
 """What a program may draw in a frame to read floats. Two programs of 97,000 each cost X22's frame little; two of a
 million, over a quarter (docs/performance.md)."""
 
+MOST_BYTES = 32 << 20
+"""What floats of all textures together may take, four times the bytes in the file; X22's take 1.3 MB."""
+
 
 def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
     """Return a bundle that draws the same, in which no texture of two halves has a power of two for its height.
@@ -56,11 +59,13 @@ def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
 
 
 def few_read(bundle: Bundle) -> frozenset[str]:
-    """Return the names of the textures of two halves that had better be floats."""
+    """Return the names of the textures of two halves that had better be floats; none where they would be too many."""
     fragments: Counter[str] = Counter()
     for one in bundle.manifest.passes:
         fragments[one.program] += sum(quad.width * quad.height for quad in one.quads)
-    return frozenset(_read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS}))
+    found = _read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS})
+    texels = sum(one.width * one.height for one in bundle.manifest.textures if one.name in found)
+    return frozenset(found) if 16 * texels <= MOST_BYTES else frozenset()
 
 
 def floats(texels: bytes) -> bytes:

@@ -45,6 +45,16 @@ def test_a_row_for_each_array() -> None:
     assert width == max(program.uniforms.get("weights", 0) for program in bundle.manifest.programs) // 4
 
 
+def test_rows_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tiny_bundle("uniform")
+    values = uniform_rows.with_rows(bundle, LARGEST).values
+    assert values is not None
+    monkeypatch.setattr(uniform_rows, "MOST_BYTES", values.nbytes - 1)
+    rows = uniform_rows.with_rows(bundle, LARGEST)
+    assert rows.values is None
+    assert rows.bundle is bundle
+
+
 def test_uniforms_are_those_of_the_passes() -> None:
     changed = uniform_rows.with_rows(tiny_bundle("uniform"), LARGEST).bundle.manifest
     uniforms = {one.name: dict(one.uniforms) for one in changed.programs}

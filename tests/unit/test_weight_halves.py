@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from tiny import tiny_bundle
 
+from glsl_infer import weight_halves
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Texture
 from glsl_infer.weight_halves import HALVES, MOST_FRAGMENTS, few_read, floats, with_spare_rows
@@ -104,6 +105,15 @@ def test_floats_where_few_fragments_fetch() -> None:
     )
     bundle = replace(bundle, manifest=replace(bundle.manifest, passes=large))
     assert few_read(bundle) == names - {"stem.weights"}
+
+
+def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tiny_bundle("texture")
+    size = 16 * sum(one.width * one.height for one in halved(bundle).values())
+    monkeypatch.setattr(weight_halves, "MOST_BYTES", size)
+    assert few_read(bundle)
+    monkeypatch.setattr(weight_halves, "MOST_BYTES", size - 1)
+    assert not few_read(bundle)
 
 
 def test_a_float_for_each_byte() -> None:
