@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.program import Pass, Quad, Slice, Source, Texture
+from glsl_infer.program import Pass, Slice, Texture
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
+Doubles = NDArray[np.float64]
 
 CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
 """Two triangles of a quad."""
+
+_AT_A_TIME = 4096
+"""Quads whose vertices are computed together: no more memory is wanted for many."""
 
 _FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = GL.GL_FRAMEBUFFER, GL.GL_TEXTURE_2D, GL.GL_TEXTURE0
 _COLOR, _TRIANGLES = GL.GL_COLOR_BUFFER_BIT, GL.GL_TRIANGLES
@@ -136,21 +140,51 @@ def vertices(
 ) -> tuple[NDArray[np.float32], dict[int, int]]:
     """Return the vertices of all passes, (n, 2 + 4 * varyings), and the first vertex of each pass by its id.
 
-    A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4.
+    A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4. Coordinates are
+    such that the fragment of pixel p of a quad gets the centre of texel ``origin + stride * p``.
     """
-    rows: list[list[float]] = []
+    rectangles: list[tuple[int, ...]] = []
+    targets: list[tuple[int, int]] = []
+    origins: list[tuple[tuple[float, float], ...]] = []
+    steps: list[Sequence[tuple[float, ...]]] = []
     first: dict[int, int] = {}
     for one in passes:
-        first[id(one)] = len(rows)
+        first[id(one)] = len(CORNERS) * len(rectangles)
         target = textures[one.target]
         sizes = [textures[one.textures[source.unit]] for source in one.sources]
+        unused = 2 * varyings - len(sizes)
+        step = [
+            *((source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(one.sources, sizes)),
+            *[(0.0, 0.0, 1.0, 1.0)] * unused,
+        ]
         for quad in one.quads:
-            for corner in CORNERS:
-                row = list(position(quad, corner, target))
-                for source, size, origin in zip(one.sources, sizes, quad.origins):
-                    row += coordinate(quad, corner, source, origin, size)
-                rows.append(row + [0.0] * (2 + 4 * varyings - len(row)))
-    return np.array(rows, np.float32), first
+            rectangles.append((quad.x, quad.y, quad.width, quad.height))
+            targets.append((target.width, target.height))
+            origins.append((*quad.origins, *[(-0.5, -0.5)] * unused))  # which makes a coordinate of 0
+            steps.append(step)
+    made = [np.empty((0, 2 + 4 * varyings), np.float32)]
+    for at in range(0, len(rectangles), _AT_A_TIME):
+        some = slice(at, at + _AT_A_TIME)
+        made.append(_corners(*(np.array(part[some], np.float64) for part in (rectangles, targets, origins, steps))))
+    return np.concatenate(made), first
+
+
+def _corners(rectangles: Doubles, targets: Doubles, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:
+    """Return the vertices of n quads, float32 (6 * n, 2 + 2 * sources).
+
+    Args:
+        rectangles: (n, 4): x, y, width and height.
+        targets: (n, 2): width and height of what they lie in.
+        origins: (n, sources, 2).
+        steps: (n, sources, 4): strides along x and y, width and height of the texture.
+    """
+    corners = np.array(CORNERS, np.float64)
+    place, size = rectangles[:, None, :2], rectangles[:, None, 2:]
+    positions = 2.0 * (place + corners * size) / targets[:, None] - 1.0  # row 0 of a texture is at -1
+    pixels = (corners * size)[:, :, None] - 0.5
+    coordinates = (origins[:, None] + 0.5 + steps[:, None, :, :2] * pixels) / steps[:, None, :, 2:]
+    count = len(CORNERS) * len(rectangles)
+    return np.concatenate([positions.reshape(count, 2), coordinates.reshape(count, -1)], axis=1).astype(np.float32)
 
 
 def covering_vertices(varyings: int) -> NDArray[np.float32]:
@@ -158,24 +192,3 @@ def covering_vertices(varyings: int) -> NDArray[np.float32]:
     corners = np.zeros((len(CORNERS), 2 + 4 * varyings), np.float32)
     corners[:, :2] = 2.0 * np.array(CORNERS) - 1.0
     return corners
-
-
-def position(quad: Quad, corner: tuple[int, int], target: Texture) -> tuple[float, float]:
-    """Return a corner of a quad in clip space; row 0 of the texture is at -1."""
-    return (
-        2.0 * (quad.x + corner[0] * quad.width) / target.width - 1.0,
-        2.0 * (quad.y + corner[1] * quad.height) / target.height - 1.0,
-    )
-
-
-def coordinate(
-    quad: Quad, corner: tuple[int, int], source: Source, origin: tuple[int, int], texture: Texture
-) -> tuple[float, float]:
-    """Return a source's texture coordinate at a corner of a quad.
-
-    It is such that the fragment of pixel p of the quad gets the centre of texel ``origin + stride * p``.
-    """
-    return (
-        (origin[0] + 0.5 + source.stride_x * (corner[0] * quad.width - 0.5)) / texture.width,
-        (origin[1] + 0.5 + source.stride_y * (corner[1] * quad.height - 0.5)) / texture.height,
-    )

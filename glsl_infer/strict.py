@@ -88,7 +88,7 @@ def text(value: Any, where: str, *, one_of: tuple[str, ...] | None = None) -> st
         raise BundleError(f"{where} is {value!r:.40}, not a string")
     if one_of is not None and value not in one_of:
         raise BundleError(f"{where} is '{value:.40}', not one of {', '.join(one_of)}")
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
         raise BundleError(f"{where} has half of a surrogate pair in it")
     return value
 
