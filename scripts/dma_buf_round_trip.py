@@ -33,7 +33,7 @@ import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from glsl_infer import DmaBuf, DmaBufPlane, Session, TexturePicture  # noqa: E402
-from glsl_infer.cli.execution import Parser, add_debug, execute  # noqa: E402
+from glsl_infer.cli.execution import Parser, add_debug, execute, picture_size  # noqa: E402
 from glsl_infer.dma_buf import MAX_PLANES, fourcc_text  # noqa: E402
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
@@ -44,7 +44,7 @@ from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects  # no
 from glsl_infer.resources import default_model  # noqa: E402
 
 TEXTURE_EXTENSION, EXPORT_EXTENSION = "EGL_KHR_gl_texture_2D_image", "EGL_MESA_image_dma_buf_export"
-SIZES = ("640x480", "257x257", "101x77", "1280x720")
+SIZES = ((640, 480), (257, 257), (101, 77), (1280, 720))
 STEPS = ("external", "dma-buf", "changed")
 
 # Names from EGL_KHR_gl_image and EGL_KHR_image_base.
@@ -189,22 +189,9 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
     return found
 
 
-def parsed(text: str) -> tuple[int, int]:
-    """Return width and height of ``WIDTHxHEIGHT``.
-
-    Raises:
-        InputError: it is something else.
-    """
-    width, _, height = text.partition("x")
-    if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
-        raise InputError(f"--size {text}; give WIDTHxHEIGHT, like 640x480")
-    return int(width), int(height)
-
-
 def run(args: argparse.Namespace) -> None:
     """Look, print, and judge."""
-    sizes = [parsed(text) for text in args.size]
-    found = [look(way, args.bundle, sizes) for way in args.context]
+    found = [look(way, args.bundle, args.size) for way in args.context]
     if args.json:
         print(json.dumps(found, indent=1))
     else:
@@ -234,7 +221,7 @@ def main() -> int:
     parser = Parser(description="Compare a model's output for a texture and for its dma-buf.")
     parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
     parser.add_argument("--context", nargs="+", choices=tuple(WAYS), default=["surfaceless", "device"])
-    parser.add_argument("--size", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT")
+    parser.add_argument("--size", nargs="+", type=picture_size, default=SIZES, metavar="WIDTHxHEIGHT")
     parser.add_argument("--json", action="store_true")
     add_debug(parser)
     parser.set_defaults(run=run)

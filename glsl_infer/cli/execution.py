@@ -41,6 +41,18 @@ def add_selfcheck(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def picture_size(text: str) -> tuple[int, int]:
+    """Return width and height of ``WIDTHxHEIGHT``, as the ``type`` of an argument.
+
+    Raises:
+        argparse.ArgumentTypeError: it is something else, or one of them is 0.
+    """
+    width, _, height = text.partition("x")
+    if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
+        raise argparse.ArgumentTypeError(f"{text}; give WIDTHxHEIGHT, like 640x480")
+    return int(width), int(height)
+
+
 def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, interrupted: str = "") -> int:
     """Parse the arguments and call their ``run`` on them; whatever goes wrong becomes one line and an exit code.
 

@@ -22,36 +22,23 @@ import numpy as np
 from PIL import Image
 
 from glsl_infer import preprocess
-from glsl_infer.cli.execution import Parser, add_debug, execute
+from glsl_infer.cli.execution import Parser, add_debug, execute, picture_size
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import InputError
 from glsl_infer.resources import default_model
 from glsl_infer.session import Session
 
-SIZES = ("640x480", "1280x720", "1920x1080")
+SIZES = ((640, 480), (1280, 720), (1920, 1080))
 
 
-def parsed(text: str) -> tuple[int, int]:
-    """Return width and height of ``WIDTHxHEIGHT``.
-
-    Raises:
-        InputError: it is something else.
-    """
-    width, _, height = text.partition("x")
-    if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
-        raise InputError(f"--size {text}; give WIDTHxHEIGHT, like 640x480")
-    return int(width), int(height)
-
-
-def measure(bundle: Path, sizes: Sequence[str], rounds: int) -> list[dict[str, Any]]:
+def measure(bundle: Path, sizes: Sequence[tuple[int, int]], rounds: int) -> list[dict[str, Any]]:
     """Return for each size the median milliseconds of both ways, the median ratio, and the largest difference."""
     if rounds < 1:
         raise InputError(f"--rounds {rounds}; at least 1 is needed")
-    pairs = [parsed(text) for text in sizes]
     rows = []
     with Session(bundle) as session:
         size, finish = session.bundle.manifest.input.size, session.context.gl.Finish
-        for width, height in pairs:
+        for width, height in sizes:
             picture = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
             times: list[tuple[float, float]] = []
             for index in bar(range(1 + rounds), f"{width}x{height}"):
@@ -93,7 +80,7 @@ def main() -> int:
     """Parse the arguments, measure, and return the exit code."""
     parser = Parser(description="Measure scaling by CPU and by shaders.")
     parser.add_argument("bundle", nargs="?", type=Path, default=default_model())
-    parser.add_argument("--size", nargs="+", default=SIZES, metavar="WIDTHxHEIGHT")
+    parser.add_argument("--size", nargs="+", type=picture_size, default=SIZES, metavar="WIDTHxHEIGHT")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", action="store_true")
     add_debug(parser)

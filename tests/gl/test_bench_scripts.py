@@ -61,8 +61,8 @@ def test_first_frame(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("scaling.py", "--size", "40"), "--size 40; give WIDTHxHEIGHT"),
-        (("scaling.py", "--size", "0x3"), "--size 0x3; give WIDTHxHEIGHT"),
+        (("scaling.py", "--size", "40"), "argument --size: 40; give WIDTHxHEIGHT"),
+        (("scaling.py", "--size", "0x3"), "argument --size: 0x3; give WIDTHxHEIGHT"),
         (("scaling.py", "--rounds", "0"), "--rounds 0; at least 1 is needed"),
         (("overlap.py", "nowhere"), "nowhere: no such file"),
         (("first_frame.py", "nowhere.glslnn"), "nowhere.glslnn: no such file"),
