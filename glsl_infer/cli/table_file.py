@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, RunError
+from glsl_infer.files import replacing
 
 PARTIAL = ".partial"
 
@@ -53,24 +53,19 @@ def open_table(path: Path, head: Sequence[str]) -> Iterator[TableFile]:
     """
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
-    partial = path.with_name(path.name + PARTIAL)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        # Names of files may be no UTF-8; they are shown as Python shows them.
-        file = temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="")
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
-    table = TableFile(path, csv.writer(file), file.flush)
-    try:
-        with file:
-            csv.writer(file).writerow(head)
-            yield table
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
+    with replacing(path) as temporary:
+        try:
+            # Names of files may be no UTF-8; they are shown as Python shows them.
+            file = temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        table = TableFile(path, csv.writer(file), file.flush)
+        try:
+            with file:
+                csv.writer(file).writerow(head)
+                yield table
+        except BaseException:
             if table.rows:
-                temporary.replace(partial)
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+                with contextlib.suppress(OSError):
+                    temporary.replace(path.with_name(path.name + PARTIAL))
+            raise

@@ -80,7 +80,7 @@ def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path) 
     out.write_text("mine")
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
     process = subprocess.Popen([sys.executable, "-m", "glsl_infer", *argv], stderr=subprocess.PIPE, text=True)
-    (temporary,) = [tmp_path / f".out.csv.{process.pid}.tmp"]
+    (temporary,) = [tmp_path / f".tmp-{process.pid}-out.csv"]
     while process.poll() is None and not (temporary.exists() and temporary.stat().st_size > 1000):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -88,7 +88,7 @@ def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path) 
     assert (process.returncode, said) == (130, "interrupted\n")
     assert out.read_text() == "mine"
     assert 0 < len(rows(tmp_path / "out.csv.partial")) < 3000
-    assert sorted(path.name for path in tmp_path.glob(".*.tmp")) == []
+    assert sorted(path.name for path in tmp_path.glob(".tmp-*")) == []
 
 
 PEAKS = """
