@@ -5,6 +5,7 @@ What the sha256 of the manifest would give away is changed together with that ha
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
@@ -158,7 +159,8 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
             others = [c[k] for c, k in places(manifest) if isinstance(c[k], type(value)) and c is not value]
             container[key] = json.loads(json.dumps(draw(st.sampled_from(others or [value]))))
         else:
-            container[key] = draw(st.sampled_from(HOSTILE_VALUES))
+            # A copy: what is put in may be changed again, and the next file begins with the same values.
+            container[key] = copy.deepcopy(draw(st.sampled_from(HOSTILE_VALUES)))
     return packed(_with(members, manifest))
 
 
