@@ -23,10 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layers",
         type=Path,
         metavar="IMAGE",
-        help="run the model on a picture and write what each layer makes of it, a PNG each; needs --out",
+        help="run the model on a picture and write what each layer makes of it, a PNG each",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="with --layers: the folder to write to; made if it is not there"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="with --layers: the folder to write to, made if it is not there (default: MODEL-layers)",
     )
     parser.add_argument(
         "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
@@ -39,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer import inspection
 
-    if (args.layers is None) != (args.out is None):
-        raise InputError("--layers IMAGE and --out DIR belong together; give both")
+    if args.out is not None and args.layers is None:
+        raise InputError("--out DIR is for --layers IMAGE; give that too")
     bundle = bundles.read(args.model)
     found = inspection.inspect(bundle)
     if args.layers is not None:
@@ -57,16 +60,17 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     from glsl_infer.session import Session
 
     pixels = preprocess.load(args.layers, bundle.manifest.input.size)
+    folder = args.out or Path(f"{args.model.stem}-layers")
     try:
-        args.out.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"--out {args.out}: no folder can be made there ({error.strerror})") from None
+        raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
         drawn = len(bundle.manifest.model.layers) - 1  # all but the picture itself
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(pixels)):
-                path = args.out / layer_pictures.file_name(index + 1, name)
+                path = folder / layer_pictures.file_name(index + 1, name)
                 images.save(layer_pictures.draw(output, bundle.values[name]), path)
                 written.append(path)
                 done(1)

@@ -95,9 +95,19 @@ def test_a_bundle_in_memory_has_no_file() -> None:
     assert inspection.inspect(tiny_bundle())["file"] == {"path": None, "bytes": None}
 
 
-def test_layers_and_out_belong_together(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+def test_layers_go_to_a_folder_of_the_models_name(
+    tmp_path: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write_tiny(tmp_path)
-    assert "--out DIR" in refused(capsys, ["inspect", path, "--layers", photo])
+    monkeypatch.chdir(tmp_path)
+    assert main(["inspect", str(path), "--layers", str(photo)]) == 0
+    written = list((tmp_path / f"{path.stem}-layers").iterdir())
+    assert len(written) == len(dict(reference.layers(tiny_bundle(), tiny_picture(3))))
+    assert f"{len(written)} pictures of layers" in capsys.readouterr().out
+
+
+def test_where_layers_cannot_go(tmp_path: Path, photo: Path, capsys: Capture) -> None:
+    path = write_tiny(tmp_path)
     assert "--layers IMAGE" in refused(capsys, ["inspect", path, "--out", tmp_path])
     blocked = tmp_path / "file"
     blocked.write_text("mine")
