@@ -20,7 +20,8 @@ uniform vec2 kernel_texel;
 
 void main() {
     vec2 sum = vec2(0.0);
-    for (int i = 0; i < PAIRS; i++) {
+    for (int i = 0; i < TURNS(PAIRS); i++) {
+        END_AFTER(PAIRS, i)
         vec2 x = decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
         vec2 first = decode(texture2D(kernel, WAIT(coord0.zw + vec2(float(i), 0.0) * kernel_texel)));
         vec2 second = decode(texture2D(kernel, coord0.zw + vec2(float(i), 1.0) * kernel_texel));

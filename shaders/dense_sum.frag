@@ -26,7 +26,8 @@ uniform vec2 kernel_texel;
 
 void main() {
     vec2 sum = vec2(0.0);
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < TURNS(COUNT); i++) {
+        END_AFTER(COUNT, i)
         sum += decode(texture2D(source, WAIT(coord0.xy + vec2(float(i), 0.0) * source_texel)));
     }
     sum *= FACTOR;

@@ -13,8 +13,10 @@ uniform vec2 offset;
 
 void main() {
     vec4 sum = vec4(0.0);
-    for (int y = 0; y < HEIGHT; y++) {
-        for (int x = 0; x < WIDTH; x++) {
+    for (int y = 0; y < TURNS(HEIGHT); y++) {
+        END_AFTER(HEIGHT, y)
+        for (int x = 0; x < TURNS(WIDTH); x++) {
+            END_AFTER(WIDTH, x)
             // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
             vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);
             sum += floor(t * 255.0 + 0.5);

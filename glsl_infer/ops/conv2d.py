@@ -133,7 +133,8 @@ class Conv2D(Operator):
             if residual is not None:
                 factor = Product(count - 2 if scaled else None, "")
                 behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
-            loop = rolled.loop(columns, binding) if baked is None else None
+            many = baked is None and columns.count >= rolled.LEAST_COLUMNS
+            loop = rolled.loop(columns, binding) if many else None
             defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
             uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
             if baked is None:

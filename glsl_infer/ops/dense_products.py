@@ -79,7 +79,7 @@ class DenseProducts(Operator):
         target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
         fragment = codegen.fragment(
             "dense_products.frag",
-            includes=["fixed_point.glsl"],
+            includes=["fixed_point.glsl", "turns.glsl"],
             defines={
                 "PAIRS": BLOCK // 2,
                 "INVERSE_SCALE": source.scale / target.scale,

@@ -74,7 +74,7 @@ class DenseSum(Operator):
         target = build.allocate_sums(node, columns, outputs, node.attrs["scale"])
         fragment = codegen.fragment(
             "dense_sum.frag",
-            includes=["fixed_point.glsl"],
+            includes=["fixed_point.glsl", "turns.glsl"],
             defines={
                 "COUNT": node.attrs["count"],
                 "FACTOR": 1.0,
@@ -123,7 +123,7 @@ class DenseSum(Operator):
         fragment = codegen.fragment(
             "dense_sum.frag",
             activation=node.attrs["activation"],
-            includes=["fixed_point.glsl"],
+            includes=["fixed_point.glsl", "turns.glsl"],
             defines={
                 "COUNT": node.attrs["count"],
                 "FACTOR": source.scale,

@@ -61,7 +61,9 @@ def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None
     factor = fold.slices(source.scale_of / (255.0 * height * width * target.scale))
     offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
     fragment = codegen.fragment(
-        "global_average.frag", includes=["fixed_point.glsl"], defines={"WIDTH": width, "HEIGHT": height}
+        "global_average.frag",
+        includes=["fixed_point.glsl", "turns.glsl"],
+        defines={"WIDTH": width, "HEIGHT": height},
     )
     for half in range(2):
         lanes = slice(2 * half, 2 * half + 2)

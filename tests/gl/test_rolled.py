@@ -17,7 +17,8 @@ from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
 
-LOOPS = ("stem", "many", "flat", "tall", "unit")
+LOOPS = {"uniform": {"stem", "many", "flat", "tall", "unit"}}
+LOOPS["texture"] = LOOPS["uniform"] | {"mixed", "depthwise"}  # those of few columns, too
 
 
 @pytest.fixture(params=[False, True], ids=["straight", "rolled"])
@@ -51,8 +52,14 @@ def network(seed: int) -> Graph:
 
 
 @pytest.fixture(scope="module", params=["uniform", "texture"])
-def made(request: pytest.FixtureRequest) -> Bundle:
-    return make_bundle(network(1), request.param, memory="naive")  # at the end every layer's texels are still there
+def weights(request: pytest.FixtureRequest) -> str:
+    mode: str = request.param
+    return mode
+
+
+@pytest.fixture(scope="module")
+def made(weights: str) -> Bundle:
+    return make_bundle(network(1), weights, memory="naive")  # at the end every layer's texels are still there
 
 
 def test_every_layer_is_exact(told: Context, made: Bundle) -> None:
@@ -75,10 +82,10 @@ def test_a_loop_stores_the_same_bytes(context: Context, made: Bundle) -> None:
     assert rolled == straight
 
 
-def test_long_shaders_have_loops(context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_has_loops(context: Context, made: Bundle, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = {one.name: made.members[one.fragment] for one in made.manifest.programs}
     looping = {one.layer for one in made.manifest.passes if b"#define HAS_LOOP" in programs[one.program]}
-    assert looping == set(LOOPS)
+    assert looping == LOOPS[weights]
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))

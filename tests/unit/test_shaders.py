@@ -34,7 +34,7 @@ def test_there_are_templates() -> None:
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl", "store.glsl"])
+    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl", "store.glsl", "turns.glsl"])
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 
