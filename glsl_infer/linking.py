@@ -9,6 +9,7 @@ from typing import Union
 
 from glsl_infer.drawn import Drawn
 from glsl_infer.frame import Linked
+from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
@@ -66,31 +67,37 @@ class Linker:
         self._users: dict[str, str] = {}
         for one in bundle.manifest.passes:
             self._users.setdefault(one.program, one.layer)
-        self._gl, self._objects = context.gl, objects
+        self._context, self._gl, self._objects = context, context.gl, objects
         self._binaries = ProgramBinaries(context)
         self._cache: ProgramCache | None = None
         folder = default_folder() if cache is True else cache or None
         if folder is not None and self._binaries.formats:
             self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
 
-    def link(self) -> LinkedBundle:
-        """Restore or compile every program, and ask for their samplers and uniforms.
+    def start(self) -> None:
+        """Restore every program, or begin to compile it, and wait for none.
+
+        All are started before any is asked about, so that a driver with threads compiles them side by side.
+        """
+        self._programs = self._restore()
+        self._missing = [name for name in self._sources if name not in self._programs]
+        if self._missing:
+            compiler_threads.allow(self._context)
+        for name in self._missing:
+            self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
+
+    def finish(self) -> LinkedBundle:
+        """Wait for what was started, and ask for all samplers and uniforms.
 
         Raises:
             ShaderError: the driver refuses a shader; names the layer and quotes the driver.
         """
-        names = self._restore()
-        restored = len(names)
-        # All are started before any is asked about, so that a driver with threads compiles them side by side.
-        missing = [name for name in self._sources if name not in names]
-        for name in missing:
-            names[name] = self._objects.start_program(*self._sources[name], self._attributes)
-        for name in missing:
+        for name in self._missing:
             where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
-            self._objects.check_program(names[name], *self._sources[name], where)
+            self._objects.check_program(self._programs[name], *self._sources[name], where)
         self._objects.drop_shaders()
-        self._programs, self._missing = names, missing
-        return LinkedBundle({name: self._linked(name, names[name]) for name in self._entries}, restored)
+        linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
+        return LinkedBundle(linked, len(self._programs) - len(self._missing))
 
     def keep(self) -> None:
         """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""

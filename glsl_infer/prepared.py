@@ -56,17 +56,22 @@ class Prepared:
         device_lines = context.device_lines
         clock.lap("rounding_test")
         linker = Linker(self._drawn, context, objects, device_lines, self._varyings, cache)
-        linked = linker.link()
-        self.restored_programs = linked.restored
+        linker.start()
         clock.lap("programs")
-        linker.keep()
-        clock.lap("program_cache")
-        self.prelude = members[PRELUDE] + device_lines.encode()
-        self.handles = self._with_textures(frame.Handles(linked.programs, {}, {}), self._textures)
+        # What needs no program is made while a driver with threads compiles.
+        textures, framebuffers = self._made(self._textures)
         vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
         self.covering_vertex = len(vertices)
         everything = frame.covering_vertices(self._varyings)
         self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
+        clock.lap("textures")
+        linked = linker.finish()
+        self.restored_programs = linked.restored
+        self.handles = frame.Handles(linked.programs, textures, framebuffers)
+        clock.lap("programs")
+        linker.keep()
+        clock.lap("program_cache")
+        self.prelude = members[PRELUDE] + device_lines.encode()
         recorder = self._recorder(self.handles)
         calls, self._constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
@@ -95,18 +100,17 @@ class Prepared:
         """Make what two frames on their way cannot share: the picture's texture and those of the output."""
         manifest = self._drawn.bundle.manifest
         own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
-        handles = self._with_textures(self.handles, sorted(own))
+        textures, framebuffers = self._made(sorted(own))
+        handles = frame.Handles(
+            self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
+        )
         return Slot(handles, self._recorder(handles).record(manifest.passes, self._constant))
 
     def _recorder(self, handles: frame.Handles) -> frame.Recorder:
         return frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
 
-    def _with_textures(self, handles: frame.Handles, names: Iterable[str]) -> frame.Handles:
-        """Return handles that have some textures, and what renders into them, anew."""
-        textures, framebuffers = dict(handles.textures), dict(handles.framebuffers)
-        for name in names:
-            one = self._textures[name]
-            textures[name] = self._drawn.texture(one)
-            if one.kind == "target":
-                framebuffers[name] = self._objects.framebuffer(textures[name])
-        return frame.Handles(handles.programs, textures, framebuffers)
+    def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """Make some textures, and what renders into them; return both by the textures' names."""
+        textures = {name: self._drawn.texture(self._textures[name]) for name in names}
+        targets = [name for name in textures if self._textures[name].kind == "target"]
+        return textures, {name: self._objects.framebuffer(textures[name]) for name in targets}

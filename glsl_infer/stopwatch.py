@@ -9,7 +9,7 @@ class Stopwatch:
     """Runs from the moment it is made.
 
     Attributes:
-        laps: seconds of each step that has ended, by name, in order.
+        laps: seconds of each step that has ended, by name, in order; of one that was taken up again, all its seconds.
     """
 
     def __init__(self) -> None:
@@ -19,5 +19,5 @@ class Stopwatch:
     def lap(self, name: str) -> None:
         """End a step: all that has been done since the one before it."""
         now = time.perf_counter()
-        self.laps[name] = now - self._since
+        self.laps[name] = self.laps.get(name, 0.0) + now - self._since
         self._since = now

@@ -6,15 +6,15 @@
 // ROW            coordinate of the first texel of the fragment's upper row, at its centre
 // RESIDUAL       a texel that is added
 // FACTOR         the row ends in a factor for it
-// HAS_LOOP       a device that defines ROLLED has a shorter shader with a loop, which compiles sooner and adds up the
-//                same in the same order. Other layers have none.
+// HAS_LOOP       a device that defines ROLLED_FETCHES has a shorter shader with a loop, which compiles sooner and adds
+//                up the same in the same order. Other layers have none.
 #ifndef ROW
 #define ROW vec2(0.0)
 uniform sampler2D weights;
 #endif
 
 #ifndef HAS_LOOP
-#undef ROLLED
+#undef ROLLED_FETCHES
 #endif
 
 //@ declarations
@@ -62,7 +62,7 @@ void main() {
     low = vec4(0.0);
     column = ROW.x;
     lower = ROW.y + 0.5;
-#ifdef ROLLED
+#ifdef ROLLED_FETCHES
     //@ loop
 #else
     //@ coordinates

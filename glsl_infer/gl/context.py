@@ -19,7 +19,8 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
-from glsl_infer.gl.llvmpipe import ROLLED, is_llvmpipe
+from glsl_infer.gl.llvmpipe import is_llvmpipe
+from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES, wants_rolled_fetches
 
 
 class Native(Protocol):
@@ -130,9 +131,11 @@ class Context(Closing):
 
     @property
     def device_lines(self) -> str:
-        """The ``#define`` lines for shaders on this device; see ``rounding``, ``late_fetch`` and ``llvmpipe``."""
+        """The ``#define`` lines for shaders on this device; see ``rounding``, ``late_fetch`` and ``loops``."""
         lines = rounding.device_lines(self.store_threshold)
-        return lines + (LATE_FETCH if self.late_fetch else ROLLED if self.rolled else "")
+        if self.late_fetch:
+            return lines + LATE_FETCH
+        return lines + (ROLLED if self.rolled else "") + (ROLLED_FETCHES if self.rolled_fetches else "")
 
     @cached_property
     def late_fetch(self) -> bool:
@@ -145,6 +148,12 @@ class Context(Closing):
         """Whether shaders do well to be short, and to fetch what others read of uniforms; see ``llvmpipe``."""
         self.make_current()
         return is_llvmpipe(self.gl.text(GL.GL_RENDERER))
+
+    @cached_property
+    def rolled_fetches(self) -> bool:
+        """Whether shaders that fetch all they read do well to be short; see ``loops``."""
+        self.make_current()
+        return self.rolled or wants_rolled_fetches(self.gl.text(GL.GL_VENDOR))
 
     @property
     def forked(self) -> bool:

@@ -33,7 +33,7 @@ class Engine:
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        form: ``engine``; ``plain``, without what spares llvmpipe's compiler work (``gl.llvmpipe``); or
+        form: ``engine``; ``plain``, without what spares compilers work (``gl.llvmpipe``, ``gl.loops``); or
             ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
     """
 
@@ -46,7 +46,7 @@ class Engine:
 
         self._context = Context(context)
         if form != "engine":
-            self._context.rolled = False
+            self._context.rolled = self._context.rolled_fetches = False
         self._session = Session(model, context=self._context, cache=False)
         if form != "engine":
             self._session.activate()

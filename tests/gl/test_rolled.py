@@ -12,7 +12,8 @@ from random_networks import drawn_nodes
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.llvmpipe import ROLLED, is_llvmpipe
+from glsl_infer.gl.llvmpipe import is_llvmpipe
+from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES, wants_rolled_fetches
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
@@ -21,18 +22,22 @@ LOOPS = {"uniform": {"stem", "many", "flat", "tall", "unit"}}
 LOOPS["texture"] = LOOPS["uniform"] | {"mixed", "depthwise"}  # those of few columns, too
 
 
-@pytest.fixture(params=[False, True], ids=["straight", "rolled"])
+WISHES = {"straight": "", "fetches": ROLLED_FETCHES, "all": ROLLED + ROLLED_FETCHES}
+
+
+@pytest.fixture(params=WISHES)
 def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
-    """The context, as if its driver wanted loops, or none."""
-    yield from as_if(context, request.param)
+    """The context, as if its driver wanted loops, some, or none."""
+    yield from as_if(context, WISHES[request.param])
 
 
-def as_if(context: Context, rolled: bool) -> Iterator[Context]:
-    before = context.rolled
-    context.__dict__["rolled"] = rolled
-    assert (ROLLED in context.device_lines) == rolled
+def as_if(context: Context, lines: str) -> Iterator[Context]:
+    before = context.rolled, context.rolled_fetches
+    context.__dict__.update(rolled=ROLLED in lines, rolled_fetches=ROLLED_FETCHES in lines)
+    assert context.device_lines.endswith(lines)
+    assert context.device_lines.count("ROLLED") == lines.count("ROLLED")
     yield context
-    context.__dict__["rolled"] = before
+    context.__dict__.update(rolled=before[0], rolled_fetches=before[1])
 
 
 def network(seed: int) -> Graph:
@@ -78,8 +83,8 @@ def stored(made: Bundle, context: Context) -> list[bytes]:
 
 
 def test_a_loop_stores_the_same_bytes(context: Context, made: Bundle) -> None:
-    straight, rolled = (stored(made, told) for wanted in (False, True) for told in as_if(context, wanted))
-    assert rolled == straight
+    straight, *loops = (stored(made, told) for lines in WISHES.values() for told in as_if(context, lines))
+    assert loops == [straight] * 2
 
 
 def test_who_has_loops(context: Context, made: Bundle, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,12 +94,13 @@ def test_who_has_loops(context: Context, made: Bundle, weights: str, monkeypatch
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
-    for told in as_if(context, True):
+    for told in as_if(context, WISHES["all"]):
         with Session(made, context=told):
             pass
-    assert all(
-        source.index(b"#define ROLLED") < source.index(b"#ifdef ROLLED") for source in sources if b"HAS_LOOP" in source
-    )
+    wish = b"ROLLED_FETCHES\n" if weights == "texture" else b"ROLLED\n"
+    with_loops = [one for one in sources if b"#define HAS_LOOP" in one]
+    assert with_loops
+    assert all(one.index(b"#define " + wish) < one.index(b"#ifdef " + wish) for one in with_loops)
 
 
 @pytest.mark.parametrize("renderer, wanted", [("llvmpipe (LLVM 15.0.6, 256 bits)", True), ("VC4 V3D 2.1", False)])
@@ -102,9 +108,16 @@ def test_who_wants_them(renderer: str, wanted: bool) -> None:
     assert is_llvmpipe(renderer) == wanted
 
 
+@pytest.mark.parametrize(
+    "vendor, wanted", [("NVIDIA Corporation", True), ("Mesa", False), ("nouveau", False), ("ARM", False)]
+)
+def test_who_wants_loops_of_fetches_alone(vendor: str, wanted: bool) -> None:
+    assert wants_rolled_fetches(vendor) == wanted
+
+
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
-    for told in as_if(context, True):
+    for told in as_if(context, WISHES["all"]):
         before = told.late_fetch
         told.__dict__["late_fetch"] = True
-        assert ROLLED not in told.device_lines
+        assert "ROLLED" not in told.device_lines
         told.__dict__["late_fetch"] = before
