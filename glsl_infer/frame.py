@@ -16,6 +16,7 @@ from glsl_infer.program import Pass, Slice, Texture
 
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 Doubles = NDArray[np.float64]
+Rectangle = tuple[int, int, int, int]
 
 CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
 """Two triangles of a quad."""
@@ -75,9 +76,18 @@ class Recorder:
                 calls += self._uniform(program, name, value)
         return calls, set(values) - varying
 
-    def record(self, passes: Iterable[Pass], constant: set[tuple[str, str]]) -> list[Call]:
-        """Return the calls that draw ``passes`` from any GL state; ``constant`` uniforms are set already."""
+    def record(
+        self, passes: Sequence[Pass], constant: set[tuple[str, str]], *, spare_clears: bool = False
+    ) -> list[Call]:
+        """Return the calls that draw some passes from any GL state.
+
+        Args:
+            passes: whole jobs, in order.
+            constant: (program, uniform) of what is set already.
+            spare_clears: leave out clears of texels that are clear, or are drawn over (``gl.immediate``).
+        """
         gl = self._gl
+        spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()
         calls: list[Call] = []
         program: str | None = None
         target: str | None = None
@@ -94,7 +104,7 @@ class Recorder:
                 if (size.width, size.height) != viewport:
                     viewport = (size.width, size.height)
                     calls.append((gl.Viewport, (0, 0, *viewport)))
-            if one.clear:
+            if one.clear and id(one) not in spared:
                 if self._sizes[one.target].clear != colour:
                     colour = self._sizes[one.target].clear
                     calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
@@ -133,6 +143,34 @@ class Recorder:
         array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
         function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
         return [(function, (location, numbers.size // width, array))]
+
+
+def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> frozenset[int]:
+    """Return the ids of the passes whose clears change no texel that is left at the end of their job.
+
+    A target's first job leaves all clear that it does not draw on. A later job that draws on the same rectangles finds
+    it so, and one that draws on every texel leaves nothing of a clear.
+    """
+    jobs: list[tuple[Pass, set[Rectangle]]] = []
+    for one in passes:
+        if one.clear:
+            jobs.append((one, set()))
+        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in one.quads)
+    needless = set()
+    drawn: dict[str, set[Rectangle]] = {}
+    for first, rectangles in jobs:
+        if drawn.get(first.target) == rectangles or _covered(textures[first.target], rectangles):
+            needless.add(id(first))
+        drawn[first.target] = rectangles
+    return frozenset(needless)
+
+
+def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
+    """Return whether rectangles, which may overlap in a stranger's bundle, leave no texel of a target."""
+    texels = np.zeros((target.height, target.width), bool)
+    for x, y, width, height in rectangles:
+        texels[y : y + height, x : x + width] = True
+    return bool(texels.all())
 
 
 def vertices(

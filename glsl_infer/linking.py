@@ -9,7 +9,6 @@ from typing import Union
 
 from glsl_infer.drawn import Drawn
 from glsl_infer.frame import Linked
-from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
@@ -82,7 +81,7 @@ class Linker:
         self._programs = self._restore()
         self._missing = [name for name in self._sources if name not in self._programs]
         if self._missing:
-            compiler_threads.allow(self._context)
+            self._context.allow_compiler_threads()
         for name in self._missing:
             self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
 

@@ -76,7 +76,8 @@ class Prepared:
         calls, self._constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
             function(*arguments)
-        self.frame = recorder.record(manifest.passes, self._constant)
+        self._spare_clears = context.draws_at_once
+        self.frame = recorder.record(manifest.passes, self._constant, spare_clears=self._spare_clears)
         by_layer: dict[str, list[Pass]] = {}
         for one in manifest.passes:
             by_layer.setdefault(one.layer, []).append(one)
@@ -104,7 +105,8 @@ class Prepared:
         handles = frame.Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
         )
-        return Slot(handles, self._recorder(handles).record(manifest.passes, self._constant))
+        calls = self._recorder(handles).record(manifest.passes, self._constant, spare_clears=self._spare_clears)
+        return Slot(handles, calls)
 
     def _recorder(self, handles: frame.Handles) -> frame.Recorder:
         return frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)

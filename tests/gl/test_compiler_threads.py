@@ -7,6 +7,7 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
 from glsl_infer.gl.compiler_threads import EXTENSION
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -15,26 +16,37 @@ from glsl_infer.session import Session
 
 def test_a_driver_that_can_is_told(context: Context) -> None:
     extensions = context.gl.text(GL.GL_EXTENSIONS).split()
-    assert compiler_threads.allow(context) == (EXTENSION in extensions)
+    assert compiler_threads.allow(context.gl) == (EXTENSION in extensions)
     context.gl.check("after telling it")
 
 
 def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     text = context.gl.text
     monkeypatch.setattr(context.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
-    assert not compiler_threads.allow(context)
+    assert not compiler_threads.allow(context.gl)
     with Session(tiny_bundle(), context=context, cache=False, selfcheck=True) as session:
         session.run(tiny_picture(1))
+
+
+def test_a_context_s_driver_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[Api]()
+    monkeypatch.setattr(compiler_threads, "allow", told.append)
+    with Context() as context:
+        for _ in range(2):
+            with Session(tiny_bundle(), context=context, cache=False):
+                pass
+        assert told == [context.gl]
+    with Context() as another, Session(tiny_bundle(), context=another, cache=False):
+        assert told == [context.gl, another.gl]
 
 
 def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, said = tiny_bundle(), list[str]()
     assert isinstance(context.device_lines, str), "measured once, by a shader of its own"
-    allow, start, check = compiler_threads.allow, Objects.start_program, Objects.check_program
-    monkeypatch.setattr(compiler_threads, "allow", lambda one: said.append("allow") or allow(one))
+    start, check, texture = Objects.start_program, Objects.check_program, Objects.texture
+    monkeypatch.setattr(context, "allow_compiler_threads", lambda: said.append("allow"))
     monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
     monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
-    texture = Objects.texture
     monkeypatch.setattr(Objects, "texture", lambda self, *a: said.append("texture") or texture(self, *a))
     with Session(bundle, context=context, cache=False):
         pass

@@ -1,0 +1,55 @@
+"""Frames without the clears that change nothing, as GPUs have them that draw at once: the same texels everywhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from layer_check import make_bundle, stored_inputs
+from test_rolled import network
+from tiny import tiny_bundle, tiny_picture
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.immediate import draws_at_once
+from glsl_infer.session import Session
+
+
+def clears(session: Session) -> int:
+    return Counter(function.__name__ for function, _ in session.frame)["glClear"]
+
+
+@pytest.fixture(scope="module", params=["flow", "naive"])
+def made(request: pytest.FixtureRequest) -> Bundle:
+    return make_bundle(network(7), "auto", memory=request.param)
+
+
+def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    picture = rng.integers(0, 256, (17, 17, 3), np.uint8)
+    targets = [one.name for one in made.manifest.textures if one.kind == "target"]
+    found = []
+    for wanted in (False, True):
+        monkeypatch.setitem(context.__dict__, "draws_at_once", wanted)
+        with Session(made, context=context, selfcheck=True) as session:
+            assert (clears(session) < made.manifest.jobs) == wanted
+            for layer in made.manifest.model.layers[1:]:
+                session.run_layer(layer.name, stored_inputs(made, layer.name, rng))
+            output = session.run(picture).tobytes()
+            found.append([output, *(session.read_texture(name).tobytes() for name in targets)])
+    assert found[0] == found[1]
+
+
+def test_two_frames_on_their_way(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = [tiny_picture(seed) for seed in range(4)]
+    with Session(tiny_bundle(), context=context) as session:
+        expected = [session.run(one) for one in pictures]
+    monkeypatch.setitem(context.__dict__, "draws_at_once", True)
+    with Session(tiny_bundle(), context=context) as session:
+        np.testing.assert_array_equal(list(session.stream(pictures)), expected)
+
+
+@pytest.mark.parametrize("vendor, wanted", [("NVIDIA Corporation", True), ("Mesa", False), ("Broadcom", False)])
+def test_which_gpus(vendor: str, wanted: bool) -> None:
+    assert draws_at_once(vendor) == wanted
