@@ -9,6 +9,7 @@ from typing import Union
 
 from glsl_infer.drawn import Drawn
 from glsl_infer.frame import Linked
+from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
@@ -66,7 +67,7 @@ class Linker:
         self._users: dict[str, str] = {}
         for one in bundle.manifest.passes:
             self._users.setdefault(one.program, one.layer)
-        self._context, self._gl, self._objects = context, context.gl, objects
+        self._gl, self._objects = context.gl, objects
         self._binaries = ProgramBinaries(context)
         self._cache: ProgramCache | None = None
         folder = default_folder() if cache is True else cache or None
@@ -81,7 +82,7 @@ class Linker:
         self._programs = self._restore()
         self._missing = [name for name in self._sources if name not in self._programs]
         if self._missing:
-            self._context.allow_compiler_threads()
+            compiler_threads.allow(self._gl)
         for name in self._missing:
             self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
 

@@ -21,13 +21,21 @@ AS_MANY_AS_IT_LIKES = 0xFFFFFFFF
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_uint)
 
 
+_told = set[str]()
+"""GL_VENDOR of those drivers that were told in this process."""
+
+
 def allow(gl: Api) -> bool:
     """Let the driver of the current context compile in threads of its own, and return whether it knows how.
 
-    Once for a context: NVIDIA's takes 0.2 s to end the threads that it has and to begin others.
+    A driver is told once in a process: NVIDIA's ends the threads that it has and begins others each time, which takes
+    it 0.2 s.
     """
+    vendor = gl.text(GL.GL_VENDOR)
     # A context of GLX's has functions of another loader.
     if EXTENSION not in gl.text(GL.GL_EXTENSIONS).split() or egl.current() is None:
         return False
-    egl.extension_function("glMaxShaderCompilerThreadsKHR", _SIGNATURE)(AS_MANY_AS_IT_LIKES)
+    if vendor not in _told:
+        _told.add(vendor)
+        egl.extension_function("glMaxShaderCompilerThreadsKHR", _SIGNATURE)(AS_MANY_AS_IT_LIKES)
     return True

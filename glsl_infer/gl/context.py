@@ -15,8 +15,8 @@ from typing import Protocol, Union
 from glsl_infer import llvm_clash
 from glsl_infer.closing import Closing
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import compiler_threads, egl, glfw_window, rounding
 from glsl_infer.gl import constants as GL
+from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.gl.immediate import draws_at_once
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
@@ -100,7 +100,7 @@ class Context(Closing):
         self.gl: Api = gles2()
         self.refusals: list[str] = []
         self.owner: object = None
-        self._closed = self._compiler_threads = False
+        self._closed = False
         leave_current()
         _process.first = os.getpid()
         self.native = self._make(choice) if isinstance(choice, str) else choice()
@@ -161,12 +161,6 @@ class Context(Closing):
         """Whether a clear spares the GPU nothing; see ``immediate``."""
         self.make_current()
         return draws_at_once(self.gl.text(GL.GL_VENDOR))
-
-    def allow_compiler_threads(self) -> None:
-        """Let the driver of the context, which is current, compile in threads of its own, once and for all."""
-        if not self._compiler_threads:
-            self._compiler_threads = True
-            compiler_threads.allow(self.gl)
 
     @property
     def forked(self) -> bool:

@@ -33,20 +33,23 @@ class Engine:
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        form: ``engine``; ``plain``, without what spares compilers work (``gl.llvmpipe``, ``gl.loops``); or
+        form: ``engine``; ``plain``, without what it knows of single drivers (``gl.llvmpipe``, ``gl.loops``,
+            ``gl.compiler_threads``, ``gl.immediate``); or
             ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
     """
 
     def __init__(self, model: Path, context: str, form: str) -> None:
         from everything_bound import everything_bound
 
+        from glsl_infer.gl import compiler_threads
         from glsl_infer.gl import constants as GL
         from glsl_infer.gl.context import Context
         from glsl_infer.session import Session
 
         self._context = Context(context)
         if form != "engine":
-            self._context.rolled = self._context.rolled_fetches = False
+            self._context.rolled = self._context.rolled_fetches = self._context.draws_at_once = False
+            compiler_threads.allow = lambda gl: False
         self._session = Session(model, context=self._context, cache=False)
         if form != "engine":
             self._session.activate()

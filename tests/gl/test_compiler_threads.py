@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from tiny import tiny_bundle, tiny_picture
 
-from glsl_infer.gl import compiler_threads
+from glsl_infer.gl import compiler_threads, egl
 from glsl_infer.gl import constants as GL
-from glsl_infer.gl.api import Api
 from glsl_infer.gl.compiler_threads import EXTENSION
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
@@ -28,23 +27,24 @@ def test_one_that_cannot_is_left_alone(context: Context, monkeypatch: pytest.Mon
         session.run(tiny_picture(1))
 
 
-def test_a_context_s_driver_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = list[Api]()
-    monkeypatch.setattr(compiler_threads, "allow", told.append)
-    with Context() as context:
+def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+    found = egl.extension_function
+    monkeypatch.setattr(egl, "extension_function", lambda name, kind: asked.append(name) or found(name, kind))
+    monkeypatch.setattr(compiler_threads, "_told", set[str]())
+    can = compiler_threads.allow(context.gl)
+    with Context() as another:
         for _ in range(2):
-            with Session(tiny_bundle(), context=context, cache=False):
+            with Session(tiny_bundle(), context=another, cache=False):
                 pass
-        assert told == [context.gl]
-    with Context() as another, Session(tiny_bundle(), context=another, cache=False):
-        assert told == [context.gl, another.gl]
+    assert asked.count("glMaxShaderCompilerThreadsKHR") == can
 
 
 def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, said = tiny_bundle(), list[str]()
     assert isinstance(context.device_lines, str), "measured once, by a shader of its own"
     start, check, texture = Objects.start_program, Objects.check_program, Objects.texture
-    monkeypatch.setattr(context, "allow_compiler_threads", lambda: said.append("allow"))
+    monkeypatch.setattr(compiler_threads, "allow", lambda _: said.append("allow"))
     monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))
     monkeypatch.setattr(Objects, "check_program", lambda self, *a: said.append("check") or check(self, *a))
     monkeypatch.setattr(Objects, "texture", lambda self, *a: said.append("texture") or texture(self, *a))
