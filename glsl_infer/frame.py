@@ -84,7 +84,7 @@ class Recorder:
         Args:
             passes: whole jobs, in order.
             constant: (program, uniform) of what is set already.
-            spare_clears: leave out clears of texels that are clear, or are drawn over (``gl.immediate``).
+            spare_clears: leave out clears of texels that are clear, or are drawn over (``gl.nvidia``).
         """
         gl = self._gl
         spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()

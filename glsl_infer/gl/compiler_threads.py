@@ -17,9 +17,7 @@ EXTENSION = "GL_KHR_parallel_shader_compile"
 AS_MANY_AS_IT_LIKES = 0xFFFFFFFF
 """By which the extension leaves the number to the driver."""
 
-
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_uint)
-
 
 _told = set[str]()
 """GL_VENDOR of those drivers that were told in this process."""

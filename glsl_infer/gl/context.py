@@ -18,10 +18,10 @@ from glsl_infer.errors import ContextError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
-from glsl_infer.gl.immediate import draws_at_once
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
 from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES, wants_rolled_fetches
+from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
+from glsl_infer.gl.nvidia import is_nvidia
 
 
 class Native(Protocol):
@@ -154,13 +154,13 @@ class Context(Closing):
     def rolled_fetches(self) -> bool:
         """Whether shaders that fetch all they read do well to be short; see ``loops``."""
         self.make_current()
-        return self.rolled or wants_rolled_fetches(self.gl.text(GL.GL_VENDOR))
+        return self.rolled or is_nvidia(self.gl.text(GL.GL_VENDOR))
 
     @cached_property
     def draws_at_once(self) -> bool:
-        """Whether a clear spares the GPU nothing; see ``immediate``."""
+        """Whether a clear spares the GPU nothing; see ``nvidia``."""
         self.make_current()
-        return draws_at_once(self.gl.text(GL.GL_VENDOR))
+        return is_nvidia(self.gl.text(GL.GL_VENDOR))
 
     @property
     def forked(self) -> bool:

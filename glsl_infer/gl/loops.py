@@ -1,9 +1,8 @@
-"""Which drivers' compilers do well with loops, where shaders for others go on line by line.
+"""The ``#define`` lines by which shaders have loops, where they go on line by line for other compilers.
 
 What a loop costs a frame and spares a compiler depends on where a shader has its weights. llvmpipe compiles all loops
-sooner. NVIDIA's driver compiles those that fetch weights from textures in a third of the time, and draws them as fast;
-those over an array of uniforms take it a hundred times as long (docs/performance.md). Other drivers have none: nothing
-was measured on them, or straight lines are better (``late_fetch``).
+sooner (``llvmpipe``), and NVIDIA's driver those that fetch (``nvidia``); loops over an array of uniforms take it a
+hundred times as long. Others have none: straight lines are better (``late_fetch``), or nothing was measured on them.
 """
 
 from __future__ import annotations
@@ -13,11 +12,3 @@ ROLLED = "#define ROLLED\n"
 
 ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
 """Loops that fetch all they read."""
-
-VENDOR = "NVIDIA Corporation"
-"""GL_VENDOR of NVIDIA's own driver; Mesa's for the same chips has another."""
-
-
-def wants_rolled_fetches(vendor: str) -> bool:
-    """Return whether shaders should define ``ROLLED_FETCHES`` for a driver that is not llvmpipe, by its GL_VENDOR."""
-    return vendor == VENDOR

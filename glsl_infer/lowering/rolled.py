@@ -1,4 +1,4 @@
-"""The taps of a convolution as a loop, for drivers whose compilers take long over long shaders (``gl.llvmpipe``).
+"""The taps of a convolution as a loop, for drivers whose compilers take long over long shaders (``gl.loops``).
 
 A turn of the loop is one tap on one slice. All turns fetch the same texels in the same order as the lines that stand
 one after the other, and add up the same products.

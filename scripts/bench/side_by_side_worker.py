@@ -33,8 +33,7 @@ class Engine:
     Args:
         model: a ``.glslnn`` file.
         context: as for ``Session``.
-        form: ``engine``; ``plain``, without what it knows of single drivers (``gl.llvmpipe``, ``gl.loops``,
-            ``gl.compiler_threads``, ``gl.immediate``); or
+        form: ``engine``; ``plain``, without what it knows of single drivers (``gl.llvmpipe``, ``gl.nvidia``); or
             ``everything-bound``, which sets everything before every draw besides (everything_bound.py).
     """
 

@@ -11,6 +11,8 @@ import re
 
 _FOR = re.compile(r"for\s*\(\s*int (\w+) = (\d+); \1 < (\d+); \1\+\+\s*\)\s*\{")
 _FUNCTION = re.compile(r"\b(?:void|float|vec[234]) (\w+)\(([^()]*)\)\s*\{")
+_MACRO = re.compile(r"#define (\w+)\(([^()]*)\)(.*)")
+_CALL = re.compile(r"\b(\w+)\(([^()]*)\)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -32,13 +34,15 @@ def fetches(shader: str) -> int:
 def preprocessed(shader: str) -> str:
     """Return the text without comments and directives, with the macros of the shader replaced."""
     macros: dict[str, str] = {}
+    with_parameters: dict[str, tuple[list[str], str]] = {}
     lines: list[str] = []
     active = [True]
     for line in re.sub(r"//[^\n]*", "", shader).splitlines():
         words = line.split(None, 2)
         if not words or not words[0].startswith("#"):
             if all(active):
-                lines.append(_NAME.sub(lambda name: _expanded(name[0], macros), line))
+                called = _CALL.sub(lambda call: _called(call, with_parameters), line)
+                lines.append(_NAME.sub(lambda name: _expanded(name[0], macros), called))
         elif words[0] in ("#ifdef", "#ifndef"):
             active.append((words[1] in macros) == (words[0] == "#ifdef"))
         elif words[0] == "#else":
@@ -51,11 +55,21 @@ def preprocessed(shader: str) -> str:
         elif words[0] == "#undef":
             if all(active):
                 macros.pop(words[1], None)
-        elif words[0] == "#define" and "texture2D" not in line:
-            continue  # a macro with parameters that fetches nothing may stay a call
+        elif words[0] == "#define" and "texture2D" not in line and (found := _MACRO.match(line)):
+            if all(active):
+                with_parameters[found[1]] = (re.findall(r"\w+", found[2]), found[3].strip())
         elif words[0] != "#version":
             raise ValueError(f"a directive that is not understood: {line}")
     return "\n".join(lines)
+
+
+def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> str:
+    """Return what a macro with parameters stands for; another call, or one with calls in it, stays as it is."""
+    if call[1] not in macros:
+        return call[0]
+    parameters, body = macros[call[1]]
+    values = dict(zip(parameters, (one.strip() for one in call[2].split(","))))
+    return _NAME.sub(lambda name: values.get(name[0], name[0]), body)
 
 
 def _expanded(name: str, macros: dict[str, str]) -> str:

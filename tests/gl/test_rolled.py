@@ -11,16 +11,16 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from random_networks import drawn_nodes
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES, wants_rolled_fetches
+from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
 
 LOOPS = {"uniform": {"stem", "many", "flat", "tall", "unit"}}
 LOOPS["texture"] = LOOPS["uniform"] | {"mixed", "depthwise"}  # those of few columns, too
-
 
 WISHES = {"straight": "", "fetches": ROLLED_FETCHES, "all": ROLLED + ROLLED_FETCHES}
 
@@ -109,10 +109,22 @@ def test_who_wants_them(renderer: str, wanted: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "vendor, wanted", [("NVIDIA Corporation", True), ("Mesa", False), ("nouveau", False), ("ARM", False)]
+    "vendor, rolled, lines",
+    [
+        ("NVIDIA Corporation", False, ROLLED_FETCHES),
+        ("Mesa", False, ""),
+        ("nouveau", False, ""),
+        ("Mesa", True, ROLLED + ROLLED_FETCHES),
+    ],
 )
-def test_who_wants_loops_of_fetches_alone(vendor: str, wanted: bool) -> None:
-    assert wants_rolled_fetches(vendor) == wanted
+def test_who_has_which(vendor: str, rolled: bool, lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Context() as context:
+        text = context.gl.text
+        monkeypatch.setattr(context.gl, "text", lambda name: vendor if name == GL.GL_VENDOR else text(name))
+        context.__dict__.update(rolled=rolled, late_fetch=False)
+        assert context.device_lines.endswith(lines)
+        assert context.device_lines.count("ROLLED") == lines.count("ROLLED")
+        assert context.draws_at_once == (vendor == "NVIDIA Corporation")
 
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:

@@ -12,7 +12,6 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.immediate import draws_at_once
 from glsl_infer.session import Session
 
 
@@ -48,8 +47,3 @@ def test_two_frames_on_their_way(context: Context, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(context.__dict__, "draws_at_once", True)
     with Session(tiny_bundle(), context=context) as session:
         np.testing.assert_array_equal(list(session.stream(pictures)), expected)
-
-
-@pytest.mark.parametrize("vendor, wanted", [("NVIDIA Corporation", True), ("Mesa", False), ("Broadcom", False)])
-def test_which_gpus(vendor: str, wanted: bool) -> None:
-    assert draws_at_once(vendor) == wanted
