@@ -29,6 +29,13 @@ def context() -> Iterator[Context]:
         yield made
 
 
+@pytest.fixture
+def tiled(context: Context, monkeypatch: pytest.MonkeyPatch) -> Context:
+    """The context, as if its GPU drew tile by tile: every job begins with a clear."""
+    monkeypatch.setitem(context.__dict__, "draws_at_once", False)
+    return context
+
+
 @pytest.fixture(autouse=True)
 def no_gl_errors(context: Context) -> Iterator[None]:
     context.make_current()

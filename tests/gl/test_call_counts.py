@@ -33,8 +33,8 @@ def test_calls_are_no_longer_counted_after_an_error(context: Context) -> None:
 
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
-def test_a_frame_makes_the_calls_that_statistics_say(context: Context, weights: str, layout: str) -> None:
-    with Session(tiny_bundle(weights, layout), context=context) as session:
+def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: str, layout: str) -> None:
+    with Session(tiny_bundle(weights, layout), context=tiled) as session:
         found = frames.counts(session, tiny_picture(0))
         statistics = session.statistics()
     calls = found["gl_calls_of_frame"]
@@ -45,10 +45,10 @@ def test_a_frame_makes_the_calls_that_statistics_say(context: Context, weights: 
     assert not set(NEVER_IN_A_FRAME) & set(calls)
 
 
-def test_the_exact_calls_of_the_tiny_network(context: Context) -> None:
+def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
     # Of a row of uniform_rows.py the coordinate is set, of an array all.
-    arrays, numbers = ({}, 52) if context.rolled else ({"glUniform4fv": 50}, 2)
-    with Session(tiny_bundle("uniform"), context=context) as session:
+    arrays, numbers = ({}, 52) if tiled.rolled else ({"glUniform4fv": 50}, 2)
+    with Session(tiny_bundle("uniform"), context=tiled) as session:
         assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {
             **arrays,
             "glDrawArrays": 54,

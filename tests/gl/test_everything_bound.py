@@ -15,8 +15,8 @@ from everything_bound import everything_bound
 
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
-def test_the_output_is_the_same_and_every_draw_sets_its_state(context: Context, layout: str) -> None:
-    with Session(tiny_bundle("uniform", layout), context=context) as session:
+def test_the_output_is_the_same_and_every_draw_sets_its_state(tiled: Context, layout: str) -> None:
+    with Session(tiny_bundle("uniform", layout), context=tiled) as session:
         passes = session.bundle.manifest.passes
         expected = session.run(tiny_picture(1))
         before = len(session.frame)
