@@ -5,7 +5,7 @@ That form stores the same bytes in as many draws and calls. It is made when a se
 
 from __future__ import annotations
 
-from glsl_infer import uniform_rows, weight_halves
+from glsl_infer import own_coordinates, uniform_rows, weight_halves
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -35,6 +35,7 @@ class Drawn:
         self._floats: frozenset[str] = frozenset()
         if not context.rolled:
             return
+        bundle = own_coordinates.merged(bundle)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self.bundle = weight_halves.with_spare_rows(bundle, largest)
         if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():

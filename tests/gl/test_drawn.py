@@ -8,13 +8,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from layer_check import make_bundle
+from pages import ROOT
 from random_networks import drawn_nodes
 from test_rolled import network
 from tiny import tiny_bundle, tiny_picture
 
+from glsl_infer import bundle as bundles
+from glsl_infer import own_coordinates
 from glsl_infer.drawn import EXTENSION
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
 from glsl_infer.session import Session
 
 
@@ -53,6 +57,23 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     assert stored[0] == stored[1]
     assert calls[0] == calls[1]
     assert len(stored[0]) >= len(drawn_nodes(made))
+
+
+@pytest.mark.once
+def test_layers_in_other_patterns_share_a_program(rolled: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
+    picture = np.random.default_rng(6).integers(0, 256, (385, 385, 3), np.uint8)
+    stored, started = [], []
+    start = Objects.start_program
+    monkeypatch.setattr(Objects, "start_program", lambda self, *texts: started.append(texts) or start(self, *texts))
+    counts = []
+    for merge in (lambda bundle: bundle, own_coordinates.merged):
+        monkeypatch.setattr(own_coordinates, "merged", merge)
+        with Session(made, context=rolled, cache=False) as session:
+            stored.append({name: output.tobytes() for name, output in session.layers(picture)})
+        counts.append(len(started))
+    assert counts == [11, 11 + 10]
+    assert stored[0] == stored[1]
 
 
 def test_no_array_is_set(rolled: Context) -> None:

@@ -1,0 +1,85 @@
+"""Programs that differ only in which coordinates they share, as one program: one less for llvmpipe to compile.
+
+Where the tiles that a draw reads lie in one row or in one column of their texture, an exporter has their common
+coordinate interpolated once, which spares VideoCore IV instructions (``lowering.taps.Coordinates``). Layers whose tiles
+lie in another pattern have another program then. Here each fetch gets the coordinate of its own source. It is the same
+float, since both follow from the same numbers; with that the texts are often equal.
+
+A session does so on that driver alone (docs/performance.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.program import Pass, ShaderProgram, Texture
+
+_FETCH = re.compile(r"(texture2D\(\w+, vec2\()coord(\d)\.([xz])(, (?:WAIT\()?)coord(\d)\.([yw])(\)+;)")
+"""A fetch at coordinates that are nothing but interpolated: the varyings, and which half of each."""
+
+Identity = tuple[str, str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
+"""What two programs have in common that can be one: the text, and what the manifest says of it."""
+
+
+def merged(bundle: Bundle) -> Bundle:
+    """Return a bundle that draws the same bytes with as many programs, or fewer."""
+    manifest, members = bundle.manifest, dict(bundle.members)
+    textures = {one.name: one for one in manifest.textures}
+    by_program: dict[str, list[Pass]] = {}
+    for one in manifest.passes:
+        by_program.setdefault(one.program, []).append(one)
+    alike: dict[Identity, list[ShaderProgram]] = {}
+    for program in manifest.programs:
+        text = members[program.fragment].decode("utf-8")
+        text = _with_own(text, by_program.get(program.name, ()), textures)
+        alike.setdefault(_identity(program, text), []).append(program)
+    names: dict[str, str] = {}
+    for (text, *_), programs in alike.items():
+        names.update({program.name: programs[0].name for program in programs})
+        if len(programs) > 1:  # one alone keeps its common coordinates
+            members[programs[0].fragment] = text.encode("utf-8")
+    passes = tuple(replace(one, program=names[one.program]) for one in manifest.passes)
+    kept = tuple(programs[0] for programs in alike.values())
+    return replace(bundle, manifest=replace(manifest, programs=kept, passes=passes), members=members)
+
+
+def _identity(program: ShaderProgram, text: str) -> Identity:
+    return text, program.vertex, program.samplers, program.varyings, tuple(sorted(program.uniforms.items()))
+
+
+def _with_own(text: str, passes: Iterable[Pass], textures: Mapping[str, Texture]) -> str:
+    """Return a shader whose n-th fetch is at the coordinate of source n; as it is where that is not the same one."""
+    fetches = [(2 * int(one[2]) + (one[3] == "z"), 2 * int(one[5]) + (one[6] == "w")) for one in _FETCH.finditer(text)]
+    sources = {len(one.sources) for one in passes}
+    if sources != {len(fetches)} or text.count("texture2D(") != len(fetches):
+        return text
+    if not all(_same(one, textures, fetches) for one in passes):
+        return text
+    numbers = iter(range(len(fetches)))
+
+    def own(fetch: re.Match[str]) -> str:
+        varying, second = divmod(next(numbers), 2)
+        x, y = "zw" if second else "xy"
+        return f"{fetch[1]}coord{varying}.{x}{fetch[4]}coord{varying}.{y}{fetch[7]}"
+
+    return _FETCH.sub(own, text)
+
+
+def _same(one: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
+    """Return whether fetch n of a pass, at the x of one source and the y of another, is at those of source n."""
+    sizes = [textures[one.textures[source.unit]] for source in one.sources]
+    for own, (x, y) in enumerate(fetches):
+        if max(x, y) >= len(one.sources):
+            return False
+        source, along_x, along_y = one.sources[own], one.sources[x], one.sources[y]
+        if (source.stride_x, sizes[own].width) != (along_x.stride_x, sizes[x].width):
+            return False
+        if (source.stride_y, sizes[own].height) != (along_y.stride_y, sizes[y].height):
+            return False
+        for quad in one.quads:
+            if quad.origins[own] != (quad.origins[x][0], quad.origins[y][1]):
+                return False
+    return True

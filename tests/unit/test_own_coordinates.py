@@ -1,0 +1,89 @@
+"""Programs that differ only in which coordinates they share become one, and others stay as they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tiny import tiny_bundle
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.own_coordinates import merged
+from glsl_infer.program import Pass, Quad, ShaderProgram, Source
+
+IN_A_COLUMN = """    t = texture2D(source, vec2(coord0.x, coord0.y));
+    s = texture2D(source, vec2(coord0.x, WAIT(coord0.w)));
+"""
+IN_A_ROW = """    t = texture2D(source, vec2(coord0.x, coord0.y));
+    s = texture2D(source, vec2(coord0.z, WAIT(coord0.y)));
+"""
+OWN = """    t = texture2D(source, vec2(coord0.x, coord0.y));
+    s = texture2D(source, vec2(coord0.z, WAIT(coord0.w)));
+"""
+STEPS = (Source(0, 1.0, 1.0), Source(0, 1.0, 1.0))
+
+
+def bundle(*texts: str, origins: tuple[tuple[tuple[int, int], ...], ...], steps: tuple[Source, ...] = STEPS) -> Bundle:
+    """Return a bundle of a pass for each program, which reads two sources at ``origins``."""
+    made = tiny_bundle()
+    texture = made.manifest.textures[0].name
+    programs = [ShaderProgram(f"p{k}", "v", f"f{k}", ("source",), 1, {"weights": 8}) for k in range(len(texts))]
+    passes = [
+        Pass("layer", f"p{k}", "t", True, (texture,), steps, (Quad(0, 0, 2, 2, one),), {})
+        for k, one in enumerate(origins)
+    ]
+    manifest = replace(made.manifest, programs=tuple(programs), passes=tuple(passes))
+    return replace(made, manifest=manifest, members={f"f{k}": text.encode() for k, text in enumerate(texts)})
+
+
+COLUMN, ROW = ((3, 4), (3, 8)), ((3, 4), (7, 4))
+
+
+def test_two_patterns_share_a_program() -> None:
+    found = merged(bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW)))
+    assert [one.name for one in found.manifest.programs] == ["p0"]
+    assert [one.program for one in found.manifest.passes] == ["p0", "p0"]
+    assert found.members["f0"].decode() == OWN
+
+
+def test_one_alone_keeps_what_is_common() -> None:
+    made = bundle(IN_A_COLUMN, "    t = texture2D(source, vec2(coord0.x, coord0.y));\n", origins=(COLUMN, ROW))
+    found = merged(made)
+    assert found.manifest == made.manifest
+    assert found.members == made.members
+
+
+@pytest.mark.parametrize(
+    "origins, steps",
+    [
+        ((((3, 4), (5, 8)), ROW), STEPS),  # not in a column at all
+        ((COLUMN, ((3, 4), (7, 5))), STEPS),
+        ((COLUMN, ROW), (STEPS[0], Source(0, 2.0, 1.0))),
+        ((COLUMN, ROW), (STEPS[0], Source(0, 1.0, 0.5))),
+    ],
+)
+def test_another_coordinate_is_no_source_s_own(
+    origins: tuple[tuple[tuple[int, int], ...], ...], steps: tuple[Source, ...]
+) -> None:
+    made = bundle(IN_A_COLUMN, IN_A_ROW, origins=origins, steps=steps)
+    assert merged(made).manifest == made.manifest
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        IN_A_ROW + "    t = texture2D(source, vec2(x0_1, coord0.y));\n",  # a kernel's further taps
+        IN_A_ROW.replace("coord0.z", "coord1.z"),  # which no source has
+        IN_A_ROW.replace("t =", "u ="),
+    ],
+)
+def test_a_text_of_another_kind_stays(other: str) -> None:
+    made = bundle(IN_A_COLUMN, other, origins=(COLUMN, ROW))
+    assert merged(made).manifest == made.manifest
+
+
+def test_programs_of_other_uniforms_stay() -> None:
+    made = bundle(IN_A_COLUMN, IN_A_ROW, origins=(COLUMN, ROW))
+    first, second = made.manifest.programs
+    made = replace(made, manifest=replace(made.manifest, programs=(first, replace(second, uniforms={"weights": 4}))))
+    assert merged(made).manifest == made.manifest
