@@ -11,7 +11,7 @@ A session does so on that driver alone (docs/performance.md).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle import Bundle
@@ -50,7 +50,7 @@ def _identity(program: ShaderProgram, text: str) -> Identity:
     return text, program.vertex, program.samplers, program.varyings, tuple(sorted(program.uniforms.items()))
 
 
-def _with_own(text: str, passes: Iterable[Pass], textures: Mapping[str, Texture]) -> str:
+def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]) -> str:
     """Return a shader whose n-th fetch is at the coordinate of source n; as it is where that is not the same one."""
     fetches = [(2 * int(one[2]) + (one[3] == "z"), 2 * int(one[5]) + (one[6] == "w")) for one in _FETCH.finditer(text)]
     sources = {len(one.sources) for one in passes}

@@ -31,13 +31,13 @@ class Loop:
     Attributes:
         turns: how many there are.
         tap: what the first turn fetches.
-        before: lines before the loop.
+        before: the line before the loop.
         after: lines at the end of a turn: where the next one fetches.
     """
 
     turns: int
     tap: Tap
-    before: tuple[str, ...]
+    before: str
     after: tuple[str, ...]
 
     @property
@@ -55,7 +55,7 @@ class Loop:
                 know when.
         """
         return [
-            *self.before,
+            self.before,
             f"for (int turn = 0; turn < {MOST_TURNS}; turn++) {{",
             f"    if ({ended}) break;",
             *(f"    {line}" for line in (*tap_lines(self.tap), *self.after)),
@@ -64,7 +64,7 @@ class Loop:
 
 
 def loop(columns: Columns, binding: Binding) -> Loop | None:
-    """Return the loop over the taps of one draw; None where their texels and products are not alike, or there is one.
+    """Return the loop over the taps of one draw; None where these differ in more than place, or are one alone.
 
     Args:
         columns: of the layer.
@@ -78,7 +78,7 @@ def loop(columns: Columns, binding: Binding) -> Loop | None:
         return None
     *_, products = next(columns.taps(slots[:1]))
     first = f"vec2 at = {binding.coordinate(ROLE)};"
-    return Loop(turns, Tap(samplers.pop(), "at.x", "at.y", products), (first,), tuple(_steps(columns, binding)))
+    return Loop(turns, Tap(samplers.pop(), "at.x", "at.y", products), first, tuple(_steps(columns, binding)))
 
 
 def _steps(columns: Columns, binding: Binding) -> list[str]:
