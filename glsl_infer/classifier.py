@@ -9,7 +9,6 @@ from typing import Union
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import bundle as bundles
 from glsl_infer import preprocess
 from glsl_infer.bundle import Bundle
 from glsl_infer.closing import Closing
@@ -50,10 +49,11 @@ class Classifier(Closing):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
     ) -> None:
-        bundle = model if isinstance(model, Bundle) else bundles.read(default_model() if model is None else model)
-        if not bundle.labels:
-            raise InputError(f"{bundle.path or 'the model'} makes images and has no labels; use 'glsl-infer run'")
-        self.session = Session(bundle, context=context, selfcheck=selfcheck)
+        self.session = Session(default_model() if model is None else model, context=context, selfcheck=selfcheck)
+        if not self.labels:
+            self.close()
+            path = self.session.bundle.path or "the model"
+            raise InputError(f"{path} makes images and has no labels; use 'glsl-infer run'")
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -181,29 +181,30 @@ def vertices(
     A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4. Coordinates are
     such that the fragment of pixel p of a quad gets the centre of texel ``origin + stride * p``.
     """
-    rectangles: list[tuple[int, ...]] = []
-    targets: list[tuple[int, int]] = []
-    origins: list[tuple[tuple[float, float], ...]] = []
-    steps: list[Sequence[tuple[float, ...]]] = []
+    passes = list(passes)
+    counts = [len(one.quads) for one in passes]
+    places = [(quad.x, quad.y, quad.width, quad.height) for one in passes for quad in one.quads]
+    targets = [(textures[one.target].width, textures[one.target].height) for one in passes]
+    steps = np.ones((len(passes), 2 * varyings, 4))
+    steps[:, :, :2] = 0.0  # with an origin of -0.5, which makes a coordinate of 0 where there is no source
+    origins = np.full((len(places), 2 * varyings, 2), -0.5)
     first: dict[int, int] = {}
-    for one in passes:
-        first[id(one)] = len(CORNERS) * len(rectangles)
-        target = textures[one.target]
-        sizes = [textures[one.textures[source.unit]] for source in one.sources]
-        unused = 2 * varyings - len(sizes)
-        step = [
-            *((source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(one.sources, sizes)),
-            *[(0.0, 0.0, 1.0, 1.0)] * unused,
-        ]
-        for quad in one.quads:
-            rectangles.append((quad.x, quad.y, quad.width, quad.height))
-            targets.append((target.width, target.height))
-            origins.append((*quad.origins, *[(-0.5, -0.5)] * unused))  # which makes a coordinate of 0
-            steps.append(step)
+    at = 0
+    for index, one in enumerate(passes):
+        first[id(one)] = len(CORNERS) * at
+        if one.sources and one.quads:
+            sizes = [textures[one.textures[source.unit]] for source in one.sources]
+            steps[index, : len(sizes)] = [
+                (source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(one.sources, sizes)
+            ]
+            origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in one.quads]
+        at += counts[index]
+    rectangles, sides = (np.array(numbers, np.float64).reshape(len(numbers), -1) for numbers in (places, targets))
+    owners = np.repeat(np.arange(len(passes)), counts)
     made = [np.empty((0, 2 + 4 * varyings), np.float32)]
-    for at in range(0, len(rectangles), _AT_A_TIME):
-        some = slice(at, at + _AT_A_TIME)
-        made.append(_corners(*(np.array(part[some], np.float64) for part in (rectangles, targets, origins, steps))))
+    for begin in range(0, len(places), _AT_A_TIME):
+        some = slice(begin, begin + _AT_A_TIME)
+        made.append(_corners(rectangles[some], sides[owners[some]], origins[some], steps[owners[some]]))
     return np.concatenate(made), first
 
 

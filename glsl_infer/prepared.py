@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Union
 
@@ -35,7 +36,6 @@ class Prepared:
     Attributes:
         handles: GL names of programs, textures and framebuffers.
         frame: the calls of a frame.
-        layers: the calls of each layer that draws, by its name.
         restored_programs: how many programs came from the cache.
         prelude: what fragment shaders begin with on this device.
         covering_vertex: number of the first of six vertices that cover a whole target.
@@ -48,7 +48,7 @@ class Prepared:
     def __init__(
         self, bundle: Bundle, context: Context, objects: Objects, clock: Stopwatch, cache: Union[bool, Path]
     ) -> None:
-        self._objects, self._gl = objects, context.gl
+        self._objects, self._gl, self._draws_at_once = objects, context.gl, context.draws_at_once
         self._drawn = Drawn(bundle, context, objects)
         manifest, members = self._drawn.bundle.manifest, self._drawn.bundle.members
         self._textures = {texture.name: texture for texture in manifest.textures}
@@ -76,13 +76,17 @@ class Prepared:
         calls, self._constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
             function(*arguments)
-        self._spare_clears = context.draws_at_once
-        self.frame = recorder.record(manifest.passes, self._constant, spare_clears=self._spare_clears)
-        by_layer: dict[str, list[Pass]] = {}
-        for one in manifest.passes:
-            by_layer.setdefault(one.layer, []).append(one)
-        self.layers = {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
+        self.frame = recorder.record(manifest.passes, self._constant, spare_clears=self._draws_at_once)
         clock.lap("textures")
+
+    @cached_property
+    def layers(self) -> Mapping[str, list[frame.Call]]:
+        """The calls of each layer that draws, by its name; a frame takes none of them."""
+        by_layer: dict[str, list[Pass]] = {}
+        for one in self._drawn.bundle.manifest.passes:
+            by_layer.setdefault(one.layer, []).append(one)
+        recorder = self._recorder(self.handles)
+        return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
 
     def bind(self) -> None:
         """Set the state that frames take for granted: fixed state, vertex arrays, what stays bound throughout."""
@@ -105,7 +109,7 @@ class Prepared:
         handles = frame.Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
         )
-        calls = self._recorder(handles).record(manifest.passes, self._constant, spare_clears=self._spare_clears)
+        calls = self._recorder(handles).record(manifest.passes, self._constant, spare_clears=self._draws_at_once)
         return Slot(handles, calls)
 
     def _recorder(self, handles: frame.Handles) -> frame.Recorder:
@@ -113,6 +117,19 @@ class Prepared:
 
     def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Make some textures, and what renders into them; return both by the textures' names."""
-        textures = {name: self._drawn.texture(self._textures[name]) for name in names}
-        targets = [name for name in textures if self._textures[name].kind == "target"]
-        return textures, {name: self._objects.framebuffer(textures[name]) for name in targets}
+        some = [self._textures[name] for name in names]
+        textures: dict[str, int] = {}
+        framebuffers: dict[str, int] = {}
+        if self._draws_at_once:
+            self._objects.fixed_state()  # nothing may keep a clear from a texel
+        for one in some:
+            if one.kind != "target" or not self._draws_at_once:
+                textures[one.name] = self._drawn.texture(one)
+            else:
+                textures[one.name] = self._objects.unwritten_texture(one.width, one.height)
+            if one.kind == "target":
+                framebuffers[one.name] = self._objects.framebuffer(textures[one.name])
+            if one.kind == "target" and self._draws_at_once:
+                self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
+                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+        return textures, framebuffers

@@ -22,6 +22,7 @@ from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.limits import require
 from glsl_infer.gl.objects import Objects
 from glsl_infer.layout import textures_of
+from glsl_infer.opening import read_beside
 from glsl_infer.picture_input import Picture, PictureInput
 from glsl_infer.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.prepared import Prepared
@@ -62,9 +63,9 @@ class Session(Closing):
             cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
 
     Attributes:
-        start_up: seconds of each step of the start: ``bundle`` and ``context`` (0 where one was given),
-            ``rounding_test``, ``programs``, ``program_cache`` (what is written to it), ``textures`` (and all else that
-            is prepared).
+        start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 where one was given; where neither
+            was, the file is read meanwhile, and ``bundle`` is the rest), ``rounding_test``, ``programs``,
+            ``program_cache`` (what is written to it), ``textures`` (and all else that is prepared).
         restored_programs: how many programs came from the cache and were not compiled.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
 
@@ -84,11 +85,8 @@ class Session(Closing):
     ) -> None:
         clock = Stopwatch()
         self.start_up: Mapping[str, float] = clock.laps
-        self.bundle = model if isinstance(model, Bundle) else bundles.read(model)
-        clock.lap("bundle")
         self._own_context = not isinstance(context, Context)
-        self.context = context if isinstance(context, Context) else Context(context)
-        clock.lap("context")
+        self.bundle, self.context = _opened(model, context, clock)
         self._closed = self._checked = False
         self._pipeline: Pipeline | None = None
         self._resampler: Resampler | None = None
@@ -99,7 +97,7 @@ class Session(Closing):
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
             self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
-            self._handles, self._layer_calls = self._prepared.handles, self._prepared.layers
+            self._handles = self._prepared.handles
             self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
             size = self.bundle.manifest.input.size
             self._resampler = Resampler(self._gl, self._prepared.prelude, size, self._prepared.covering_vertex)
@@ -341,5 +339,16 @@ class Session(Closing):
         Args:
             layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
         """
-        for function, arguments in self._layer_calls.get(layer, ()):
+        for function, arguments in self._prepared.layers.get(layer, ()):
             function(*arguments)
+
+
+def _opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock: Stopwatch) -> tuple[Bundle, Context]:
+    """Read and make what was not given."""
+    if not isinstance(model, Bundle) and not isinstance(context, Context):
+        return read_beside(model, context, clock)
+    bundle = model if isinstance(model, Bundle) else bundles.read(model)
+    clock.lap("bundle")
+    made = context if isinstance(context, Context) else Context(context)
+    clock.lap("context")
+    return bundle, made

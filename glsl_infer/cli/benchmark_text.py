@@ -12,8 +12,8 @@ _STEPS = {
     "total": "whole frame",
 }
 _START = {
-    "bundle": "read the bundle",
     "context": "make the context",
+    "bundle": "read the rest of the bundle",
     "rounding_test": "measure its rounding",
     "programs": "compile the programs",
     "program_cache": "keep them for the next start",

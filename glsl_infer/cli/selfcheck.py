@@ -28,16 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every layer, print a table, and fail with what to try where one is wrong."""
-    from glsl_infer import bundle as bundles
     from glsl_infer import selfcheck
     from glsl_infer.resources import default_model
     from glsl_infer.session import Session
 
-    bundle = bundles.read(default_model() if args.model is None else args.model)
-    with Session(bundle, context=args.context) as session:
-        found = selfcheck.check(session)
+    with Session(default_model() if args.model is None else args.model, context=args.context) as session:
+        found, file = selfcheck.check(session), session.bundle.path
     if args.json:
-        print(json.dumps({"file": str(bundle.path), **found.as_json()}, indent=1))
+        print(json.dumps({"file": str(file), **found.as_json()}, indent=1))
     else:
         print("\n".join(_text(found)))
     found.require()

@@ -22,6 +22,7 @@ from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
 from glsl_infer.gl.llvmpipe import is_llvmpipe
 from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
 from glsl_infer.gl.nvidia import is_nvidia
+from glsl_infer.gl.rounding import ROUND_STORES
 
 
 class Native(Protocol):
@@ -133,10 +134,16 @@ class Context(Closing):
     @property
     def device_lines(self) -> str:
         """The ``#define`` lines for shaders on this device; see ``rounding``, ``late_fetch`` and ``loops``."""
-        lines = rounding.device_lines(self.store_threshold)
+        lines = ROUND_STORES if self.rounds_stores else ""
         if self.late_fetch:
             return lines + LATE_FETCH
         return lines + (ROLLED if self.rolled else "") + (ROLLED_FETCHES if self.rolled_fetches else "")
+
+    @cached_property
+    def rounds_stores(self) -> bool:
+        """Whether shaders round what they store: the device does not, or a test would take longer (``nvidia``)."""
+        self.make_current()
+        return is_nvidia(self.gl.text(GL.GL_VENDOR)) or rounding.is_off(self.store_threshold)
 
     @cached_property
     def late_fetch(self) -> bool:

@@ -62,11 +62,15 @@ class Objects(Closing):
         """Make an RGBA8 texture (zeros unless given ``4 * width * height`` bytes): nearest, clamped to the edge."""
         return self._texture(width, height, UNSIGNED_BYTE, bytes(4 * width * height) if texels is None else texels)
 
+    def unwritten_texture(self, width: int, height: int) -> int:
+        """Make an RGBA8 texture as ``texture``, whose texels may be anything: for one that is rendered into first."""
+        return self._texture(width, height, UNSIGNED_BYTE, None)
+
     def float_texture(self, width: int, height: int, texels: bytes) -> int:
         """Make a texture of 32-bit floats, ``16 * width * height`` bytes, as ``texture``: for GL_OES_texture_float."""
         return self._texture(width, height, GL.GL_FLOAT, texels)
 
-    def _texture(self, width: int, height: int, kind: int, texels: bytes) -> int:
+    def _texture(self, width: int, height: int, kind: int, texels: bytes | None) -> int:
         name = self._generate(self.gl.GenTextures, self.textures)
         self.gl.BindTexture(TEXTURE_2D, name)
         self.gl.TexImage2D(TEXTURE_2D, 0, RGBA, width, height, 0, RGBA, kind, texels)

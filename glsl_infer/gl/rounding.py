@@ -68,6 +68,6 @@ def store_threshold(gl: Api) -> float:
     return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
 
 
-def device_lines(threshold: float) -> str:
-    """Return the ``#define`` lines that shaders need after the prelude on a device with that ``store_threshold``."""
-    return "" if abs(threshold - 0.5) <= TOLERANCE else ROUND_STORES
+def is_off(threshold: float) -> bool:
+    """Return whether stores on a device with that ``store_threshold`` do not round to nearest."""
+    return abs(threshold - 0.5) > TOLERANCE

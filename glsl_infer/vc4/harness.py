@@ -91,7 +91,7 @@ def draw(made: Bundle) -> None:
     picture = probe.picture(made.manifest.input.size)
     with Context("surfaceless") as context:
         # Nothing is drawn here, so how stores round cannot be measured; they are taken to round to nearest.
-        vars(context)["store_threshold"] = 0.5
+        vars(context)["rounds_stores"] = False
         listener = Listener(context, made)
         with listener.listening(), Session(made, context=context) as session:
             session.run(picture)

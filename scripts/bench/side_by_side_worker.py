@@ -40,19 +40,21 @@ class Engine:
     def __init__(self, model: Path, context: str, form: str) -> None:
         from everything_bound import everything_bound
 
-        from glsl_infer.gl import compiler_threads
+        from glsl_infer.gl import compiler_threads, rounding
         from glsl_infer.gl import constants as GL
         from glsl_infer.gl.context import Context
         from glsl_infer.session import Session
 
-        self._context = Context(context)
-        if form != "engine":
-            self._context.rolled = self._context.rolled_fetches = self._context.draws_at_once = False
-            compiler_threads.allow = lambda gl: False
-        self._session = Session(model, context=self._context, cache=False)
-        if form != "engine":
-            self._session.activate()
-            self._session.context.gl.Disable(GL.GL_BLEND)
+        if form == "engine":
+            self._session = Session(model, context=context, cache=False)
+            return
+        made = Context(context)
+        made.rolled = made.rolled_fetches = made.draws_at_once = False
+        made.rounds_stores = rounding.is_off(made.store_threshold)
+        compiler_threads.allow = lambda gl: False
+        self._session = Session(model, context=made, cache=False)
+        self._session.activate()
+        made.gl.Disable(GL.GL_BLEND)
         if form == "everything-bound":
             self._session.frame = everything_bound(self._session.frame, self._session.bundle.manifest.passes)
 
@@ -148,6 +150,8 @@ def warm_imports(runner: str) -> None:
     elif runner == "tensorflow":
         import tensorflow  # noqa: F401
     else:
+        import OpenGL.platform.egl  # noqa: F401
+
         import glsl_infer.session  # noqa: F401
 
 

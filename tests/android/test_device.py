@@ -40,7 +40,7 @@ def test_the_same_facts(device: Jvm) -> None:
 @pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])
 def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
     context = Context()
-    context.__dict__["store_threshold"] = 0.55 if "ROUND_STORES" in lines else 0.5
+    context.__dict__["rounds_stores"] = "ROUND_STORES" in lines
     context.__dict__["late_fetch"] = "LATE_FETCH" in lines
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)

@@ -12,6 +12,7 @@ from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe, driver_limits, require
+from glsl_infer.gl.nvidia import is_nvidia
 from glsl_infer.manifest import Limits
 
 
@@ -101,17 +102,28 @@ def test_description_has_what_a_bug_report_needs(context: Context) -> None:
 
 
 def test_stores_are_measured(context: Context) -> None:
-    threshold = context.store_threshold
-    assert 0.4 <= threshold <= 0.6
-    assert (abs(threshold - 0.5) <= rounding.TOLERANCE) == (rounding.ROUND_STORES not in context.device_lines)
+    assert 0.4 <= context.store_threshold <= 0.6
+    assert context.rounds_stores or abs(context.store_threshold - 0.5) <= rounding.TOLERANCE
 
 
-@pytest.mark.parametrize(
-    "threshold, lines",
-    [(0.5, ""), (0.505, ""), (0.547, rounding.ROUND_STORES), (1.0, rounding.ROUND_STORES)],
-)
-def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, lines: str) -> None:
-    assert rounding.device_lines(threshold) == lines
+@pytest.mark.parametrize("threshold, told", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
+def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: float, told: bool) -> None:
+    with Context() as context:
+        context.__dict__.update(store_threshold=threshold)
+        if not is_nvidia(context.gl.text(GL.GL_VENDOR)):
+            assert context.rounds_stores == told
+            assert context.device_lines.startswith(rounding.ROUND_STORES) == told
+
+
+def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Context() as context:
+        text = context.gl.text
+        vendor = {GL.GL_VENDOR: "NVIDIA Corporation"}
+        monkeypatch.setattr(context.gl, "text", lambda name: vendor.get(name) or text(name))
+        with context.gl.counting() as calls:
+            assert context.rounds_stores
+        assert calls["glDrawArrays"] == 0
+        assert context.device_lines.startswith(rounding.ROUND_STORES)
 
 
 def test_limits_are_compared_and_named(context: Context) -> None:

@@ -19,11 +19,11 @@ from glsl_infer.session import Session
 @pytest.fixture
 def told(context: Context) -> Iterator[Context]:
     """The context, as if its stores had been found not to round to nearest."""
-    measured = context.store_threshold
-    context.__dict__["store_threshold"] = 0.55
+    before = context.rounds_stores
+    context.__dict__["rounds_stores"] = True
     assert context.device_lines.startswith(ROUND_STORES)
     yield context
-    context.__dict__["store_threshold"] = measured
+    context.__dict__["rounds_stores"] = before
 
 
 def test_every_layer_is_exact(told: Context) -> None:

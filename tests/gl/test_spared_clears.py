@@ -11,6 +11,7 @@ from test_rolled import network
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.session import Session
 
@@ -38,6 +39,18 @@ def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, m
             output = session.run(picture).tobytes()
             found.append([output, *(session.read_texture(name).tobytes() for name in targets)])
     assert found[0] == found[1]
+
+
+def test_targets_are_clear_before_the_first_frame(
+    context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(context.__dict__, "draws_at_once", True)
+    gl = context.gl
+    gl.Enable(GL.GL_SCISSOR_TEST)  # somebody else's, of whom no clear would come through
+    with Session(made, context=context) as session:
+        for one in made.manifest.textures:
+            if one.kind == "target":
+                assert (session.read_texture(one.name) == np.array(one.clear, np.uint8)).all(), one.name
 
 
 def test_two_frames_on_their_way(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
