@@ -20,10 +20,17 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 
 def put_rgb(pixels: NDArray[np.uint8], texels: Texels) -> None:
-    """Put pixels, uint8 (height, width, 3), into texels, uint8 (height, width, 4), and leave their alpha.
+    """Put pixels, uint8 (height, width, 3), into texels, uint8 (height, width, 4), whose alpha is 255 and stays so.
 
-    A channel at a time: with all three at once NumPy's innermost loop has three bytes, and takes four times as long.
+    Pixels without gaps go by words of four bytes, a pixel's own three and one of the next that alpha takes the place
+    of: half the time of a channel at a time. Others go by channels; by pixels NumPy's innermost loop would have three
+    bytes.
     """
+    if pixels.size and pixels.flags.c_contiguous and texels.flags.c_contiguous:
+        words = np.ndarray(pixels.size // 3 - 1, "<u4", pixels, 0, (3,))
+        np.bitwise_or(words, np.uint32(0xFF000000), out=texels.reshape(-1).view("<u4")[:-1])
+        texels[-1, -1, :3] = pixels[-1, -1]
+        return
     for channel in range(3):
         texels[..., channel] = pixels[..., channel]
 
