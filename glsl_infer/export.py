@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,13 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, layout, memory: see ``lowering.to_program``.
+        weights, weights_for, layout, memory: see ``lowering.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
     """
 
     weights: str = "auto"
+    weights_for: Mapping[str, str] = field(default_factory=dict)
     layout: str = "atlas"
     memory: str = "auto"
     percentile: float = 100.0
@@ -147,7 +148,13 @@ def build(
     pictures = _Told(calibration, tell)
     prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
     tell("shaders and probe")
-    program = lowering.to_program(prepared.graph, weights=options.weights, layout=options.layout, memory=options.memory)
+    program = lowering.to_program(
+        prepared.graph,
+        weights=options.weights,
+        weights_for=options.weights_for,
+        layout=options.layout,
+        memory=options.memory,
+    )
     return bundles.make(program, labels), program, prepared
 
 

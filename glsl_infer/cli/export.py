@@ -36,6 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for each layer whichever costs least (the default; --explain says why)",
     )
     parser.add_argument(
+        "--weights-for",
+        action="append",
+        default=[],
+        metavar="LAYER=MODE",
+        help="the same for one layer, by the name that --explain prints; may be given several times",
+    )
+    parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
     )
     parser.add_argument(
@@ -87,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
     calibration = _spread(pictures.find(args.calibrate), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
+        weights_for=dict(_layer_and_mode(one) for one in args.weights_for),
         layout=args.layout,
         memory=args.memory,
         percentile=args.percentile,
@@ -147,6 +155,14 @@ def _print_layers(report: Report) -> None:
         print(
             f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
         )
+
+
+def _layer_and_mode(text: str) -> tuple[str, str]:
+    """Return both parts of a --weights-for; a layer's own name may have an equals sign."""
+    layer, equals, mode = text.rpartition("=")
+    if not equals or mode not in WEIGHTS_MODES:
+        raise InputError(f"--weights-for {text}; give LAYER=MODE, where MODE is one of {', '.join(WEIGHTS_MODES)}")
+    return layer, mode
 
 
 def _print_weights(report: Report) -> None:

@@ -17,7 +17,14 @@ from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 
 
-def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas", memory: str = "auto") -> Program:
+def to_program(
+    graph: Graph,
+    *,
+    weights: str = "auto",
+    weights_for: Mapping[str, str] | None = None,
+    layout: str = "atlas",
+    memory: str = "auto",
+) -> Program:
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
@@ -25,23 +32,27 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas", me
         weights: ``baked`` (constants, a program for each slice), ``uniform`` (an array, a program for each
             kind of layer), ``texture`` (one draw for all slices, where a layer can have it) or ``auto`` (each where it
             costs least; see ``weights_plan``).
+        weights_for: the same for single layers, by their names, whatever ``weights`` is.
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
-        InputError: an unknown weights mode, layout or memory method.
+        InputError: an unknown weights mode, layout or memory method; ``weights_for`` a layer whose weights have no
+            choice, or not this one.
         MissingExtraError: ``flow`` without networkx.
     """
-    if weights not in WEIGHTS_MODES:
-        raise InputError(f"weights '{weights}'; choose one of {', '.join(WEIGHTS_MODES)}")
+    alone = weights_for or {}
+    for mode in (weights, *alone.values()):
+        if mode not in WEIGHTS_MODES:
+            raise InputError(f"weights '{mode}'; choose one of {', '.join(WEIGHTS_MODES)}")
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share]) -> Builder:
-        builder = Builder(graph, weights, layout, needed, shares)
+        builder = Builder(graph, weights, alone, layout, needed, shares)
         for node in graph.nodes:
             ops.get(node.op).passes(node, builder)
         return builder
@@ -53,6 +64,10 @@ def to_program(graph: Graph, *, weights: str = "auto", layout: str = "atlas", me
             graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
         )
     program = builder.finish()
+    choices = list(program.choices)
+    for name in alone:
+        if name not in choices:
+            raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
     return replace(built(shares).finish() if shares else program, memory=uses)
 

@@ -56,13 +56,20 @@ class Builder:
     """
 
     def __init__(
-        self, graph: Graph, weights: str, layout: str, gutters: Mapping[str, int], shares: Mapping[str, Share]
+        self,
+        graph: Graph,
+        weights: str,
+        weights_for: Mapping[str, str],
+        layout: str,
+        gutters: Mapping[str, int],
+        shares: Mapping[str, Share],
     ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
-        self._weights, self._layout, self._gutters, self._shares = weights, layout, gutters, shares
+        self._weights, self._weights_for, self._layout = weights, weights_for, layout
+        self._gutters, self._shares = gutters, shares
         self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
@@ -189,7 +196,8 @@ class Builder:
         untextured = layer.untextured
         if self._layout == "planar":
             untextured = "each slice has a texture of its own"
-        choice = weights_plan.choose(replace(layer, untextured=untextured), self._weights)
+        alone = self._weights_for.get(layer.name)
+        choice = weights_plan.choose(replace(layer, untextured=untextured), self._weights, alone)
         self._choices[layer.name] = choice
         return choice.mode
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from glsl_infer.errors import InputError
 from glsl_infer.program import WeightsChoice
 
 WEIGHTS_MODES = ("auto", "baked", "uniform", "texture")
@@ -90,18 +91,26 @@ def costs(layer: Layer) -> dict[str, float]:
     return found
 
 
-def choose(layer: Layer, wanted: str) -> WeightsChoice:
+def choose(layer: Layer, wanted: str, alone: str | None = None) -> WeightsChoice:
     """Return where the weights of a layer go.
 
     Args:
         layer: what they are.
         wanted: one of ``WEIGHTS_MODES``. ``baked`` and ``uniform`` are pure forms; of ``texture`` those layers are
             excepted that cannot have it.
+        alone: what is wanted for this layer, whatever is for all.
+
+    Raises:
+        InputError: ``alone`` is a texture, and the layer cannot have it.
     """
     found = costs(layer)
-    if wanted in ("baked", "uniform"):
+    if alone == "texture" and alone not in found:
+        raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
+    if alone is not None and alone != "auto":
+        mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"
+    elif alone is None and wanted in ("baked", "uniform"):
         mode, why = wanted, f"asked for by --weights {wanted}"
-    elif wanted in found:
+    elif alone is None and wanted in found:
         mode, why = wanted, "asked for by --weights texture"
     else:
         mode = min(found, key=lambda one: found[one])

@@ -8,7 +8,10 @@
 
     planned         as ``glsl-infer export`` makes it by default
     fetched         as ``glsl-infer export --weights texture`` makes it: what a software driver is fastest with
-    article-style   a texture a slice, weights in uniforms, everything bound for each draw (everything_bound.py)
+    article-style   a texture a slice, weights in uniforms but of the layer that reads the picture, which has them in
+                    the text of its programs, everything bound for each draw (everything_bound.py): as the article's
+                    code does it
+    all-uniform     the same with that layer's weights in uniforms too, as article-style was once; asked for by --only
     literal         a texture a slice, weights baked into a program for each slice; llvmpipe keeps fewer programs, and
                     compiles all again in each frame of minutes: not part of it unless asked for by --only
     litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
@@ -54,11 +57,20 @@ FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 @dataclass(frozen=True)
 class Contender:
-    """Who takes part: a runner of side_by_side_worker.py, its model's file, how that is exported, and threads."""
+    """Who takes part.
+
+    Attributes:
+        runner: of side_by_side_worker.py.
+        file: the model.
+        export: how that is exported.
+        picture: ``--weights-for`` the layers that read the picture, if it is another than for all.
+        threads: of the CPU.
+    """
 
     runner: str
     file: str
     export: tuple[str, ...] = ()
+    picture: str = ""
     threads: int = 2
 
 
@@ -66,7 +78,8 @@ PLANAR = ("--layout", "planar", "--memory", "naive")
 CONTENDERS = {
     "planned": Contender("engine", "planned.glslnn"),
     "fetched": Contender("engine", "fetched.glslnn", ("--weights", "texture")),
-    BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform")),
+    BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform"), "baked"),
+    "all-uniform": Contender("everything-bound", "all-uniform.glslnn", (*PLANAR, "--weights", "uniform")),
     "literal": Contender("plain", "literal.glslnn", (*PLANAR, "--weights", "baked")),
     "litert-1": Contender("litert", "model.tflite", threads=1),
     "litert-2": Contender("litert", "model.tflite"),
@@ -103,12 +116,22 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
         if one.file.endswith(".glslnn") and not (folder / one.file).exists():
             labels = _labels(folder, keras)
             command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(folder / one.file)]
-            run([*command, "--labels", str(labels), *one.export], f"exporting {one.file}")
+            command += ["--labels", str(labels), *one.export]
+            run(command, f"exporting {one.file}")
+            if one.picture:
+                alone = [f"--weights-for={layer}={one.picture}" for layer in _picture_layers(folder / one.file)]
+                run([*command, *alone], f"exporting {one.file}")
     there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
     if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
         # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site")]
         run([*command, "ai-edge-litert"], "installing LiteRT")
+
+
+def _picture_layers(path: Path) -> list[str]:
+    """Return the names of the layers that read the picture."""
+    picture, *layers = bundle.read(path).manifest.model.layers
+    return [layer.name for layer in layers if picture.name in layer.inputs]
 
 
 def _labels(folder: Path, keras: Path | None) -> Path:
@@ -252,7 +275,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
-    usual = ",".join(name for name in CONTENDERS if name != "literal")
+    usual = ",".join(name for name in CONTENDERS if name not in ("literal", "all-uniform"))
     parser.add_argument("--only", default=usual, help=f"who takes part; {BASE} always does")
     parser.add_argument("--context", default="auto", help="as for glsl-infer benchmark")
     parser.add_argument("--starts", type=int, default=3, help="of each contender, for its first result (3)")

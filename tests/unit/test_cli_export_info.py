@@ -126,6 +126,22 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
     assert exported[0][1] == {"options": Options(), "calibration": []}
 
 
+def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:
+    model, out, labels = (str(one) for one in export_arguments.values())
+    argv = ["export", model, "-o", out, "--labels", labels, "--weights-for", "first=baked"]
+    assert main([*argv, "--weights-for=a=b=texture"]) == 0
+    assert exported[0][1]["options"] == Options(weights_for={"first": "baked", "a=b": "texture"})
+
+
+@pytest.mark.parametrize("given", ["baked", "first=", "first=magic", "=", ""])
+def test_weights_of_single_layers_that_make_no_sense(
+    capsys: Capture, export_arguments: dict[str, Path], given: str
+) -> None:
+    model, out, _ = (str(one) for one in export_arguments.values())
+    message = refused(capsys, ["export", model, "-o", out, f"--weights-for={given}"])
+    assert f"--weights-for {given}; give LAYER=MODE, where MODE is one of auto, baked, uniform, texture" in message
+
+
 @pytest.mark.parametrize("percentile", ["50", "100.1", "-1", "nan"])
 def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, Path], percentile: str) -> None:
     model, out, _ = (str(one) for one in export_arguments.values())

@@ -147,6 +147,23 @@ def test_a_network_may_end_in_a_map_or_a_vector_but_not_in_the_picture() -> None
         program(Graph("g", (input_node(5),), "image"))
 
 
+def test_one_layer_may_have_its_weights_elsewhere() -> None:
+    rng = np.random.default_rng(0)
+    body = [input_node(6), conv_node(rng, "first", ("image",), 3, 8), conv_node(rng, "second", ("first",), 8, 8)]
+    graph = prepare(classifier(rng, body, 8)).graph
+    made = lowering.to_program(graph, weights="uniform", weights_for={"first": "baked", "second": "texture"})
+    assert {name: one.mode for name, one in made.choices.items()} == {"first": "baked", "second": "texture"}
+    draws = [one.layer for one in made.passes]
+    assert (draws.count("first"), draws.count("second")) == (2, 1)
+    assert len({one.program for one in made.passes if one.layer == "first"}) == 2
+    with pytest.raises(InputError, match="no layer 'third' has weights to choose for; there are: first, second"):
+        lowering.to_program(graph, weights_for={"third": "baked"})
+    with pytest.raises(InputError, match="weights 'magic'; choose one of auto, baked"):
+        lowering.to_program(graph, weights_for={"first": "magic"})
+    with pytest.raises(InputError, match="'first' cannot have its weights in a texture: each slice has a texture of"):
+        lowering.to_program(graph, weights_for={"first": "texture"}, layout="planar")
+
+
 def test_unknown_modes() -> None:
     graph = prepare(optimize.optimize(tiny_graph())).graph
     with pytest.raises(InputError, match="choose one of auto, baked, uniform"):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from glsl_infer.errors import InputError
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import Layer
 from glsl_infer.vc4 import estimate
@@ -45,6 +46,22 @@ def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
 def test_what_is_asked_for_is_taken(mode: str) -> None:
     choice = weights_plan.choose(replace(PW, slices=8, pixels=191 * 191), mode)
     assert (choice.mode, choice.reason) == (mode, f"asked for by --weights {mode}")
+
+
+@pytest.mark.parametrize("mode", ["baked", "uniform", "texture"])
+@pytest.mark.parametrize("wanted", ["auto", "baked", "uniform", "texture"])
+def test_what_is_asked_for_one_layer_is_taken(wanted: str, mode: str) -> None:
+    choice = weights_plan.choose(PW, wanted, mode)
+    assert (choice.mode, choice.reason) == (mode, f"asked for by --weights-for pw={mode}")
+
+
+def test_one_layer_can_be_left_to_the_model() -> None:
+    assert weights_plan.choose(PW, "baked", "auto") == weights_plan.choose(PW, "auto")
+
+
+def test_one_layer_that_can_have_no_texture_is_refused() -> None:
+    with pytest.raises(InputError, match="layer 'pw' cannot have its weights in a texture: because"):
+        weights_plan.choose(replace(PW, untextured="because"), "auto", "texture")
 
 
 def test_a_layer_that_can_have_no_texture_gets_the_next_best() -> None:
