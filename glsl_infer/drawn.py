@@ -20,7 +20,7 @@ class Drawn:
 
     Args:
         bundle: as it was read.
-        context: whose driver draws. ``Context.rolled`` says whether it has a form of its own.
+        context: whose driver draws. ``Context.fetches_uniforms`` says whether it has a form of its own.
         objects: what its texture belongs to, and is deleted with.
 
     Attributes:
@@ -33,7 +33,7 @@ class Drawn:
         self._gl, self._objects = context.gl, objects
         self._rows: int | None = None
         self._floats: frozenset[str] = frozenset()
-        if not context.rolled:
+        if not context.fetches_uniforms:
             return
         bundle = own_coordinates.merged(bundle)
         largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)

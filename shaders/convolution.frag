@@ -9,16 +9,11 @@
 // LATE           a number that the fourth component of the sum stays below by 1 or more. On a device that defines
 //                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
 //                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
-// HAS_LOOP       a device that defines ROLLED has a shorter shader with a loop, which compiles sooner and adds up the
-//                same in the same order. Other layers have none.
 #ifndef BIAS
 #define BIAS vec4(0.0)
 #endif
 #ifndef LATE
 #undef LATE_FETCH
-#endif
-#ifndef HAS_LOOP
-#undef ROLLED
 #endif
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, sum.w)
@@ -42,12 +37,8 @@ void main() {
 #ifdef LATE_FETCH
     sum.w -= LATE;
 #endif
-#ifdef ROLLED
-    //@ loop
-#else
     //@ coordinates
     //@ taps
-#endif
 #ifdef LATE_FETCH
     sum.w += LATE;
 #endif

@@ -20,7 +20,7 @@ from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
 from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
+from glsl_infer.gl.loops import ROLLED_FETCHES
 from glsl_infer.gl.nvidia import is_nvidia
 from glsl_infer.gl.rounding import ROUND_STORES
 
@@ -137,7 +137,7 @@ class Context(Closing):
         lines = ROUND_STORES if self.rounds_stores else ""
         if self.late_fetch:
             return lines + LATE_FETCH
-        return lines + (ROLLED if self.rolled else "") + (ROLLED_FETCHES if self.rolled_fetches else "")
+        return lines + (ROLLED_FETCHES if self.rolled_fetches else "")
 
     @cached_property
     def rounds_stores(self) -> bool:
@@ -152,8 +152,8 @@ class Context(Closing):
         return wants_late_fetch(self.gl.text(GL.GL_RENDERER))
 
     @cached_property
-    def rolled(self) -> bool:
-        """Whether shaders do well to be short, and to fetch what others read of uniforms; see ``llvmpipe``."""
+    def fetches_uniforms(self) -> bool:
+        """Whether shaders do well to fetch what others read of uniforms; see ``drawn`` and ``uniform_rows``."""
         self.make_current()
         return is_llvmpipe(self.gl.text(GL.GL_RENDERER))
 
@@ -161,7 +161,7 @@ class Context(Closing):
     def rolled_fetches(self) -> bool:
         """Whether shaders that fetch all they read do well to be short; see ``loops``."""
         self.make_current()
-        return self.rolled or is_nvidia(self.gl.text(GL.GL_VENDOR))
+        return is_llvmpipe(self.gl.text(GL.GL_RENDERER)) or is_nvidia(self.gl.text(GL.GL_VENDOR))
 
     @cached_property
     def draws_at_once(self) -> bool:

@@ -1,4 +1,4 @@
-"""The taps of a convolution as a loop, for drivers whose compilers take long over long shaders (``gl.loops``).
+"""The taps of a convolution with weights in a texture as a loop, for compilers that do well with one (``gl.loops``).
 
 A turn of the loop is one tap on one slice. All turns fetch the same texels in the same order as the lines that stand
 one after the other, and add up the same products.
@@ -16,10 +16,6 @@ from glsl_infer.lowering.taps import Tap
 MOST_TURNS = 1024
 """What is written as the end, as much as ``int`` has to hold. Loops end earlier: a compiler that knew when would unroll
 them."""
-
-LEAST_COLUMNS = 64
-"""Columns of weights in uniforms from which on there is a loop. A network's first layers have fewer, and draw most
-pixels: with loops for them X22's frames take 1.3 times as long, and its shaders 0.99 of the time to compile."""
 
 ROLE = "source"
 

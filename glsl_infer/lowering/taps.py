@@ -134,26 +134,6 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw") -> 
     return lines + waiting
 
 
-def turn_lines(tap: Tap, columns: int) -> list[str]:
-    """Return the lines of one tap in a loop of which each turn uses so many columns of a uniform array.
-
-    Each component of the sum gets its products in the same order as by ``tap_lines``, and so is the same float.
-    """
-
-    def weight(at: int, some: str) -> str:
-        array = f"weights[{columns} * turn + {at}]"
-        return array if some == "xyzw" else f"{array}.{some}"
-
-    behind = BEHIND.get(len(tap.products), {})
-    now: list[str] = []
-    later: list[str] = []
-    for place, product in enumerate(tap.products):
-        moved = behind.get(place, "")
-        now += _added(product, "t", "".join(one for one in "xyzw" if one not in moved), "xyzw", weight)
-        later += _added(product, "t", moved, "xyzw", weight) if moved else []
-    return [f"t = texture2D({tap.sampler}, vec2({tap.x}, {tap.y}));", *now, *later]
-
-
 def _added(product: Product, texel: str, some: str, components: str, weight: Weight) -> list[str]:
     """Return the line that adds a product to some components of the sum; none where its weights are zero."""
     chosen = "" if some == components else f".{some}"

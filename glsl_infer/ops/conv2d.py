@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.layout import FeatureMap
-from glsl_infer.lowering import codegen, conv_texture, fold, rolled, weight_texture, weights_plan
-from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering import codegen, conv_texture, fold, weight_texture, weights_plan
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
-from glsl_infer.lowering.rolled import Loop
-from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines, turn_lines
+from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
@@ -133,8 +132,6 @@ class Conv2D(Operator):
             if residual is not None:
                 factor = Product(count - 2 if scaled else None, "")
                 behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
-            many = baked is None and columns.count >= rolled.LEAST_COLUMNS
-            loop = rolled.loop(columns, binding) if many else None
             defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
             uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
             if baked is None:
@@ -143,8 +140,6 @@ class Conv2D(Operator):
             if late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
-            if loop is not None:
-                defines["HAS_LOOP"] = 1
             fragment = codegen.fragment(
                 "convolution.frag",
                 includes=["store.glsl"],
@@ -153,7 +148,6 @@ class Conv2D(Operator):
                 lines={
                     "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
                     "coordinates": coordinates.lines(binding),
-                    "loop": [] if loop is None else _loop_lines(loop, binding) + tap_lines(behind, weight),
                     "taps": tap_lines([*taps, *behind], weight),
                 },
                 defines=defines,
@@ -199,13 +193,6 @@ def _reads(
         }
         for index in range(columns.slices)
     ]
-
-
-def _loop_lines(loop: Loop, binding: Binding) -> list[str]:
-    """Return the lines of a loop over taps whose weights lie in a uniform array."""
-    # No coordinate is larger than 1, but no compiler knows.
-    ended = f"float(turn) > {loop.turns - 0.5} + max({binding.axis('source', 'x')} - 2.0, 0.0)"
-    return loop.lines(lambda tap: turn_lines(tap, loop.columns), ended)
 
 
 def _unfolded(

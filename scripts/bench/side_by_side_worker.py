@@ -49,7 +49,7 @@ class Engine:
             self._session = Session(model, context=context, cache=False)
             return
         made = Context(context)
-        made.rolled = made.rolled_fetches = made.draws_at_once = False
+        made.fetches_uniforms = made.rolled_fetches = made.draws_at_once = False
         made.rounds_stores = rounding.is_off(made.store_threshold)
         compiler_threads.allow = lambda gl: False
         self._session = Session(model, context=made, cache=False)

@@ -47,7 +47,7 @@ def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: st
 
 def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
     # Of a row of uniform_rows.py the coordinate is set, of an array all.
-    arrays, numbers = ({}, 52) if tiled.rolled else ({"glUniform4fv": 50}, 2)
+    arrays, numbers = ({}, 52) if tiled.fetches_uniforms else ({"glUniform4fv": 50}, 2)
     with Session(tiny_bundle("uniform"), context=tiled) as session:
         assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {
             **arrays,

@@ -23,18 +23,18 @@ from glsl_infer.session import Session
 
 
 @pytest.fixture
-def rolled(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
+def fetching(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
     """The context, as if its driver were llvmpipe."""
     if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split():
         pytest.skip(f"this driver has no {EXTENSION}")
-    monkeypatch.setitem(context.__dict__, "rolled", True)
+    monkeypatch.setitem(context.__dict__, "fetches_uniforms", True)
     yield context
 
 
 @pytest.fixture
 def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
     """The context, as if its driver were another."""
-    monkeypatch.setitem(context.__dict__, "rolled", False)
+    monkeypatch.setitem(context.__dict__, "fetches_uniforms", False)
     yield context
 
 
@@ -50,7 +50,7 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     stored: list[dict[str, bytes]] = []
     calls = []
     for wanted in (False, True):
-        monkeypatch.setitem(context.__dict__, "rolled", wanted)
+        monkeypatch.setitem(context.__dict__, "fetches_uniforms", wanted)
         with Session(made, context=context) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
             calls.append(len(session.frame))
@@ -60,7 +60,7 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
 
 
 @pytest.mark.once
-def test_layers_in_other_patterns_share_a_program(rolled: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_in_other_patterns_share_a_program(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     made = bundles.read(ROOT / "models/grocery-x22-385.glslnn")
     picture = np.random.default_rng(6).integers(0, 256, (385, 385, 3), np.uint8)
     stored, started = [], []
@@ -69,15 +69,15 @@ def test_layers_in_other_patterns_share_a_program(rolled: Context, monkeypatch: 
     counts = []
     for merge in (lambda bundle: bundle, own_coordinates.merged):
         monkeypatch.setattr(own_coordinates, "merged", merge)
-        with Session(made, context=rolled, cache=False) as session:
+        with Session(made, context=fetching, cache=False) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
         counts.append(len(started))
     assert counts == [11, 11 + 10]
     assert stored[0] == stored[1]
 
 
-def test_no_array_is_set(rolled: Context) -> None:
-    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True) as session:
+def test_no_array_is_set(fetching: Context) -> None:
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True) as session:
         assert arrays_set(session) == 0
 
 
@@ -86,41 +86,41 @@ def test_another_driver_has_uniforms(plain: Context) -> None:
         assert arrays_set(session) == 50
 
 
-def test_a_driver_without_such_textures(rolled: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = rolled.gl.text
-    monkeypatch.setattr(rolled.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
-    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True, cache=False) as session:
+def test_a_driver_without_such_textures(fetching: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = fetching.gl.text
+    monkeypatch.setattr(fetching.gl, "text", lambda name: text(name).replace(EXTENSION, ""))
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True, cache=False) as session:
         assert arrays_set(session) == 50
 
 
 @pytest.mark.parametrize("left, arrays", [(0, 50), (1, 0)])
-def test_a_unit_that_no_pass_uses(rolled: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
+def test_a_unit_that_no_pass_uses(fetching: Context, monkeypatch: pytest.MonkeyPatch, left: int, arrays: int) -> None:
     units = max(len(one.samplers) for one in tiny_bundle("uniform").manifest.programs) + left
-    integer = rolled.gl.integer
+    integer = fetching.gl.integer
     monkeypatch.setattr(
-        rolled.gl, "integer", lambda name: units if name == GL.GL_MAX_TEXTURE_IMAGE_UNITS else integer(name)
+        fetching.gl, "integer", lambda name: units if name == GL.GL_MAX_TEXTURE_IMAGE_UNITS else integer(name)
     )
-    with Session(tiny_bundle("uniform"), context=rolled, selfcheck=True, cache=False) as session:
+    with Session(tiny_bundle("uniform"), context=fetching, selfcheck=True, cache=False) as session:
         assert arrays_set(session) == arrays
 
 
-def test_sessions_of_one_context_have_each_its_own(rolled: Context) -> None:
+def test_sessions_of_one_context_have_each_its_own(fetching: Context) -> None:
     first, second = make_bundle(network(4), "uniform"), make_bundle(network(6), "uniform")
     picture = np.random.default_rng(7).integers(0, 256, (17, 17, 3), np.uint8)
-    with Session(first, context=rolled) as one:
+    with Session(first, context=fetching) as one:
         alone = one.run(picture)
-    with Session(first, context=rolled) as one:
-        with Session(second, context=rolled) as two:
+    with Session(first, context=fetching) as one:
+        with Session(second, context=fetching) as two:
             assert not np.array_equal(two.run(picture), alone)
             np.testing.assert_array_equal(one.run(picture), alone)
             assert not np.array_equal(two.run(picture), alone)
         np.testing.assert_array_equal(one.run(picture), alone)
 
 
-def test_nothing_that_a_session_does_unbinds_it(rolled: Context) -> None:
+def test_nothing_that_a_session_does_unbinds_it(fetching: Context) -> None:
     """Scaling a picture, reading and writing layers, and a second frame on its way all bind textures."""
     photograph = np.random.default_rng(8).integers(0, 256, (40, 30, 3), np.uint8)
-    with Session(tiny_bundle("uniform"), context=rolled) as session:
+    with Session(tiny_bundle("uniform"), context=fetching) as session:
         expected = session.run(tiny_picture(1))
         scaled = session.run(photograph)
         frames = [session.run_async(one) for one in (tiny_picture(1), photograph, tiny_picture(1))]

@@ -1,4 +1,4 @@
-"""Shaders with loops, as llvmpipe has them: the same bytes as without, and half as much text for its compiler."""
+"""Shaders that fetch weights in loops, as llvmpipe and NVIDIA's driver have them: the same bytes as without."""
 
 from __future__ import annotations
 
@@ -14,30 +14,26 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
+from glsl_infer.gl.loops import ROLLED_FETCHES
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
 from glsl_infer.session import Session
 
-LOOPS = {"uniform": {"stem", "many", "flat", "tall", "unit"}}
-LOOPS["texture"] = LOOPS["uniform"] | {"mixed", "depthwise"}  # those of few columns, too
-
-WISHES = {"straight": "", "fetches": ROLLED_FETCHES, "all": ROLLED + ROLLED_FETCHES}
+LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
 
 
-@pytest.fixture(params=WISHES)
+@pytest.fixture(params=[False, True])
 def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
-    """The context, as if its driver wanted loops, some, or none."""
-    yield from as_if(context, WISHES[request.param])
+    """The context, as if its driver wanted loops, or none."""
+    yield from as_if(context, request.param)
 
 
-def as_if(context: Context, lines: str) -> Iterator[Context]:
-    before = context.rolled, context.rolled_fetches
-    context.__dict__.update(rolled=ROLLED in lines, rolled_fetches=ROLLED_FETCHES in lines)
-    assert context.device_lines.endswith(lines)
-    assert context.device_lines.count("ROLLED") == lines.count("ROLLED")
+def as_if(context: Context, wanted: bool) -> Iterator[Context]:
+    before = context.rolled_fetches
+    context.__dict__.update(rolled_fetches=wanted)
+    assert context.device_lines.count(ROLLED_FETCHES) == wanted
     yield context
-    context.__dict__.update(rolled=before[0], rolled_fetches=before[1])
+    context.__dict__.update(rolled_fetches=before)
 
 
 def network(seed: int) -> Graph:
@@ -56,15 +52,9 @@ def network(seed: int) -> Graph:
     return classifier(rng, body, 16)
 
 
-@pytest.fixture(scope="module", params=["uniform", "texture"])
-def weights(request: pytest.FixtureRequest) -> str:
-    mode: str = request.param
-    return mode
-
-
 @pytest.fixture(scope="module")
-def made(weights: str) -> Bundle:
-    return make_bundle(network(1), weights, memory="naive")  # at the end every layer's texels are still there
+def made() -> Bundle:
+    return make_bundle(network(1), "texture", memory="naive")  # at the end every layer's texels are still there
 
 
 def test_every_layer_is_exact(told: Context, made: Bundle) -> None:
@@ -83,23 +73,24 @@ def stored(made: Bundle, context: Context) -> list[bytes]:
 
 
 def test_a_loop_stores_the_same_bytes(context: Context, made: Bundle) -> None:
-    straight, *loops = (stored(made, told) for lines in WISHES.values() for told in as_if(context, lines))
-    assert loops == [straight] * 2
+    straight, loops = (stored(made, told) for wanted in (False, True) for told in as_if(context, wanted))
+    assert loops == straight
 
 
-def test_who_has_loops(context: Context, made: Bundle, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("weights, layers", [("texture", LOOPS), ("uniform", set()), ("baked", set())])
+def test_who_has_loops(context: Context, weights: str, layers: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make_bundle(network(1), weights)
     programs = {one.name: made.members[one.fragment] for one in made.manifest.programs}
-    looping = {one.layer for one in made.manifest.passes if b"#define HAS_LOOP" in programs[one.program]}
-    assert looping == LOOPS[weights]
+    assert {one.layer for one in made.manifest.passes if b"#define HAS_LOOP" in programs[one.program]} == layers
     sources: list[bytes] = []
     start = Objects.start_program
     monkeypatch.setattr(Objects, "start_program", lambda self, v, f, a: sources.append(f) or start(self, v, f, a))
-    for told in as_if(context, WISHES["all"]):
-        with Session(made, context=told):
+    for told in as_if(context, True):
+        with Session(made, context=told, cache=False):
             pass
-    wish = b"ROLLED_FETCHES\n" if weights == "texture" else b"ROLLED\n"
     with_loops = [one for one in sources if b"#define HAS_LOOP" in one]
-    assert with_loops
+    assert bool(with_loops) == bool(layers)
+    wish = b"ROLLED_FETCHES\n"
     assert all(one.index(b"#define " + wish) < one.index(b"#ifdef " + wish) for one in with_loops)
 
 
@@ -109,26 +100,25 @@ def test_who_wants_them(renderer: str, wanted: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "vendor, rolled, lines",
+    "vendor, renderer, wanted",
     [
-        ("NVIDIA Corporation", False, ROLLED_FETCHES),
-        ("Mesa", False, ""),
-        ("nouveau", False, ""),
-        ("Mesa", True, ROLLED + ROLLED_FETCHES),
+        ("NVIDIA Corporation", "NVIDIA H200/PCIe/SSE2", True),
+        ("Mesa", "softpipe", False),
+        ("nouveau", "NV137", False),
+        ("Mesa", "llvmpipe (LLVM 15.0.6, 256 bits)", True),
     ],
 )
-def test_who_has_which(vendor: str, rolled: bool, lines: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_told(vendor: str, renderer: str, wanted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     with Context() as context:
-        text = context.gl.text
-        monkeypatch.setattr(context.gl, "text", lambda name: vendor if name == GL.GL_VENDOR else text(name))
-        context.__dict__.update(rolled=rolled, late_fetch=False)
-        assert context.device_lines.endswith(lines)
-        assert context.device_lines.count("ROLLED") == lines.count("ROLLED")
+        text, said = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
+        monkeypatch.setattr(context.gl, "text", lambda name: said.get(name) or text(name))
+        assert (ROLLED_FETCHES in context.device_lines) == wanted
+        assert context.fetches_uniforms == (vendor == "Mesa" and wanted)
         assert context.draws_at_once == (vendor == "NVIDIA Corporation")
 
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
-    for told in as_if(context, WISHES["all"]):
+    for told in as_if(context, True):
         before = told.late_fetch
         told.__dict__["late_fetch"] = True
         assert "ROLLED" not in told.device_lines

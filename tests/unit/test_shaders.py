@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tiny import tiny_program
 
-from glsl_infer.gl.loops import ROLLED, ROLLED_FETCHES
+from glsl_infer.gl.loops import ROLLED_FETCHES
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE
@@ -53,7 +53,7 @@ def test_other_vertex_shaders_compile(name: str, tmp_path: Path) -> None:
     lint(template(name), "vert", tmp_path)
 
 
-@pytest.mark.parametrize("device", ["", ROUND_STORES, ROLLED_FETCHES, ROLLED + ROLLED_FETCHES])
+@pytest.mark.parametrize("device", ["", ROUND_STORES, ROLLED_FETCHES])
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:
     program = tiny_program(weights=weights)
