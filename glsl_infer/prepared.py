@@ -123,13 +123,14 @@ class Prepared:
         if self._draws_at_once:
             self._objects.fixed_state()  # nothing may keep a clear from a texel
         for one in some:
-            if one.kind != "target" or not self._draws_at_once:
+            if one.kind != "target":
                 textures[one.name] = self._drawn.texture(one)
+            elif not self._draws_at_once:
+                textures[one.name] = self._drawn.texture(one)
+                framebuffers[one.name] = self._objects.framebuffer(textures[one.name])
             else:
                 textures[one.name] = self._objects.unwritten_texture(one.width, one.height)
-            if one.kind == "target":
                 framebuffers[one.name] = self._objects.framebuffer(textures[one.name])
-            if one.kind == "target" and self._draws_at_once:
                 self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers

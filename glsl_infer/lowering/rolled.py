@@ -36,11 +36,6 @@ class Loop:
     before: str
     after: tuple[str, ...]
 
-    @property
-    def columns(self) -> int:
-        """Columns of weights that a turn uses."""
-        return len(self.tap.products)
-
     def lines(self, tap_lines: Callable[[Tap], Sequence[str]], ended: str) -> list[str]:
         """Return the text.
 

@@ -11,7 +11,7 @@
     article-style   a texture a slice, weights in uniforms but of the layer that reads the picture, which has them in
                     the text of its programs, everything bound for each draw (everything_bound.py): as the article's
                     code does it
-    all-uniform     the same with that layer's weights in uniforms too, as article-style was once; asked for by --only
+    all-uniform     the same with that layer's weights in uniforms too; asked for by --only
     literal         a texture a slice, weights baked into a program for each slice; llvmpipe keeps fewer programs, and
                     compiles all again in each frame of minutes: not part of it unless asked for by --only
     litert-1, -2    LiteRT (ai-edge-litert, XNNPACK) on 1 and 2 threads of the CPU, float32
@@ -49,6 +49,7 @@ from glsl_infer.errors import GlslInferError, InputError, RunError
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPH = HERE.parents[1] / "docs/images/example.jpg"
 BASE = "article-style"
+UNIFORM = "all-uniform"
 UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
 MOST_OFF = 2.0
 """By how much logits may differ: ours are of 8-bit feature maps."""
@@ -79,7 +80,7 @@ CONTENDERS = {
     "planned": Contender("engine", "planned.glslnn"),
     "fetched": Contender("engine", "fetched.glslnn", ("--weights", "texture")),
     BASE: Contender("everything-bound", "article-style.glslnn", (*PLANAR, "--weights", "uniform"), "baked"),
-    "all-uniform": Contender("everything-bound", "all-uniform.glslnn", (*PLANAR, "--weights", "uniform")),
+    UNIFORM: Contender("everything-bound", "all-uniform.glslnn", (*PLANAR, "--weights", "uniform")),
     "literal": Contender("plain", "literal.glslnn", (*PLANAR, "--weights", "baked")),
     "litert-1": Contender("litert", "model.tflite", threads=1),
     "litert-2": Contender("litert", "model.tflite"),
@@ -107,20 +108,18 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
         RunError: a step failed.
     """
     model = folder / "model.keras"
-    missing = any(not (folder / CONTENDERS[name].file).exists() for name in names)
+    missing = any(not (folder / CONTENDERS[name].file).exists() for name in [UNIFORM, *names])
     if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
         given = ["--keras", str(keras)] if keras else ["--size", str(size)]
         run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
-    for name in names:
+    for name in dict.fromkeys([UNIFORM, *names]):  # the first says which layers read the picture
         one = CONTENDERS[name]
         if one.file.endswith(".glslnn") and not (folder / one.file).exists():
             labels = _labels(folder, keras)
+            layers = _picture_layers(folder / CONTENDERS[UNIFORM].file) if one.picture else []
             command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(folder / one.file)]
             command += ["--labels", str(labels), *one.export]
-            run(command, f"exporting {one.file}")
-            if one.picture:
-                alone = [f"--weights-for={layer}={one.picture}" for layer in _picture_layers(folder / one.file)]
-                run([*command, *alone], f"exporting {one.file}")
+            run([*command, *(f"--weights-for={layer}={one.picture}" for layer in layers)], f"exporting {one.file}")
     there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
     if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
         # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
@@ -129,9 +128,9 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
 
 
 def _picture_layers(path: Path) -> list[str]:
-    """Return the names of the layers that read the picture."""
+    """Return the names of the convolutions that read the picture."""
     picture, *layers = bundle.read(path).manifest.model.layers
-    return [layer.name for layer in layers if picture.name in layer.inputs]
+    return [layer.name for layer in layers if picture.name in layer.inputs and layer.op == "conv2d"]
 
 
 def _labels(folder: Path, keras: Path | None) -> Path:
@@ -275,7 +274,7 @@ def main() -> int:
     parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
-    usual = ",".join(name for name in CONTENDERS if name not in ("literal", "all-uniform"))
+    usual = ",".join(name for name in CONTENDERS if name not in ("literal", UNIFORM))
     parser.add_argument("--only", default=usual, help=f"who takes part; {BASE} always does")
     parser.add_argument("--context", default="auto", help="as for glsl-infer benchmark")
     parser.add_argument("--starts", type=int, default=3, help="of each contender, for its first result (3)")
