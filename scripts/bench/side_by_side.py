@@ -7,7 +7,7 @@
     python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
 
     planned         as ``glsl-infer export`` makes it by default
-    fetched         as ``glsl-infer export --weights texture`` makes it: what a software driver is fastest with
+    fetched         as ``glsl-infer export --weights texture`` makes it: a first result sooner
     article-style   a texture a slice, weights in uniforms but of the layer that reads the picture, which has them in
                     the text of its programs, everything bound for each draw (everything_bound.py): as the article's
                     code does it
