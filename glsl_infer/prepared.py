@@ -117,20 +117,18 @@ class Prepared:
 
     def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Make some textures, and what renders into them; return both by the textures' names."""
-        some = [self._textures[name] for name in names]
         textures: dict[str, int] = {}
         framebuffers: dict[str, int] = {}
         if self._draws_at_once:
             self._objects.fixed_state()  # nothing may keep a clear from a texel
-        for one in some:
-            if one.kind != "target":
-                textures[one.name] = self._drawn.texture(one)
-            elif not self._draws_at_once:
-                textures[one.name] = self._drawn.texture(one)
-                framebuffers[one.name] = self._objects.framebuffer(textures[one.name])
-            else:
-                textures[one.name] = self._objects.unwritten_texture(one.width, one.height)
-                framebuffers[one.name] = self._objects.framebuffer(textures[one.name])
+        for name in names:
+            one = self._textures[name]
+            cleared = one.kind == "target" and self._draws_at_once
+            unwritten = self._objects.unwritten_texture
+            textures[name] = unwritten(one.width, one.height) if cleared else self._drawn.texture(one)
+            if one.kind == "target":
+                framebuffers[name] = self._objects.framebuffer(textures[name])
+            if cleared:
                 self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers
