@@ -17,7 +17,7 @@ from glsl_infer.stopwatch import Stopwatch
 
 
 class _Reading(threading.Thread):
-    """Reads a bundle from the moment it is made. A ThreadPoolExecutor would import six modules more to do the same."""
+    """Reads a bundle from the moment it is made. A ThreadPoolExecutor does the same, and imports more for it."""
 
     def __init__(self, path: Union[str, Path]) -> None:
         super().__init__(name="glsl-infer-bundle", daemon=True)
