@@ -25,7 +25,7 @@ classify: $(VENV)/.run
 
 test: test-engine test-drivers test-vc4 test-web test-android test-arm test-keras
 
-# Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/llvm_clash.py).
+# Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/support/llvm_clash.py).
 test-engine: $(VENV)/.all
 	$(BIN)/python -m pytest tests/unit tests/packaging
 
@@ -40,7 +40,7 @@ test-drivers: $(VENV)/.all
 
 # The driver is looked for in VC4_PREFIX, in the cache and in ../shared/vc4, then built into the cache: 10 minutes, once.
 test-vc4: $(VENV)/.all
-	$(BIN)/python -c "import glsl_infer.vc4; glsl_infer.vc4.find()" 2>/dev/null || scripts/vc4/build.sh
+	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
 	$(BIN)/python -m pytest tests/vc4
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.

@@ -7,14 +7,23 @@
 ``Session`` is the layer below: uint8 pictures in, logits out, and every layer's output on request.
 """
 
-from glsl_infer import errors, images, preprocess, reference
-from glsl_infer.classifier import Classifier, Prediction
-from glsl_infer.dma_buf import DmaBuf, DmaBufPlane
+import sys
+
+from glsl_infer import errors
 from glsl_infer.errors import GlslInferError
-from glsl_infer.picture_input import TexturePicture
-from glsl_infer.session import Session, Statistics
+from glsl_infer.gl.dma_buf import DmaBuf, DmaBufPlane
+from glsl_infer.graph import reference
+from glsl_infer.runtime import classifier, images, session
+from glsl_infer.runtime.classifier import Classifier, Prediction
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.pictures.picture_input import TexturePicture
+from glsl_infer.runtime.session import Session, Statistics
 
 __version__ = "0.1.0"
+
+# The public modules keep the import paths that they had at the top of the package.
+for _module in (classifier, images, preprocess, reference, session):
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
     "Classifier",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keras' side of scripts/accuracy.py: graphs and float results, written to a folder.
 
-A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py).
+A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py).
 
     accuracy_keras.py trashnet OUT --data DIR --keras FILE --size N   results.npz: logits, pictures, labels
     accuracy_keras.py x22 OUT [--size N] [--activation NAME]          x22.graph: random weights, else 385x385
@@ -28,7 +28,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import probe
+from glsl_infer.bundle import probe
 from glsl_infer.errors import GlslInferError
 from glsl_infer.importers.keras import load, to_graph
 from training import data

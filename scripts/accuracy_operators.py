@@ -22,7 +22,7 @@ from random_networks import KINDS, drawn_nodes, random_bundle  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
 from glsl_infer.gl.context import Context  # noqa: E402
 from glsl_infer.graph import Node  # noqa: E402
-from glsl_infer.session import Session  # noqa: E402
+from glsl_infer.runtime.session import Session  # noqa: E402
 
 
 def form(node: Node) -> str:

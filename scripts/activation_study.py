@@ -30,12 +30,12 @@ from accuracy_sections.common import keras_side
 from activation_page import ACTIVATIONS, accuracies, page
 
 from glsl_infer import bundle as bundles
-from glsl_infer import vc4
 from glsl_infer.cli.progress import bar
+from glsl_infer.compiler.export import Options, build
 from glsl_infer.errors import GlslInferError, InputError, RunError
-from glsl_infer.export import Options, build
-from glsl_infer.files import replacing
-from glsl_infer.vc4 import Driver, Report, report
+from glsl_infer.support.files import replacing
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver, Report, report
 
 ROOT = Path(__file__).resolve().parent.parent
 MODES = ("uniform", "baked")

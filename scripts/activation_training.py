@@ -26,7 +26,7 @@ from activation_page import ACTIVATIONS, EPOCHS, SEEDS, TRAINING
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import RunError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/activations/training.json"

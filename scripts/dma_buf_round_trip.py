@@ -34,14 +34,14 @@ from numpy.typing import NDArray  # noqa: E402
 
 from glsl_infer import DmaBuf, DmaBufPlane, Session, TexturePicture  # noqa: E402
 from glsl_infer.cli.execution import Parser, add_debug, execute, picture_size  # noqa: E402
-from glsl_infer.dma_buf import MAX_PLANES, fourcc_text  # noqa: E402
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError  # noqa: E402
 from glsl_infer.gl import constants as GL  # noqa: E402
 from glsl_infer.gl import dma_import, egl, egl_image  # noqa: E402
 from glsl_infer.gl.context import WAYS, Context  # noqa: E402
+from glsl_infer.gl.dma_buf import MAX_PLANES, fourcc_text  # noqa: E402
 from glsl_infer.gl.egl_image import EglImage, ExternalTexture  # noqa: E402
 from glsl_infer.gl.objects import RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects  # noqa: E402
-from glsl_infer.resources import default_model  # noqa: E402
+from glsl_infer.support.resources import default_model  # noqa: E402
 
 TEXTURE_EXTENSION, EXPORT_EXTENSION = "EGL_KHR_gl_texture_2D_image", "EGL_MESA_image_dma_buf_export"
 SIZES = ((640, 480), (257, 257), (101, 77), (1280, 720))

@@ -22,7 +22,7 @@ from operator_table.page import page
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Keras' side of scripts/operators.py: every row's model exported, and what Keras makes of a picture.
 
-A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/llvm_clash.py). Writes
+A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_infer/support/llvm_clash.py). Writes
 ROW.glslnn, where a row has one ROW.without.glslnn, ROW.npz (picture, expected), and rows.json.
 """
 

@@ -23,10 +23,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer import bundle as bundles
-from glsl_infer import images, reference, tiling
 from glsl_infer.errors import GlslInferError
-from glsl_infer.preprocess import open_image
-from glsl_infer.session import Session
+from glsl_infer.graph import reference
+from glsl_infer.runtime import images
+from glsl_infer.runtime.pictures import tiling
+from glsl_infer.runtime.pictures.preprocess import open_image
+from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
 Picture = NDArray[np.uint8]

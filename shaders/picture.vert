@@ -1,5 +1,5 @@
 #version 100
-// Puts a picture into a rectangle of the window (glsl_infer/window.py). The engine's own passes use quads.vert.
+// Puts a picture into a rectangle of the window (tools/window/window.py). The engine's own passes use quads.vert.
 
 // A corner of the picture, from (0, 0) at its first pixel to (1, 1).
 attribute vec2 corner;

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from hypothesis import strategies as st
 
-from glsl_infer import memory
+from glsl_infer.compiler import memory
 
 
 def installed() -> tuple[str, ...]:

@@ -18,10 +18,11 @@ from graphs import conv_node, dense_node, input_node, pool_node
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
-from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
 
 SIZE = 9
@@ -55,13 +56,13 @@ def ranged_graph(end: str = "logits") -> Graph:
 def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "auto") -> Program:
     """The network as passes."""
     prepared = prepare(ranged_graph(end), [ranged_picture(seed) for seed in range(3)], layout=layout)
-    return lowering.to_program(prepared.graph, layout=layout, memory=memory)
+    return lower.to_program(prepared.graph, layout=layout, memory=memory)
 
 
 @cache
 def ranged_bundle(end: str = "logits", layout: str = "atlas") -> Bundle:
     """The network as a bundle in memory, always the same object."""
-    return bundles.make(ranged_program(end, layout), LABELS if end == "logits" else ())
+    return to_bundle(ranged_program(end, layout), LABELS if end == "logits" else ())
 
 
 def write_ranged(folder: Path, end: str = "logits", layout: str = "atlas") -> Path:

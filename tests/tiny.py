@@ -24,10 +24,11 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering, manifest_json, optimize
-from glsl_infer.bundle import Bundle
+from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
-from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
 
 SIZE = 9
@@ -62,7 +63,7 @@ def tiny_graph() -> Graph:
 def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> Program:
     """The network as passes; ``weights``, ``layout`` and ``memory`` as for ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
-    return lowering.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)
+    return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)
 
 
 @cache
@@ -70,7 +71,7 @@ def tiny_bundle(
     weights: str = "uniform", layout: str = "atlas", memory: str = "auto", labels: Sequence[str] = LABELS
 ) -> Bundle:
     """The network as a bundle in memory."""
-    return bundles.make(tiny_program(weights, layout, memory), labels)
+    return to_bundle(tiny_program(weights, layout, memory), labels)
 
 
 def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform", layout: str = "atlas") -> Path:

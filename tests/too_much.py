@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tiny
 
-from glsl_infer.manifest import Manifest
+from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.program import Texture
 
 GOOD = tiny.tiny_bundle().manifest

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
+    from glsl_infer.importers.keras.layers import ChannelShuffle, PiecewiseLinearSigmoid
 
 __all__ = ["ChannelShuffle", "PiecewiseLinearSigmoid"]
 
@@ -16,6 +16,6 @@ __all__ = ["ChannelShuffle", "PiecewiseLinearSigmoid"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from glsl_infer.importers import keras_layers
+    from glsl_infer.importers.keras import layers as keras_layers
 
     return getattr(keras_layers, name)

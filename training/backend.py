@@ -14,7 +14,7 @@ import os
 import sys
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.importers.quiet import stderr_silenced
+from glsl_infer.importers.keras.quiet import stderr_silenced
 
 __all__ = ["keras"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
-from glsl_infer.preprocess import open_image
+from glsl_infer.runtime.pictures.preprocess import open_image
 from training import reading
 from training.class_folders import SPLITS, SUFFIXES, draw
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
-from glsl_infer.preprocess import load
+from glsl_infer.runtime.pictures.preprocess import load
 from training import duplicates, reading
 from training.class_folders import SPLITS, Listing, check_distinct, list_folder, some
 from training.command import warn

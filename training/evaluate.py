@@ -25,8 +25,8 @@ from glsl_infer import bundle as bundles
 from glsl_infer.cli import progress
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.files import replacing
-from glsl_infer.preprocess import load
+from glsl_infer.runtime.pictures.preprocess import load
+from glsl_infer.support.files import replacing
 from training import command, labelled_pictures, logits, manifest, reading, scores
 from training.labelled_pictures import LabelledPictures
 

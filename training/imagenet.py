@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 from training.efficientnet_lite import efficientnet_lite
 
 SIZES = {0: 224, 1: 240, 2: 260}

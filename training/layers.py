@@ -14,7 +14,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from glsl_infer.importers.keras_layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
+from glsl_infer.importers.keras.layers import ChannelShuffle, ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
 __all__ = [
     "BlockDiagonalConv2D",

@@ -1,8 +1,8 @@
 """The logits of many pictures: of float Keras, of the exact reference of a bundle, or of the GPU.
 
 Each is computed in processes of their own, for TensorFlow and Mesa's LLVM cannot share one
-(``glsl_infer/llvm_clash.py``), and because the exact reference, which is NumPy, is faster in one process a core. All
-read their pictures with ``glsl_infer.preprocess.load``, and the same pictures give the same numbers every time.
+(``glsl_infer/support/llvm_clash.py``), and because the exact reference, which is NumPy, is faster so.
+All read their pictures with ``glsl_infer.preprocess.load``, and the same pictures give the same numbers every time.
 
 ``python -m training.logits JOB.json`` is such a process: it prints a line for each picture that is done.
 """
@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer.child_process import ROOT, ChildProcess, execute, tell
 from glsl_infer.errors import InputError
-from glsl_infer.preprocess import load
+from glsl_infer.runtime.pictures.preprocess import load
+from glsl_infer.support.child_process import ROOT, ChildProcess, execute, tell
 
 BATCH = 8
 """Pictures that Keras computes at a time: always as many, so that no picture's logits depend on how many follow."""
@@ -105,8 +105,8 @@ def _cores() -> int:
 
 
 def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
+    from glsl_infer.graph.picture import picture_values
     from glsl_infer.importers import keras as importer
-    from glsl_infer.ops.input import picture_values
 
     network = importer.load_model(model)
     picture = importer.to_graph(network).input  # what bytes stand for is the exporter's to say
@@ -129,7 +129,7 @@ def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
 
 
 def _exact(model: Path, paths: Sequence[Path], done: Done) -> Computed:
-    from glsl_infer import reference
+    from glsl_infer.graph import reference
 
     bundle = bundles.read(model)
     rows = []
@@ -141,7 +141,7 @@ def _exact(model: Path, paths: Sequence[Path], done: Done) -> Computed:
 
 def _gpu(model: Path, paths: Sequence[Path], done: Done) -> Computed:
     from glsl_infer.gl import constants as GL
-    from glsl_infer.session import Session
+    from glsl_infer.runtime.session import Session
 
     with Session(model, selfcheck=True) as session:
         size = session.bundle.manifest.input.size

@@ -19,7 +19,7 @@ from typing import Any
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 from training.cards import pictures, sources, text
 from training.cards.sources import Place
 

@@ -9,7 +9,7 @@ from keras import ops
 from numpy.typing import NDArray
 from PIL import Image
 
-from glsl_infer import images
+from glsl_infer.runtime import images
 from training import augmentation
 from training.recipe import Recipe
 from training.variation import PicturesOnDevice

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
-from glsl_infer import strict_yaml
 from glsl_infer.errors import InputError
-from glsl_infer.settings import Between, Settings
+from glsl_infer.support import strict_yaml
+from glsl_infer.support.settings import Between, Settings
 
 Share = Annotated[float, Between(0, 1)]
 

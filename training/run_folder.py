@@ -22,7 +22,7 @@ import keras
 import numpy as np
 
 from glsl_infer.errors import InputError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 from training.averaging import Checkpoint, Weights
 
 

@@ -27,7 +27,7 @@ from PIL import Image
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
-from glsl_infer.importers.keras_layers import DepthToSpace
+from glsl_infer.importers.keras.layers import DepthToSpace
 from training import command, crops
 from training.stored import Hook, Range, calibrate, rounding
 

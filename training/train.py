@@ -22,9 +22,9 @@ from training.backend import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import images
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
+from glsl_infer.runtime import images
 from training import command, data, preview
 from training.averaging import Weights
 from training.efficientnet_lite import SCALES, efficientnet_lite

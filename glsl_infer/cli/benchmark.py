@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if args.csv is not None:
         _write_csv(table_of(result), args.csv)
     if args.plot is not None:
-        from glsl_infer.benchmark import plots
+        from glsl_infer.tools.benchmark import plots
 
         (plots.profile if args.profile else plots.sustained)(result, args.plot)
     if args.json:
@@ -90,8 +90,8 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: naming the arguments.
     """
-    from glsl_infer.benchmark.frames import check_counts
-    from glsl_infer.benchmark.sustained import check_minutes
+    from glsl_infer.tools.benchmark.frames import check_counts
+    from glsl_infer.tools.benchmark.sustained import check_minutes
 
     check_counts(args.runs, args.warm_up)
     if args.minutes is not None:
@@ -110,7 +110,7 @@ def check(args: argparse.Namespace) -> None:
         if args.csv.is_dir():
             raise InputError(f"--csv {args.csv}; that is a folder, name a file")
     if args.plot is not None:
-        from glsl_infer.benchmark import plots
+        from glsl_infer.tools.benchmark import plots
 
         if not args.profile and args.minutes is None:
             raise InputError("--plot shows a profile or a sustained run; give --profile or --minutes as well")
@@ -118,8 +118,8 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _measure(args: argparse.Namespace) -> dict[str, Any]:
-    from glsl_infer.benchmark.measuring import measure, steps_of
-    from glsl_infer.resources import default_model
+    from glsl_infer.support.resources import default_model
+    from glsl_infer.tools.benchmark.measuring import measure, steps_of
 
     wanted = {"runs": args.runs, "warm_up": args.warm_up, "layers": args.profile, "minutes": args.minutes}
     how = {"context": args.context, "cache": not args.no_cache}
@@ -130,8 +130,8 @@ def _measure(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _compare(args: argparse.Namespace) -> dict[str, Any]:
-    from glsl_infer.benchmark import comparison
-    from glsl_infer.benchmark.result import read
+    from glsl_infer.tools.benchmark import comparison
+    from glsl_infer.tools.benchmark.result import read
 
     a, b = args.compare
     if not comparison.are_bundles(a, b):
@@ -144,7 +144,7 @@ def _compare(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _warn_of_load(machine: dict[str, Any]) -> None:
-    from glsl_infer.benchmark.machine import BUSY
+    from glsl_infer.tools.benchmark.machine import BUSY
 
     load, cores = machine["load_before"], machine["cores"]
     if load is not None and load > BUSY * cores:
@@ -177,7 +177,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
-    from glsl_infer.files import replacing
+    from glsl_infer.support.files import replacing
 
     try:
         with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:

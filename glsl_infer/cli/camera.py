@@ -17,12 +17,12 @@ from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
-    from glsl_infer.camera.frame import Frame
-    from glsl_infer.camera.latest import Latest
-    from glsl_infer.camera.sources import Source
-    from glsl_infer.classifier import Classifier, Prediction
-    from glsl_infer.picture_input import Picture
-    from glsl_infer.window import PictureWindow
+    from glsl_infer.runtime.classifier import Classifier, Prediction
+    from glsl_infer.runtime.pictures.picture_input import Picture
+    from glsl_infer.tools.camera.frame import Frame
+    from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.sources import Source
+    from glsl_infer.tools.window.window import PictureWindow
 
 _RATE_OVER = 30
 """Frames that the frame rate is the mean of."""
@@ -58,14 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run until the source ends, the window is closed, or a signal comes; each of them is a success."""
-    from glsl_infer.camera import sources
-    from glsl_infer.camera.stopping import until_signalled
+    from glsl_infer.tools.camera import sources
+    from glsl_infer.tools.camera.stopping import until_signalled
 
     _check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
         if args.window:
-            from glsl_infer.window import PictureWindow
+            from glsl_infer.tools.window.window import PictureWindow
 
             _in_window(args, source, stack.enter_context(PictureWindow()))
         else:
@@ -90,7 +90,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _as_lines(args: argparse.Namespace, source: Source) -> None:
-    from glsl_infer.classifier import Classifier
+    from glsl_infer.runtime.classifier import Classifier
 
     started = time.monotonic()
     with (
@@ -120,7 +120,7 @@ def _as_lines(args: argparse.Namespace, source: Source) -> None:
 def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) -> None:
     from PIL import Image
 
-    from glsl_infer.classifier import Classifier
+    from glsl_infer.runtime.classifier import Classifier
 
     window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
     with Classifier(args.model, context=window.context) as classifier, _frames(args, source, classifier) as (frames, _):
@@ -150,9 +150,9 @@ def _frames(
     args: argparse.Namespace, source: Source, classifier: Classifier
 ) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
     """Yield the frames to classify: all of a film or folder, the newest of a camera; closed in the end."""
-    from glsl_infer.camera.importing import frames_for
-    from glsl_infer.camera.latest import Latest
-    from glsl_infer.camera.sources import every
+    from glsl_infer.tools.camera.importing import frames_for
+    from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.sources import every
 
     copy = args.upload or args.window  # the CPU has to have what it shows
     frames = every(frames_for(classifier.session, source, copy=copy), args.every)

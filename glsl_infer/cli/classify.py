@@ -12,14 +12,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import execution, pictures, progress
+from glsl_infer.cli import execution, progress
 from glsl_infer.cli.table_file import open_table
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
+from glsl_infer.runtime.pictures import paths as pictures
 
 if TYPE_CHECKING:
-    from glsl_infer.classifier import Classifier, Prediction
-    from glsl_infer.pipeline import PendingFrame
+    from glsl_infer.runtime.classifier import Classifier, Prediction
+    from glsl_infer.runtime.pipeline import PendingFrame
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +100,7 @@ def _check(args: argparse.Namespace) -> None:
 @contextmanager
 def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
     """Yield the classifier, once the driver is known to compute it right."""
-    from glsl_infer import classifier as classifiers
+    from glsl_infer.runtime import classifier as classifiers
 
     with classifiers.Classifier(args.model, context=args.context) as classifier:
         if not args.no_selfcheck:

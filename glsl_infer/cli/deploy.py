@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
-    from glsl_infer.deployment import description, folder
+    from glsl_infer.tools.deploy import description, folder
 
     deployment = description.read(args.deployment)
     names = [one.name for one in deployment.models]

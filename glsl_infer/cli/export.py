@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import pictures, progress
+from glsl_infer.cli import progress
+from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
-from glsl_infer.layout import LAYOUTS
-from glsl_infer.lowering.sharing import MEMORY
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
+from glsl_infer.program.layout import LAYOUTS
+from glsl_infer.runtime.pictures import paths as pictures
 
 if TYPE_CHECKING:
-    from glsl_infer.export import Report
+    from glsl_infer.compiler.export import Report
 
 MAX_CALIBRATION = 64
 
@@ -83,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
-    from glsl_infer.export import Options, export
+    from glsl_infer.compiler.export import Options, export
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")

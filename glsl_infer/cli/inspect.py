@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Describe the model, which takes no GPU; draw its layers, which does."""
     from glsl_infer import bundle as bundles
-    from glsl_infer import inspection
+    from glsl_infer.tools.inspect import inspection
 
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
@@ -56,8 +56,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
-    from glsl_infer import images, layer_pictures, preprocess
-    from glsl_infer.session import Session
+    from glsl_infer.runtime import images
+    from glsl_infer.runtime.pictures import preprocess
+    from glsl_infer.runtime.session import Session
+    from glsl_infer.tools.inspect import layer_pictures
 
     pixels = preprocess.load(args.layers, bundle.manifest.input.size)
     folder = args.out or Path(f"{args.model.stem}-layers")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from glsl_infer.session import Session
+    from glsl_infer.runtime.session import Session
 
 Item = TypeVar("Item")
 
@@ -59,7 +59,7 @@ def first_use(session: Session) -> None:
     Raises:
         SelfCheckError: a layer comes out wrong.
     """
-    from glsl_infer import first_use as verdicts
+    from glsl_infer.runtime import first_use as verdicts
 
     with status("first use of this model on this driver") as tell:
         tell("checking every layer, once")

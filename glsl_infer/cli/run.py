@@ -21,7 +21,7 @@ ARRAY = ".npy"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from glsl_infer.images import OVERLAP
+    from glsl_infer.runtime.images import OVERLAP
 
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
     parser.add_argument("picture", type=Path, metavar="PICTURE", help="a picture file")
@@ -70,8 +70,9 @@ def _output(args: argparse.Namespace, bundle: Bundle) -> NDArray[Any]:
     """Return what is written or printed: bytes for a picture file, else the numbers that the model makes."""
     import numpy as np
 
-    from glsl_infer import images, preprocess
-    from glsl_infer.session import Session
+    from glsl_infer.runtime import images
+    from glsl_infer.runtime.pictures import preprocess
+    from glsl_infer.runtime.session import Session
 
     raw = args.out is None or args.out.suffix.lower() == ARRAY
     if args.whole:
@@ -86,7 +87,7 @@ def _output(args: argparse.Namespace, bundle: Bundle) -> NDArray[Any]:
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Refuse arguments that no model makes sense of."""
-    from glsl_infer import images
+    from glsl_infer.runtime import images
 
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap is about tiles; give --whole as well")
@@ -102,7 +103,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
 def _check_model(args: argparse.Namespace, bundle: Bundle) -> None:
     """Refuse arguments that do not go with what the model makes."""
-    from glsl_infer import images, tiling
+    from glsl_infer.runtime import images
+    from glsl_infer.runtime.pictures import tiling
 
     shape = images.output_shape(bundle)
     try:
@@ -125,7 +127,7 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> None:
 
 
 def _overlap(args: argparse.Namespace) -> int:
-    from glsl_infer import images
+    from glsl_infer.runtime import images
 
     return images.OVERLAP if args.overlap is None else int(args.overlap)
 
@@ -133,8 +135,8 @@ def _overlap(args: argparse.Namespace) -> int:
 def _save(output: NDArray[Any], path: Path) -> None:
     import numpy as np
 
-    from glsl_infer import images
-    from glsl_infer.files import replacing
+    from glsl_infer.runtime import images
+    from glsl_infer.support.files import replacing
 
     if path.suffix.lower() != ARRAY:
         images.save(output, path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
-    from glsl_infer.selfcheck import SelfCheck
+    from glsl_infer.runtime.selfcheck import SelfCheck
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check every layer, print a table, and fail with what to try where one is wrong."""
-    from glsl_infer import selfcheck
-    from glsl_infer.resources import default_model
-    from glsl_infer.session import Session
+    from glsl_infer.runtime import selfcheck
+    from glsl_infer.runtime.session import Session
+    from glsl_infer.support.resources import default_model
 
     with Session(default_model() if args.model is None else args.model, context=args.context) as session:
         found, file = selfcheck.check(session), session.bundle.path

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 
 PARTIAL = ".partial"
 

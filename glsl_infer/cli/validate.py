@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import pictures, progress
+from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.gl.context import CHOICES
+from glsl_infer.runtime.pictures import paths as pictures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail beyond a threshold."""
     from glsl_infer import bundle as bundles
-    from glsl_infer.validation import compare
+    from glsl_infer.tools.validate import compare
 
     _check(args)
     bundle = bundles.read(args.bundle)
@@ -92,7 +93,7 @@ def _check(args: argparse.Namespace) -> None:
 
 def _pictures(args: argparse.Namespace, size: int) -> tuple[list[NDArray[np.uint8]], int]:
     """Return the pictures as the network reads them, and how many cannot be read."""
-    from glsl_infer import preprocess
+    from glsl_infer.runtime.pictures import preprocess
 
     files = pictures.find([args.data])
     count = min(args.limit, len(files))
@@ -130,8 +131,8 @@ def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
 
 
 def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
-    from glsl_infer.files import replacing
-    from glsl_infer.validation.page import page
+    from glsl_infer.support.files import replacing
+    from glsl_infer.tools.validate.page import page
 
     try:
         with replacing(path) as temporary:
@@ -141,7 +142,7 @@ def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
 
 
 def _text(found: dict[str, Any]) -> list[str]:
-    from glsl_infer.validation.page import decibels
+    from glsl_infer.tools.validate.page import decibels
 
     end = found["output"]
     what = "probabilities" if found["softmax"] else "outputs"

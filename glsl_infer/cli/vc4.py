@@ -14,13 +14,13 @@ from glsl_infer.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from glsl_infer.vc4.driver import Driver
-    from glsl_infer.vc4.report import Report
+    from glsl_infer.tools.videocore.driver import Driver
+    from glsl_infer.tools.videocore.report import Report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    from glsl_infer.vc4.estimate import DRAW_SHARE
+    from glsl_infer.tools.videocore.estimate import DRAW_SHARE
 
     parser.add_argument(
         "models", type=Path, nargs="+", metavar="MODEL.glslnn", help="exported models; several stand side by side"
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print; 1 if a layer would not work on the GPU as it should."""
-    from glsl_infer.vc4 import driver, plot
+    from glsl_infer.tools.videocore import driver, plot
 
     if not 0.0 <= args.draw_share <= 1.0:
         raise InputError(f"--draw-share {args.draw_share:g}; give a share from 0 to 1")
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
     from glsl_infer import bundle as bundles
-    from glsl_infer.vc4.measure import measure
-    from glsl_infer.vc4.report import report
+    from glsl_infer.tools.videocore.measure import measure
+    from glsl_infer.tools.videocore.report import report
 
     for path in models:  # a bad file is refused before any is measured
         bundles.read(path)
@@ -84,7 +84,7 @@ def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
 
 
 def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
-    from glsl_infer.vc4 import table
+    from glsl_infer.tools.videocore import table
 
     if args.json:
         print(json.dumps({"bundles": [_as_json(one, args.draw_share) for one in reports]}, indent=1))
@@ -97,7 +97,7 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
 
 
 def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
-    from glsl_infer.vc4 import advice, estimate
+    from glsl_infer.tools.videocore import advice, estimate
 
     return {
         **report.as_json(),
@@ -128,7 +128,7 @@ def _complain(reports: Sequence[Report]) -> int:
 
 def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
     from glsl_infer import bundle as bundles
-    from glsl_infer.vc4.measure import measure
+    from glsl_infer.tools.videocore.measure import measure
 
     for path in models:
         passes = bundles.read(path).manifest.passes

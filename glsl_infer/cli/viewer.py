@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from glsl_infer import preprocess
-from glsl_infer.classifier import Classifier, Prediction
 from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
-from glsl_infer.window import PictureWindow
+from glsl_infer.runtime.classifier import Classifier, Prediction
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.tools.window.window import PictureWindow
 
 Report = Callable[[Path, Sequence[Prediction]], None]
 

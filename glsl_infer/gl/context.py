@@ -12,17 +12,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol, Union
 
-from glsl_infer import llvm_clash
-from glsl_infer.closing import Closing
 from glsl_infer.errors import ContextError
-from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
-from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
-from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED_FETCHES
-from glsl_infer.gl.nvidia import is_nvidia
-from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.support import llvm_clash
+from glsl_infer.support.closing import Closing
 
 
 class Native(Protocol):
@@ -87,6 +81,7 @@ class Context(Closing):
         refusals: why the ways that ``auto`` tried before did not work.
         native: what its platform has of it.
         owner: the session whose vertex arrays and fixed state the context has, if any.
+        driver: what the runtime knows of its driver (``runtime.drivers``), kept here for as long as the context lives.
 
     Raises:
         ContextError: none can be made; with ``auto``, the message says why for each way.
@@ -101,6 +96,7 @@ class Context(Closing):
         self.gl: Api = gles2()
         self.refusals: list[str] = []
         self.owner: object = None
+        self.driver: object = None
         self._closed = False
         leave_current()
         _process.first = os.getpid()
@@ -130,44 +126,6 @@ class Context(Closing):
         self.make_current()
         self.owner = None  # whoever set the context's state has to do so again
         return rounding.store_threshold(self.gl)
-
-    @property
-    def device_lines(self) -> str:
-        """The ``#define`` lines for shaders on this device; see ``rounding``, ``late_fetch`` and ``loops``."""
-        lines = ROUND_STORES if self.rounds_stores else ""
-        if self.late_fetch:
-            return lines + LATE_FETCH
-        return lines + (ROLLED_FETCHES if self.rolled_fetches else "")
-
-    @cached_property
-    def rounds_stores(self) -> bool:
-        """Whether shaders round what they store: the device does not, or a test would take longer (``nvidia``)."""
-        self.make_current()
-        return is_nvidia(self.gl.text(GL.GL_VENDOR)) or rounding.is_off(self.store_threshold)
-
-    @cached_property
-    def late_fetch(self) -> bool:
-        """Whether shaders do well to fetch texels one after the other; see ``late_fetch``."""
-        self.make_current()
-        return wants_late_fetch(self.gl.text(GL.GL_RENDERER))
-
-    @cached_property
-    def fetches_uniforms(self) -> bool:
-        """Whether shaders do well to fetch what others read of uniforms; see ``drawn`` and ``uniform_rows``."""
-        self.make_current()
-        return is_llvmpipe(self.gl.text(GL.GL_RENDERER))
-
-    @cached_property
-    def rolled_fetches(self) -> bool:
-        """Whether shaders that fetch all they read do well to be short; see ``loops``."""
-        self.make_current()
-        return is_llvmpipe(self.gl.text(GL.GL_RENDERER)) or is_nvidia(self.gl.text(GL.GL_VENDOR))
-
-    @cached_property
-    def draws_at_once(self) -> bool:
-        """Whether a clear spares the GPU nothing; see ``nvidia``."""
-        self.make_current()
-        return is_nvidia(self.gl.text(GL.GL_VENDOR))
 
     @property
     def forked(self) -> bool:

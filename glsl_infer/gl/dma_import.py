@@ -10,13 +10,13 @@ import ctypes
 from ctypes import POINTER, byref, c_int, c_uint, c_uint64, c_void_p
 from functools import cached_property
 
-from glsl_infer.closing import Closing
-from glsl_infer.dma_buf import DmaBuf, attributes, fourcc_code, fourcc_text
 from glsl_infer.errors import ImageError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl, egl_image
 from glsl_infer.gl.context import Context
+from glsl_infer.gl.dma_buf import DmaBuf, attributes, fourcc_code, fourcc_text
 from glsl_infer.gl.egl_image import EglImage, ExternalTexture
+from glsl_infer.support.closing import Closing
 
 EXTENSION = "EGL_EXT_image_dma_buf_import"
 MODIFIERS_EXTENSION = "EGL_EXT_image_dma_buf_import_modifiers"

@@ -12,12 +12,12 @@ from ctypes import POINTER, byref, c_int, c_uint, c_void_p
 from functools import cache
 from typing import Any
 
-from glsl_infer.closing import Closing
 from glsl_infer.errors import ImageError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
+from glsl_infer.support.closing import Closing
 
 EXTENSION, GL_EXTENSION = "EGL_KHR_image_base", "GL_OES_EGL_image_external"
 

@@ -7,11 +7,11 @@ from ctypes import POINTER, c_int, c_uint, c_uint64, c_void_p
 from functools import cache
 from typing import Any
 
-from glsl_infer.closing import Closing
 from glsl_infer.errors import RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl
 from glsl_infer.gl.context import Context
+from glsl_infer.support.closing import Closing
 
 EXTENSION, GL_EXTENSION = "EGL_KHR_fence_sync", "GL_OES_EGL_sync"
 

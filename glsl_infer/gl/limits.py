@@ -5,22 +5,11 @@ from __future__ import annotations
 from ctypes import c_int
 from typing import Any
 
-from glsl_infer.errors import LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
-from glsl_infer.manifest import Limits
 
-_SMALLER = "use a model of smaller pictures or fewer channels"
-_OTHER_DRIVER = "use another driver or GPU (OpenGL ES 2.0 promises 8)"
-_ADVICE = {
-    "texture_units": _OTHER_DRIVER,
-    "texture_size": _SMALLER,
-    "fragment_uniform_vectors": "export the model with --weights baked",
-    "varying_vectors": _OTHER_DRIVER,
-    "vertex_attributes": _OTHER_DRIVER,
-}
-_NAMES = {
+NAMES = {
     "texture_units": (GL.GL_MAX_TEXTURE_IMAGE_UNITS, "GL_MAX_TEXTURE_IMAGE_UNITS"),
     "texture_size": (GL.GL_MAX_TEXTURE_SIZE, "GL_MAX_TEXTURE_SIZE"),
     "fragment_uniform_vectors": (GL.GL_MAX_FRAGMENT_UNIFORM_VECTORS, "GL_MAX_FRAGMENT_UNIFORM_VECTORS"),
@@ -29,23 +18,9 @@ _NAMES = {
 }
 
 
-def driver_limits(gl: Api) -> Limits:
-    """Return the limits of the current context."""
-    return Limits(**{field: gl.integer(name) for field, (name, _) in _NAMES.items()})
-
-
-def require(needed: Limits, gl: Api) -> None:
-    """Refuse a driver that offers less than a bundle needs.
-
-    Raises:
-        LimitError: naming every limit that is too small.
-    """
-    offered = vars(driver_limits(gl))
-    short = {field: value for field, value in vars(needed).items() if offered[field] < value}
-    if short:
-        lacks = "; ".join(f"{_NAMES[field][1]} is {offered[field]}, the model needs {short[field]}" for field in short)
-        advice = ", and ".join(dict.fromkeys(_ADVICE[field] for field in short))
-        raise LimitError(f"this GPU ({gl.text(GL.GL_RENDERER)}) is too small for the model: {lacks}; {advice}")
+def driver_limits(gl: Api) -> dict[str, int]:
+    """Return the limits of the current context, by the names that a bundle has for them (``NAMES``)."""
+    return {field: gl.integer(name) for field, (name, _) in NAMES.items()}
 
 
 def float_precision(gl: Api, kind: str) -> dict[str, int]:
@@ -64,7 +39,7 @@ def describe(context: Context) -> dict[str, Any]:
     return {
         **{key: gl.text(name) for key, name in strings.items()},
         "shading_language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
-        "limits": {_NAMES[field][1]: value for field, value in vars(driver_limits(gl)).items()},
+        "limits": {NAMES[field][1]: value for field, value in driver_limits(gl).items()},
         "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
         "store_rounds_up_from": round(context.store_threshold, 3),
         "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.closing import Closing
 from glsl_infer.errors import GlError, ShaderError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
-from glsl_infer.gl.llvmpipe import is_llvmpipe
+from glsl_infer.support.closing import Closing
 
 if TYPE_CHECKING:
-    from glsl_infer.gl.program_binaries import Binary, ProgramBinaries  # which needs contexts, and they this module
+    from glsl_infer.gl.program_binaries import Binary, ProgramBinaries
 
 FRAMEBUFFER, TEXTURE_2D, RGBA, UNSIGNED_BYTE = (
     GL.GL_FRAMEBUFFER,
@@ -38,10 +37,7 @@ class Objects(Closing):
         self.programs: list[int] = []
 
     def fixed_state(self) -> None:
-        """Switch off what would change stored values (dithering is on by default) and set pixel alignment.
-
-        On llvmpipe there is blending that changes none; see ``llvmpipe``.
-        """
+        """Switch off what would change stored values (dithering is on by default) and set pixel alignment."""
         for capability in (
             GL.GL_DITHER,
             GL.GL_BLEND,
@@ -51,9 +47,6 @@ class Objects(Closing):
             GL.GL_CULL_FACE,
         ):
             self.gl.Disable(capability)
-        if is_llvmpipe(self.gl.text(GL.GL_RENDERER)):
-            self.gl.Enable(GL.GL_BLEND)
-            self.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
         self.gl.ClearColor(0.0, 0.0, 0.0, 0.0)
         self.gl.PixelStorei(GL.GL_UNPACK_ALIGNMENT, 4)
         self.gl.PixelStorei(GL.GL_PACK_ALIGNMENT, 4)

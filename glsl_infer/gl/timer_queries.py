@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from ctypes import POINTER, byref, c_int, c_uint, c_uint64
 from typing import Any
 
-from glsl_infer.closing import Closing
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import egl
 from glsl_infer.gl.context import Context
+from glsl_infer.support.closing import Closing
 
 EXTENSION = "GL_EXT_disjoint_timer_query"
 

@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import View
 from glsl_infer.lowering import codegen
 from glsl_infer.program import Source, Texture
+from glsl_infer.program.layout import View
+from glsl_infer.program.templates import MAX_VARYINGS
 
 MAX_TEXTURES = 8
 """ES 2.0 promises 8 texture units."""
 
-MAX_SOURCES = 2 * codegen.MAX_VARYINGS
+MAX_SOURCES = 2 * MAX_VARYINGS
 """Two sources share a vec4 varying."""
 
 

@@ -11,23 +11,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.layout import (
-    MAX_TEXTURE_SIZE,
-    FeatureMap,
-    FixedMap,
-    FixedPoint,
-    Grid,
-    Placement,
-    Value,
-    View,
-    per_channel,
-    place,
-    slices_of,
-    textures_of,
-)
 from glsl_infer.lowering import codegen, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
-from glsl_infer.lowering.sharing import Share
 from glsl_infer.program import (
     PRELUDE,
     Pass,
@@ -40,7 +25,23 @@ from glsl_infer.program import (
     UniformValue,
     WeightsChoice,
 )
-from glsl_infer.resources import template
+from glsl_infer.program.layout import (
+    MAX_TEXTURE_SIZE,
+    FeatureMap,
+    FixedMap,
+    FixedPoint,
+    Grid,
+    Placement,
+    Share,
+    Value,
+    View,
+    per_channel,
+    place,
+    slices_of,
+    textures_of,
+)
+from glsl_infer.program.templates import vertex_shader
+from glsl_infer.support.resources import template
 
 Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
@@ -324,7 +325,7 @@ class Builder:
         if name in taken:
             name = next(f"{name}~{index}" for index in range(2, 9999) if f"{name}~{index}" not in taken)
         vertex_member, fragment_member = f"shaders/quads{varyings}.vert", f"shaders/{name}.frag"
-        self._members[vertex_member] = codegen.vertex(varyings).encode()
+        self._members[vertex_member] = vertex_shader(varyings).encode()
         self._members[fragment_member] = fragment.encode()
         lengths = {key: value.count if isinstance(value, Slice) else len(value) for key, value in values.items()}
         program = ShaderProgram(

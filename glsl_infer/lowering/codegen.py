@@ -6,19 +6,15 @@ text of an activation or of shared functions, and generated lines in the place o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Union
 
 import numpy as np
 
-from glsl_infer import activations, piecewise_linear
+from glsl_infer.graph import activations, piecewise_linear
 from glsl_infer.lowering import immediates
-from glsl_infer.resources import template
-
-MAX_VARYINGS = 7
-"""ES 2.0 promises 8 vertex attributes; the position is one, each other carries the coordinates of two sources."""
+from glsl_infer.program.templates import fill
+from glsl_infer.support.resources import template
 
 
 def number(value: float) -> str:
@@ -51,18 +47,6 @@ def declarations(sources: int, samplers: Sequence[str]) -> list[str]:
     """Return the lines that declare the varyings of ``sources`` sources, and the samplers."""
     lines = [f"varying vec4 coord{index};" for index in range(varyings(sources))]
     return lines + [f"uniform sampler2D {name};" for name in samplers]
-
-
-@cache
-def vertex(count: int) -> str:
-    """Return the vertex shader with that many varyings, 1 to 7: the only one that a bundle may have for them."""
-    lines = {
-        "declarations": [
-            f"{kind};" for k in range(count) for kind in (f"attribute vec4 corner{k}", f"varying vec4 coord{k}")
-        ],
-        "assignments": [f"coord{k} = corner{k};" for k in range(count)],
-    }
-    return fill(template("quads.vert"), lines)
 
 
 def fragment(
@@ -119,13 +103,3 @@ def _pieces(function: piecewise_linear.PiecewiseLinear, saturates: bool) -> dict
 
 def _times(factor: float) -> str:
     return "" if factor == 1.0 else f"{number(immediates.factor(factor))} * "
-
-
-def fill(text: str, lines: Mapping[str, Sequence[str]]) -> str:
-    """Replace every ``//@ key`` line by its generated lines, at the same indentation."""
-
-    def replacement(match: re.Match[str]) -> str:
-        indentation, key = match.groups()
-        return "".join(f"{indentation}{line}\n" for line in lines.get(key, ()))
-
-    return re.sub(r"^([ \t]*)//@ (\w+)[^\n]*\n", replacement, text, flags=re.MULTILINE)

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.layout import slices_of
 from glsl_infer.lowering.taps import Product
+from glsl_infer.program.layout import slices_of
 
 
 def columns_of(kernel_shape: Sequence[int], groups: int) -> Columns:

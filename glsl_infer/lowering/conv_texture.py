@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 from glsl_infer.lowering import codegen, rolled, weight_texture
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Coordinates, Tap
 from glsl_infer.lowering.weight_texture import WeightTexture
 from glsl_infer.program import Slice
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.activations import activation
-from glsl_infer.kernels import input_channels
-from glsl_infer.layout import FeatureMap, per_channel
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.kernels import input_channels
 from glsl_infer.lowering.immediates import streamed
+from glsl_infer.program.layout import FeatureMap, per_channel
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Union
 
-from glsl_infer.layout import FeatureMap
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
-    from glsl_infer.layout import View
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import View
 
 Uniforms = Mapping[str, Sequence[float]]
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.layout import MAX_TEXTURE_SIZE
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 _SCALE, _NUMBER = 1, 2
 """Columns of a scale, and of a bias or a factor."""

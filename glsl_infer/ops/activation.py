@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ActivationOperator(Operator):
-    """Attributes: ``function``, a name in ``glsl_infer.activations``; the range ``scales`` and ``zeros``."""
+    """Attributes: ``function``, a name in ``glsl_infer.graph.activations``; the range ``scales`` and ``zeros``."""
 
     attrs = {"function": "linear", "scales": None, "zeros": None}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 

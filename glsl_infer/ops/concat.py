@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import Range, joined
 from glsl_infer.ops.operator import CopyOperator, ViewOperator, feature_map
+from glsl_infer.program.layout import Range, joined
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -48,7 +48,7 @@ class Concat(Concatenation, ViewOperator):
             raise ModelError.layer(
                 node.name,
                 f"a concatenation of {', '.join(str(one.channels) for one in maps)} channels",
-                "run glsl_infer.optimize.optimize on the graph, or use multiples of 4",
+                "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
         joint = joined([one.range for one in maps], [one.channels for one in maps])
         build.set_value(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glsl_infer.layout import joined
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.concat import Concatenation
+from glsl_infer.program.layout import joined
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Node

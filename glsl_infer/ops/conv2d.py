@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import FeatureMap
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, conv_texture, fold, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -19,11 +18,12 @@ from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice
+from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
 
 
 class Conv2D(Operator):

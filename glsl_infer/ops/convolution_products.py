@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
-from glsl_infer.kernels import input_channels
-from glsl_infer.layout import FeatureMap
+from glsl_infer.graph.kernels import input_channels
 from glsl_infer.lowering import codegen, fold, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -18,12 +16,13 @@ from glsl_infer.lowering.taps import Coordinates, picked, tap_lines
 from glsl_infer.ops.conv2d import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program import Slice
+from glsl_infer.program import Slice, quantize
+from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
 
 
 class ConvolutionProducts(Operator):

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import FeatureMap, FixedMap, slices_of
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
+from glsl_infer.program.layout import FeatureMap, FixedMap, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
 
 
 class ConvolutionSum(Operator):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.activations import activation
 from glsl_infer.ops.operator import GraphOnlyOperator, vector
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class Dense(GraphOnlyOperator):
 
     attrs = {"activation": "linear"}
     weights = ("kernel", "bias")
-    advice = "run glsl_infer.prepare.prepare on the graph"
+    advice = "run glsl_infer.compiler.ranges.prepare on the graph"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (outputs,)."""

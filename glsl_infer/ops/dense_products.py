@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import MAX_TEXTURE_SIZE
 from glsl_infer.lowering import codegen
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.program import Quad, Source
+from glsl_infer.program import Quad, Source, quantize
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
 
 BLOCK = 16
 """Inputs of one block: 8 texels of inputs and twice 8 of weights are read by a fragment."""

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.ops.operator import Bounds, Operator
-from glsl_infer.program import Quad, Source
+from glsl_infer.program import Quad, Source, quantize
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import FixedPoint, Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FixedPoint, Value
 
 MAX_COUNT = 16
 """Most partial sums that one fragment adds up; longer rows take several passes."""

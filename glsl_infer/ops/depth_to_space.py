@@ -12,8 +12,8 @@ from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Range
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Range
 
 
 class DepthToSpace(CopyOperator):

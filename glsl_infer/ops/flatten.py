@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import MAX_TEXTURE_SIZE
 from glsl_infer.ops.global_average_pool import average_to_vector
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
-from glsl_infer.layout import View
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, feature_map
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape

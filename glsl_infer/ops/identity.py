@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Identity(GraphOnlyOperator):
     """The output is the input."""
 
-    advice = "run glsl_infer.optimize.optimize on the graph"
+    advice = "run glsl_infer.compiler.optimize.optimize on the graph"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

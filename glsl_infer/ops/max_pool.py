@@ -13,8 +13,8 @@ from glsl_infer.ops.operator import CopyOperator, feature_map
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import FeatureMap, View
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FeatureMap, View
 
 
 class MaxPool(CopyOperator):

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import quantize
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.layout import Range
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import Range
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
-    from glsl_infer.layout import Value
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
 
 Bounds = tuple[NDArray[Any], NDArray[Any]]
 """The lowest and highest values of an output, one for each entry of its last axis."""

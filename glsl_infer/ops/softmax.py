@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.program.host_steps import softmax
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -25,13 +24,6 @@ class Softmax(GraphOnlyOperator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it without overflow."""
         return softmax(inputs[0])
-
-
-def softmax(x: Array) -> Array:
-    """Return probabilities along the last axis; the largest logit is subtracted first."""
-    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
-    probabilities: Array = exponentials / exponentials.sum(axis=-1, keepdims=True)
-    return probabilities
 
 
 OPERATOR = Softmax()

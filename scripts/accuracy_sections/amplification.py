@@ -10,11 +10,11 @@ import graph_file
 import numpy as np
 
 from accuracy_sections.common import Pictures, Section, keras_side, photographs
-from glsl_infer import amplification, lowering, optimize
 from glsl_infer import bundle as bundles
+from glsl_infer.compiler import amplification, lower, optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph
-from glsl_infer.layout import Value
-from glsl_infer.prepare import prepare
+from glsl_infer.program.layout import Value
 
 SIZE = 128
 CALIBRATION, TEST = 64, 4
@@ -40,7 +40,7 @@ def measure(trained: Sequence[Path], data: Path) -> Section:
         for kind in ("plain", "varied"):
             graph = optimize.optimize(graph_file.read(folder / f"mobilenet-{kind}.graph"))
             prepared = prepare(graph, list(calibration)).graph
-            program = lowering.to_program(prepared)
+            program = lower.to_program(prepared)
             rows.append(_row(f"MobileNet v1 0.25, random, {kind}", prepared, program.graph, program.values, test))
     return {
         "photographs": TEST,

@@ -16,13 +16,13 @@ from layer_check import exact_steps, gpu_steps, stored_inputs  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from random_networks import drawn_nodes  # noqa: E402
 
-from glsl_infer import preprocess, reference  # noqa: E402
 from glsl_infer.bundle import Bundle  # noqa: E402
 from glsl_infer.errors import InputError  # noqa: E402
-from glsl_infer.graph import Node  # noqa: E402
-from glsl_infer.ops.input import picture_values  # noqa: E402
-from glsl_infer.session import Session  # noqa: E402
-from glsl_infer.texels import in_steps  # noqa: E402
+from glsl_infer.graph import Node, reference  # noqa: E402
+from glsl_infer.graph.picture import picture_values  # noqa: E402
+from glsl_infer.program.texels import in_steps  # noqa: E402
+from glsl_infer.runtime.pictures import preprocess  # noqa: E402
+from glsl_infer.runtime.session import Session  # noqa: E402
 
 Section = dict[str, Any]
 Pictures = NDArray[np.uint8]

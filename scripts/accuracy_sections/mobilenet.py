@@ -24,12 +24,13 @@ from accuracy_sections.common import (
     random_inputs,
 )
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering, optimize, reference
 from glsl_infer.bundle import Bundle
-from glsl_infer.graph import Graph
-from glsl_infer.prepare import Prepared, prepare
-from glsl_infer.prepare.ranges import HEADROOM
-from glsl_infer.session import Session
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import Prepared, prepare
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer.graph import Graph, reference
+from glsl_infer.runtime.session import Session
 
 SIZE = 128
 CALIBRATION, TEST = 64, 100
@@ -98,10 +99,8 @@ def _export(
 
 def bundle_of(prepared: Prepared) -> Bundle:
     """Return the bundle of a prepared network."""
-    program = lowering.to_program(prepared.graph)
-    return bundles.make(
-        program, [f"class {i}" for i in range(bundles.classes_of(program.values[prepared.graph.output]))]
-    )
+    program = lower.to_program(prepared.graph)
+    return to_bundle(program, [f"class {i}" for i in range(bundles.classes_of(program.values[prepared.graph.output]))])
 
 
 def _slices(made: Bundle, layer: str) -> int:

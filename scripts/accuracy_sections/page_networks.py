@@ -6,7 +6,7 @@ from typing import Any
 
 from accuracy_sections.common import BOUNDS
 from accuracy_sections.table import layer_table, table
-from glsl_infer.amplification import MAX_ERROR, MAX_GAIN
+from glsl_infer.compiler.amplification import MAX_ERROR, MAX_GAIN
 from glsl_infer.lowering.conv_texture import ROUNDING
 
 COMPARISON = [

@@ -21,12 +21,12 @@ from accuracy_sections.common import (
     random_inputs,
 )
 from glsl_infer import bundle as bundles
-from glsl_infer import reference
 from glsl_infer.bundle import Bundle
-from glsl_infer.export import build
-from glsl_infer.layout import FeatureMap
-from glsl_infer.preprocess import open_image
-from glsl_infer.session import Session
+from glsl_infer.compiler.export import build
+from glsl_infer.graph import reference
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.pictures.preprocess import open_image
+from glsl_infer.runtime.session import Session
 
 CALIBRATION, TEST, SATURATION = 64, 20, 600
 

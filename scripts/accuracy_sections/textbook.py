@@ -21,11 +21,11 @@ from accuracy_sections.common import (
     random_inputs,
 )
 from accuracy_sections.mobilenet import OTHER_HEADROOMS, PERCENTILES, bundle_of
-from glsl_infer import optimize, reference
-from glsl_infer.graph import Graph
-from glsl_infer.prepare import prepare
-from glsl_infer.prepare.ranges import HEADROOM
-from glsl_infer.session import Session
+from glsl_infer.compiler import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer.graph import Graph, reference
+from glsl_infer.runtime.session import Session
 
 SIZE = 64
 CALIBRATION = 64

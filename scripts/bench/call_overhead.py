@@ -23,13 +23,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.benchmark.measuring import picture_of
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import InputError
-from glsl_infer.frame import Call
-from glsl_infer.resources import default_model
-from glsl_infer.session import Session
+from glsl_infer.runtime.frame import Call
+from glsl_infer.runtime.session import Session
+from glsl_infer.support.resources import default_model
+from glsl_infer.tools.benchmark.measuring import picture_of
 
 DRAWING = ("glDrawArrays", "glClear")
 UNCOUNTED = 3

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from glsl_infer.frame import Call
 from glsl_infer.program import Pass
+from glsl_infer.runtime.frame import Call
 
 STATE = ("glBindFramebuffer", "glViewport", "glUseProgram")
 """Set before each draw, in this order."""

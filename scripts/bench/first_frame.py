@@ -24,8 +24,8 @@ os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # before a driver is loaded
 import numpy as np
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
-from glsl_infer.resources import default_model
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
+from glsl_infer.support.resources import default_model
 
 COMPILED = 5.0
 """Milliseconds more than in the second frame by which a draw is taken to have waited for a compiler."""

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import preprocess
-from glsl_infer.cli import pictures
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import InputError
-from glsl_infer.resources import default_model
-from glsl_infer.session import Session
+from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
+from glsl_infer.support.resources import default_model
 
 PICTURES = 50
 """Most pictures of a folder that are used."""

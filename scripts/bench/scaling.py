@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from glsl_infer import preprocess
 from glsl_infer.cli.execution import Parser, add_debug, execute, picture_size
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import InputError
-from glsl_infer.resources import default_model
-from glsl_infer.session import Session
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
+from glsl_infer.support.resources import default_model
 
 SIZES = ((640, 480), (1280, 720), (1920, 1080))
 

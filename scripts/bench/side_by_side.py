@@ -42,9 +42,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from glsl_infer import bundle, preprocess
+from glsl_infer import bundle
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import GlslInferError, InputError, RunError
+from glsl_infer.runtime.pictures import preprocess
 
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPH = HERE.parents[1] / "docs/images/example.jpg"

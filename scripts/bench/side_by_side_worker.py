@@ -40,17 +40,19 @@ class Engine:
     def __init__(self, model: Path, context: str, form: str) -> None:
         from everything_bound import everything_bound
 
-        from glsl_infer.gl import compiler_threads, rounding
         from glsl_infer.gl import constants as GL
+        from glsl_infer.gl import rounding
         from glsl_infer.gl.context import Context
-        from glsl_infer.session import Session
+        from glsl_infer.runtime.drivers import compiler_threads, driver_of
+        from glsl_infer.runtime.session import Session
 
         if form == "engine":
             self._session = Session(model, context=context, cache=False)
             return
         made = Context(context)
-        made.fetches_uniforms = made.rolled_fetches = made.draws_at_once = False
-        made.rounds_stores = rounding.is_off(made.store_threshold)
+        driver = driver_of(made)
+        driver.fetches_uniforms = driver.rolled_fetches = driver.draws_at_once = False
+        driver.rounds_stores = rounding.is_off(made.store_threshold)
         compiler_threads.allow = lambda gl: False
         self._session = Session(model, context=made, cache=False)
         self._session.activate()
@@ -64,14 +66,14 @@ class Engine:
 
     def frames(self, picture: NDArray[np.uint8], count: int) -> Frames:
         """Return milliseconds: of whole frames, and of the CPU's part until all calls have returned."""
-        from glsl_infer.benchmark import frames
+        from glsl_infer.tools.benchmark import frames
 
         series = frames.series(frames.many(self._session, picture, count, 0, lambda _: None))
         return {"total": series["total"], "submit": series["submit"]}
 
     def facts(self, picture: NDArray[np.uint8]) -> dict[str, Any]:
         """Return exact counts of a frame, and what draws it."""
-        from glsl_infer.benchmark import frames, machine
+        from glsl_infer.tools.benchmark import frames, machine
 
         counts = frames.counts(self._session, picture)
         targets = (one for one in self._session.bundle.manifest.textures if one.kind == "target")
@@ -150,9 +152,8 @@ def warm_imports(runner: str) -> None:
     elif runner == "tensorflow":
         import tensorflow  # noqa: F401
     else:
-        import OpenGL.platform.egl  # noqa: F401
-
         import glsl_infer.session  # noqa: F401
+        import OpenGL.platform.egl  # noqa: F401
 
 
 def main() -> int:

@@ -32,7 +32,8 @@ from chromium import Browser, PageError
 from web_site import ROOT, Site
 
 from glsl_infer import bundle as bundles
-from glsl_infer import export, probe
+from glsl_infer.bundle import probe
+from glsl_infer.compiler import export
 from glsl_infer.errors import GlslInferError
 
 WEB = ROOT / "web"

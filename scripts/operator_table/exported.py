@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
-from glsl_infer.layout import FeatureMap
-from glsl_infer.ops.softmax import softmax
+from glsl_infer.program.host_steps import softmax
+from glsl_infer.program.layout import FeatureMap
 from operator_table import ROWS
 from operator_table.cost import Cost, cost
 from operator_table.row import Row

@@ -6,9 +6,9 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from glsl_infer.layout import MAX_TEXTURE_SIZE
+from glsl_infer.compiler.ranges.wide import MAX_SLICES
 from glsl_infer.lowering.bindings import MAX_TEXTURES
-from glsl_infer.prepare.wide import MAX_SLICES
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, REFUSALS
 from operator_table.cost import Cost
 from operator_table.row import TOLERANCE, Group, Row

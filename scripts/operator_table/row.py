@@ -32,7 +32,7 @@ class _Names:
         raise AttributeError(name)
 
 
-L = _Names("keras.layers", "glsl_infer.importers.keras_layers")
+L = _Names("keras.layers", "glsl_infer.importers.keras.layers")
 """Keras' layers and our own."""
 
 K = _Names("keras.ops")

@@ -29,12 +29,12 @@ import numpy as np  # noqa: E402
 import tiny  # noqa: E402
 
 from glsl_infer import bundle as bundles  # noqa: E402
-from glsl_infer.benchmark import plots  # noqa: E402
 from glsl_infer.bundle import Bundle  # noqa: E402
 from glsl_infer.cli.progress import bar  # noqa: E402
 from glsl_infer.errors import GlslInferError, InputError  # noqa: E402
 from glsl_infer.gl.context import Context  # noqa: E402
-from glsl_infer.session import Session  # noqa: E402
+from glsl_infer.runtime.session import Session  # noqa: E402
+from glsl_infer.tools.benchmark import plots  # noqa: E402
 
 GROWTH = 4 << 20
 """Bytes by which resident memory may grow after the warm-up: what allocators keep to themselves."""

@@ -23,7 +23,7 @@ from mutations import Mutated, mutated
 
 from glsl_infer import bundle as bundles
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 CHUNK = 100
 """Files between two looks at the clock; Hypothesis makes each chunk from a seed of its own."""

@@ -16,7 +16,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
 from glsl_infer.errors import BundleError, GlslInferError
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 REFUSED, NO_GRAPH, NO_RUN, RUN = "refused", "refused by its graph", "an error when run", "run"
 

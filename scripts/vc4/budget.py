@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from glsl_infer import vc4
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import GlslInferError, InputError
-from glsl_infer.files import replacing
-from glsl_infer.vc4 import Driver, Report
+from glsl_infer.support.files import replacing
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver, Report
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/budget.json"

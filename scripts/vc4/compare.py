@@ -29,19 +29,19 @@ import numpy as np
 from accuracy_sections.table import table
 from x22 import x22
 
-from glsl_infer import lowering, optimize
 from glsl_infer.cli.progress import bar
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.errors import ContextError, GlslInferError, RunError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import egl_library
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.late_fetch import LATE_FETCH
 from glsl_infer.gl.objects import Objects
 from glsl_infer.lowering import immediates, taps
 from glsl_infer.lowering.bindings import Binding
-from glsl_infer.prepare import prepare
 from glsl_infer.program import PRELUDE, Program
-from glsl_infer.vc4 import driver
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH
+from glsl_infer.tools.videocore import driver
 
 STEPS = (
     "as a shader is first written",
@@ -154,7 +154,7 @@ def measure() -> dict[str, Any]:
         for step, mode in bar([(k, mode) for k in range(len(STEPS)) for mode in ("uniform", "baked")], "steps"):
             with left_out(step):
                 graph = prepare(optimize.optimize(x22(SIZE, CLASSES)), []).graph
-                program = lowering.to_program(graph, weights=mode)
+                program = lower.to_program(graph, weights=mode)
             lines = LATE_FETCH.encode() if step >= 3 else b""
             found.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)
         compiler.close()

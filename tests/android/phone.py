@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models" / "grocery-x22-257.glslnn"

@@ -26,7 +26,7 @@ from toolchain import ANDROID, Tools  # noqa: E402
 from tqdm import tqdm  # noqa: E402
 
 import glsl_infer  # noqa: E402
-from glsl_infer import probe  # noqa: E402
+from glsl_infer.bundle import probe  # noqa: E402
 
 TURNS, FRAMES, WARM_UP = 4, 60, 20
 

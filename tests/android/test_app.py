@@ -14,7 +14,7 @@ from tiny import tiny_bundle
 
 import glsl_infer
 from glsl_infer import bundle as bundles
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 

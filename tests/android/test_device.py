@@ -13,8 +13,9 @@ from toolchain import Tools
 from glsl_infer import bundle as bundles
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.late_fetch import wants_late_fetch
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.videocore import wants_late_fetch
+from glsl_infer.runtime.session import Session
 
 RENDERERS = ("VC4 V3D 2.1", "VideoCore IV HW", "V3D 4.2", "llvmpipe (LLVM 15.0.6, 256 bits)", "Mali-T830", "")
 
@@ -40,8 +41,8 @@ def test_the_same_facts(device: Jvm) -> None:
 @pytest.mark.parametrize("lines", [("ROUND_STORES",), ("LATE_FETCH",), ("ROUND_STORES", "LATE_FETCH")])
 def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path, lines: tuple[str, ...]) -> None:
     context = Context()
-    context.__dict__["rounds_stores"] = "ROUND_STORES" in lines
-    context.__dict__["late_fetch"] = "LATE_FETCH" in lines
+    driver_of(context).__dict__["rounds_stores"] = "ROUND_STORES" in lines
+    driver_of(context).__dict__["late_fetch"] = "LATE_FETCH" in lines
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
     with Session(SMALL, context=context) as session:

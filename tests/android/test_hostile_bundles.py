@@ -14,7 +14,7 @@ from bundle_files import HOSTILE_VERTEX_SHADERS, Members, hostile_vertex_shader,
 from jvm import Jvm
 from too_much import GOOD, TOO_MUCH
 
-from glsl_infer import caps, manifest_json
+from glsl_infer.bundle import caps, manifest_json
 
 SHADER = GOOD.programs[0].fragment
 

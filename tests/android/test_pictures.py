@@ -11,7 +11,7 @@ from PIL import Image, ImageEnhance, ImageOps
 
 import glsl_infer
 from glsl_infer import bundle as bundles
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = sorted((ROOT / "docs" / "images").glob("*.jpg"))

@@ -12,8 +12,8 @@ from tiny import tiny_bundle, write_tiny
 
 import glsl_infer
 from glsl_infer import bundle as bundles
-from glsl_infer import preprocess
-from glsl_infer.layout import textures_of
+from glsl_infer.program.layout import textures_of
+from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "models").glob("*.glslnn"))

@@ -11,8 +11,9 @@ from board import Arm
 from pages import ROOT
 from tiny import LABELS, tiny_picture
 
-from glsl_infer import bundle, reference
-from glsl_infer.ops.softmax import softmax
+from glsl_infer import bundle
+from glsl_infer.graph import reference
+from glsl_infer.program.host_steps import softmax
 
 PAGE = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
 

@@ -12,6 +12,7 @@ from screen import virtual_screen
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
+from glsl_infer.runtime.drivers import driver_of
 
 DRIVER_VARIABLES = ("GALLIUM_DRIVER", "MESA_GLES_VERSION_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE")
 
@@ -32,7 +33,7 @@ def context() -> Iterator[Context]:
 @pytest.fixture
 def tiled(context: Context, monkeypatch: pytest.MonkeyPatch) -> Context:
     """The context, as if its GPU drew tile by tile: every job begins with a clear."""
-    monkeypatch.setitem(context.__dict__, "draws_at_once", False)
+    monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", False)
     return context
 
 

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import bundle, lowering, manifest_json, ops
-from glsl_infer.bundle import Bundle
+from glsl_infer import bundle, ops
+from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import FeatureMap
-from glsl_infer.prepare import prepare
-from glsl_infer.session import Session
-from glsl_infer.texels import in_steps, shape_of
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.texels import in_steps, shape_of
+from glsl_infer.runtime.session import Session
 
 TOLERANCE = 0.52
 """A driver may round x.5 either way, and its float32 sums differ a little from float64."""
@@ -30,9 +32,9 @@ def make_bundle(
 ) -> Bundle:
     """Return the bundle of a graph that needs no optimising, as a reader of the file gets it."""
     prepared = prepare(graph, pictures, layout=layout).graph
-    program = lowering.to_program(prepared, weights=weights, layout=layout, memory=memory)
+    program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory)
     classes = bundle.classes_of(program.values[prepared.output])
-    made = bundle.make(program, [f"class {index}" for index in range(classes)])
+    made = to_bundle(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(json.loads(json.dumps(manifest_json.to_json(made.manifest))))
     return Bundle(read, made.members)
 

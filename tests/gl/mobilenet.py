@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph
-from glsl_infer.preprocess import open_image
+from glsl_infer.runtime.pictures.preprocess import open_image
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/accuracy_keras.py"

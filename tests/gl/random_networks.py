@@ -16,9 +16,9 @@ from layer_check import layer_error, make_bundle, stored_inputs
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import LAYOUTS
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.session import Session
+from glsl_infer.program.layout import LAYOUTS
+from glsl_infer.runtime.session import Session
 
 T = TypeVar("T")
 Rng = np.random.Generator

@@ -16,7 +16,7 @@ from command_line import Capture, refused
 from tiny import tiny_bundle, write_tiny
 
 from glsl_infer.cli import main
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 SHIPPED = default_model().read_bytes()

@@ -12,6 +12,7 @@ import pytest
 from command_line import Capture
 from tiny import tiny_bundle, write_tiny
 
+import glsl_infer
 from glsl_infer import bundle
 from glsl_infer.cli import main
 
@@ -51,7 +52,7 @@ def test_a_killed_export(capfd: Capture, tmp_path: Path, how: signal.Signals, me
     shutil.copy(EXAMPLE, folder)
     with subprocess.Popen(
         [sys.executable, "-c", WRITES_HALF, str(new), str(target), str(members)],
-        cwd=Path(bundle.__file__).parent.parent,
+        cwd=Path(glsl_infer.__file__).parent.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -16,7 +16,7 @@ from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import gles2
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 LIMITS = {

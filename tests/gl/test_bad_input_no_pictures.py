@@ -22,7 +22,7 @@ from tiny import write_tiny
 
 import glsl_infer
 from glsl_infer.cli import main
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs/images/example.jpg"
 

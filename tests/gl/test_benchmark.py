@@ -12,16 +12,16 @@ import pytest
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
 import glsl_infer
-from glsl_infer.benchmark import comparison, frames
-from glsl_infer.benchmark.measuring import measure, picture_of, steps_of
-from glsl_infer.benchmark.profile import FINISHES, QUERIES, profile
-from glsl_infer.benchmark.sustained import sustain
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import timer_queries
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark import comparison, frames
+from glsl_infer.tools.benchmark.measuring import measure, picture_of, steps_of
+from glsl_infer.tools.benchmark.profile import FINISHES, QUERIES, profile
+from glsl_infer.tools.benchmark.sustained import sustain
 
-SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "benchmark/result.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "tools/benchmark/result.schema.json").read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 

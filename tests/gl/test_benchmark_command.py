@@ -14,7 +14,8 @@ from tiny import write_tiny
 
 from glsl_infer.cli import benchmark, main
 from glsl_infer.gl.context import Context
-from glsl_infer.resources import default_model
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.support.resources import default_model
 
 pytestmark = pytest.mark.once
 
@@ -24,7 +25,7 @@ FEW = ("--runs", "4", "--warm-up", "1")
 @pytest.fixture
 def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     """No load, so that no warning of one is printed."""
-    monkeypatch.setattr("glsl_infer.benchmark.machine.load", lambda: 0.0)
+    monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 0.0)
 
 
 def output(capsys: Capture, *arguments: object) -> str:
@@ -40,7 +41,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def test_it_prints_counts_start_and_steps(context: Context, calm: None, tmp_path: Path, capsys: Capture) -> None:
-    calls = 144 if context.draws_at_once else 149
+    calls = 144 if driver_of(context).draws_at_once else 149
     path = write_tiny(tmp_path, weights="uniform")
     text = output(capsys, path, *FEW)
     assert f"{path} (tiny, 9x9)" in text
@@ -115,7 +116,7 @@ def test_bundles_are_compared(calm: None, tmp_path: Path, capsys: Capture) -> No
 
 
 def test_a_busy_machine_is_mentioned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Capture) -> None:
-    monkeypatch.setattr("glsl_infer.benchmark.machine.load", lambda: 400.0)
+    monkeypatch.setattr("glsl_infer.tools.benchmark.machine.load", lambda: 400.0)
     assert main(["benchmark", str(write_tiny(tmp_path)), *FEW]) == 0
     assert "warning: other work was running (load average 400 on" in capsys.readouterr().err
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from tiny import tiny_bundle, tiny_picture
 
-from glsl_infer.benchmark import frames
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark import frames
 
 NEVER_IN_A_FRAME = ("glGetError", "glFinish", "glGetIntegerv", "glGetUniformLocation", "glCheckFramebufferStatus")
 
@@ -47,7 +48,7 @@ def test_a_frame_makes_the_calls_that_statistics_say(tiled: Context, weights: st
 
 def test_the_exact_calls_of_the_tiny_network(tiled: Context) -> None:
     # Of a row of uniform_rows.py the coordinate is set, of an array all.
-    arrays, numbers = ({}, 52) if tiled.fetches_uniforms else ({"glUniform4fv": 50}, 2)
+    arrays, numbers = ({}, 52) if driver_of(tiled).fetches_uniforms else ({"glUniform4fv": 50}, 2)
     with Session(tiny_bundle("uniform"), context=tiled) as session:
         assert frames.counts(session, tiny_picture(0))["gl_calls_of_frame"] == {
             **arrays,

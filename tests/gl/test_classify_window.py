@@ -13,7 +13,7 @@ from tiny import tiny_bundle
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
-from glsl_infer.window import PictureWindow
+from glsl_infer.tools.window.window import PictureWindow
 
 pytestmark = pytest.mark.once
 Capture = pytest.CaptureFixture[str]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from tiny import tiny_bundle, tiny_picture
 
-from glsl_infer.gl import compiler_threads, egl
 from glsl_infer.gl import constants as GL
-from glsl_infer.gl.compiler_threads import EXTENSION
+from glsl_infer.gl import egl
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import compiler_threads, driver_of
+from glsl_infer.runtime.drivers.compiler_threads import EXTENSION
+from glsl_infer.runtime.session import Session
 
 
 def test_a_driver_that_can_is_told(context: Context) -> None:
@@ -42,7 +43,7 @@ def test_a_driver_is_told_once_in_a_process(context: Context, monkeypatch: pytes
 
 def test_all_programs_are_started_before_any_is_asked_about(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, said = tiny_bundle(), list[str]()
-    assert isinstance(context.device_lines, str), "measured once, by a shader of its own"
+    assert isinstance(driver_of(context).device_lines, str), "measured once, by a shader of its own"
     start, check, texture = Objects.start_program, Objects.check_program, Objects.texture
     monkeypatch.setattr(compiler_threads, "allow", lambda _: said.append("allow"))
     monkeypatch.setattr(Objects, "start_program", lambda self, *a: said.append("start") or start(self, *a))

@@ -6,14 +6,16 @@ import os
 
 import pytest
 
+from glsl_infer.bundle.manifest import Limits
 from glsl_infer.errors import ContextError, GlError, LimitError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import context as contexts
 from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.limits import describe, driver_limits, require
-from glsl_infer.gl.nvidia import is_nvidia
-from glsl_infer.manifest import Limits
+from glsl_infer.gl.limits import describe, driver_limits
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.nvidia import is_nvidia
+from glsl_infer.runtime.limits import require
 
 
 @pytest.mark.parametrize("choice, how", [("surfaceless", "surfaceless EGL"), ("device", "EGL device"), ("auto", "")])
@@ -103,7 +105,7 @@ def test_description_has_what_a_bug_report_needs(context: Context) -> None:
 
 def test_stores_are_measured(context: Context) -> None:
     assert 0.4 <= context.store_threshold <= 0.6
-    assert context.rounds_stores or abs(context.store_threshold - 0.5) <= rounding.TOLERANCE
+    assert driver_of(context).rounds_stores or abs(context.store_threshold - 0.5) <= rounding.TOLERANCE
 
 
 @pytest.mark.parametrize("threshold, told", [(0.5, False), (0.505, False), (0.547, True), (1.0, True)])
@@ -111,8 +113,8 @@ def test_stores_that_do_not_round_to_nearest_are_told_to_shaders(threshold: floa
     with Context() as context:
         context.__dict__.update(store_threshold=threshold)
         if not is_nvidia(context.gl.text(GL.GL_VENDOR)):
-            assert context.rounds_stores == told
-            assert context.device_lines.startswith(rounding.ROUND_STORES) == told
+            assert driver_of(context).rounds_stores == told
+            assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES) == told
 
 
 def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +123,9 @@ def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
         vendor = {GL.GL_VENDOR: "NVIDIA Corporation"}
         monkeypatch.setattr(context.gl, "text", lambda name: vendor.get(name) or text(name))
         with context.gl.counting() as calls:
-            assert context.rounds_stores
+            assert driver_of(context).rounds_stores
         assert calls["glDrawArrays"] == 0
-        assert context.device_lines.startswith(rounding.ROUND_STORES)
+        assert driver_of(context).device_lines.startswith(rounding.ROUND_STORES)
 
 
 def test_limits_are_compared_and_named(context: Context) -> None:

@@ -12,8 +12,8 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.importers.keras import same_padding
-from glsl_infer.layout import FeatureMap
-from glsl_infer.session import Session
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.session import Session
 
 ACTIVATIONS = ["piecewise_linear_sigmoid", "hard_sigmoid", "sigmoid"]
 

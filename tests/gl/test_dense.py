@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from layer_check import TOLERANCE, exact_steps, gpu_steps, make_bundle
 
-from glsl_infer import quantize
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import FixedPoint
-from glsl_infer.session import Session
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FixedPoint
+from glsl_infer.runtime.session import Session
 
 
 def dense_graph(rng: np.random.Generator, channels: int, outputs: int, size: int = 3, **attrs: object) -> Graph:

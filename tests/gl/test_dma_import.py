@@ -20,7 +20,7 @@ from glsl_infer.errors import ImageError
 from glsl_infer.gl import dma_import, egl, egl_image
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 SCRIPT = ROOT / "scripts/dma_buf_round_trip.py"
 

@@ -14,12 +14,13 @@ from test_rolled import network
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer import bundle as bundles
-from glsl_infer import own_coordinates
-from glsl_infer.drawn import EXTENSION
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.llvmpipe import own_coordinates
+from glsl_infer.runtime.drivers.llvmpipe.drawn import EXTENSION
+from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture
@@ -27,14 +28,14 @@ def fetching(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cont
     """The context, as if its driver were llvmpipe."""
     if EXTENSION not in context.gl.text(GL.GL_EXTENSIONS).split():
         pytest.skip(f"this driver has no {EXTENSION}")
-    monkeypatch.setitem(context.__dict__, "fetches_uniforms", True)
+    monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", True)
     yield context
 
 
 @pytest.fixture
 def plain(context: Context, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
     """The context, as if its driver were another."""
-    monkeypatch.setitem(context.__dict__, "fetches_uniforms", False)
+    monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", False)
     yield context
 
 
@@ -50,7 +51,7 @@ def test_every_layer_stores_the_same_bytes(context: Context, weights: str, monke
     stored: list[dict[str, bytes]] = []
     calls = []
     for wanted in (False, True):
-        monkeypatch.setitem(context.__dict__, "fetches_uniforms", wanted)
+        monkeypatch.setitem(driver_of(context).__dict__, "fetches_uniforms", wanted)
         with Session(made, context=context) as session:
             stored.append({name: output.tobytes() for name, output in session.layers(picture)})
             calls.append(len(session.frame))

@@ -10,7 +10,7 @@ from layer_check import TOLERANCE
 from random_networks import KINDS, layer_errors, random_bundle
 
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 
 @pytest.mark.parametrize("kind", KINDS)

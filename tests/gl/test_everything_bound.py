@@ -8,7 +8,7 @@ import pytest
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts/bench"))
 from everything_bound import everything_bound

@@ -18,7 +18,7 @@ from glsl_infer.gl import egl_image
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.egl_image import ExternalTexture
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 sys.path.insert(0, str(ROOT / "scripts"))
 

@@ -6,11 +6,11 @@ import pytest
 from faulty_driver import FaultyApi, LosesContext, MediumPrecision, OffByOnePixel, SkipsDraws, first_layer_of
 from tiny import tiny_bundle
 
-from glsl_infer import selfcheck
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl.context import Context
-from glsl_infer.selfcheck import SelfCheck
-from glsl_infer.session import Session
+from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime.selfcheck import SelfCheck
+from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
 LAYERS = ("stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense")

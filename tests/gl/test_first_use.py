@@ -11,10 +11,10 @@ from faulty_driver import LosesContext, SkipsDraws, first_layer_of
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
-from glsl_infer import first_use
 from glsl_infer.cli import main
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime import first_use
+from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
 

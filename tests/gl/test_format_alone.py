@@ -14,15 +14,18 @@ import tiny
 from numpy.typing import NDArray
 from plain_runner import PlainRunner, decode
 
-from glsl_infer import Session, lowering, optimize
+from glsl_infer import Session
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.probe import RECORD
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
-from glsl_infer.layout import LAYOUTS
-from glsl_infer.prepare import prepare
-from glsl_infer.probe import RECORD
+from glsl_infer.program.layout import LAYOUTS
+from glsl_infer.runtime.drivers import driver_of
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -31,7 +34,7 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
     path = tiny.write_tiny(tmp_path, weights=weights, layout=layout)
     wanted = frames(path, [tiny.tiny_picture(1), tiny.tiny_picture(2)])
     with Context() as context:
-        runner = PlainRunner(path, context.gl, context.device_lines)
+        runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         for picture, logits, textures in wanted:
             drawn = list(runner.layers(picture.tobytes()))
             assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense"]
@@ -46,7 +49,7 @@ def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, l
     path = ranged.write_ranged(tmp_path, end, layout)
     wanted = frames(path, [ranged.ranged_picture(1), ranged.ranged_picture(2)])
     with Context() as context:
-        runner = PlainRunner(path, context.gl, context.device_lines)
+        runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         assert any(any(clear) for clear in runner.clears.values()), "a gutter that is not 0 is tested"
         for picture, output, textures in wanted:
             drawn = list(runner.layers(picture.tobytes()))
@@ -65,12 +68,12 @@ def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, l
 def test_the_probe_passes(tmp_path: Path, layout: str) -> None:
     path = tiny.write_tiny(tmp_path, layout=layout)
     with Context() as context:
-        assert failed_layers(PlainRunner(path, context.gl, context.device_lines)) == []
+        assert failed_layers(PlainRunner(path, context.gl, driver_of(context).device_lines)) == []
 
 
 def test_the_probe_finds_a_wrong_clear_colour(tmp_path: Path) -> None:
     with Context() as context:
-        runner = PlainRunner(ranged.write_ranged(tmp_path), context.gl, context.device_lines)
+        runner = PlainRunner(ranged.write_ranged(tmp_path), context.gl, driver_of(context).device_lines)
         runner.clears = {name: [0, 0, 0, 0] for name in runner.clears}
         assert failed_layers(runner)[0] == "each"
 
@@ -89,7 +92,7 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
         old = mine[pair].copy()
         mine[pair] = old.astype(int) + step
         with Context() as context:
-            runner = PlainRunner(path, context.gl, context.device_lines)
+            runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
             runner.members[member] = records.tobytes()
             assert failed_layers(runner) == failed
             with Session(Bundle(made.manifest, runner.members), context=context) as session:
@@ -103,7 +106,7 @@ def test_partial_sums_are_compared_as_whole_numbers(tmp_path: Path) -> None:
 
 def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
     with Context() as context:
-        runner = PlainRunner(tiny.write_tiny(tmp_path), context.gl, context.device_lines)
+        runner = PlainRunner(tiny.write_tiny(tmp_path), context.gl, driver_of(context).device_lines)
         runner.members["weights/unit-dw.f32"] = bytes(len(runner.members["weights/unit-dw.f32"]))
         failed = failed_layers(runner)
         assert failed[0] == "unit-dw"
@@ -129,11 +132,11 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
         graphs.dense_node(rng, "dense", "hidden", 5, 3),
     )
     prepared = prepare(optimize.optimize(Graph("odd", nodes, "dense"))).graph
-    bundles.write(bundles.make(lowering.to_program(prepared), tiny.LABELS), tmp_path / "odd.glslnn")
+    bundles.write(to_bundle(lower.to_program(prepared), tiny.LABELS), tmp_path / "odd.glslnn")
     with Session(tmp_path / "odd.glslnn") as session:
         session.selfcheck()
     with Context() as context:
-        assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, context.device_lines)) == []
+        assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, driver_of(context).device_lines)) == []
 
 
 def test_the_engine_compares_the_logits_too() -> None:

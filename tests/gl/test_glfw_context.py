@@ -17,7 +17,7 @@ from glsl_infer.errors import ContextError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl import glfw_window
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_no_library(screen: str, monkeypatch: pytest.MonkeyPatch, error: ImportE
 
 def test_glfw_is_imported_only_when_it_is_asked_for() -> None:
     program = (
-        "import sys, glsl_infer.window, glsl_infer.cli.viewer\n"
+        "import sys, glsl_infer.tools.window.window, glsl_infer.cli.viewer\n"
         "glsl_infer.gl.context.Context()\n"
         "print('glfw' in sys.modules)"
     )

@@ -12,11 +12,13 @@ from layer_check import make_bundle
 from PIL import Image
 from tiny import SIZE, tiny_bundle, tiny_picture
 
-from glsl_infer import TexturePicture, preprocess
+from glsl_infer import TexturePicture
 from glsl_infer.errors import ImageError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
 
 TOLERANCE = 2
 """Steps of 255 that a scaled pixel may be off, on any driver."""
@@ -209,7 +211,7 @@ def test_a_camera_s_frames_make_nothing_new(context: Context, session: Session) 
 
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # its names begin at 1
-        fresh.device_lines  # noqa: B018  (measured once, with objects of its own)
+        driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:
             for width in (20, 30, 5):

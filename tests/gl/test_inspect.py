@@ -12,9 +12,11 @@ from command_line import Capture, refused
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
-from glsl_infer import amplification, inspection, layer_pictures, reference
 from glsl_infer.cli import main
-from glsl_infer.texels import in_steps
+from glsl_infer.compiler import amplification
+from glsl_infer.graph import reference
+from glsl_infer.program.texels import in_steps
+from glsl_infer.tools.inspect import inspection, layer_pictures
 
 pytestmark = pytest.mark.once
 

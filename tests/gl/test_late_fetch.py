@@ -12,14 +12,15 @@ from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
 from random_networks import drawn_nodes
 from tiny import tiny_bundle
 
-from glsl_infer import bundle, reference
+from glsl_infer import bundle
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.late_fetch import LATE_FETCH, wants_late_fetch
 from glsl_infer.gl.objects import Objects
-from glsl_infer.graph import Graph
-from glsl_infer.ops.input import picture_values
-from glsl_infer.session import Session
+from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.picture import picture_values
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
+from glsl_infer.runtime.session import Session
 
 SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 
@@ -27,11 +28,11 @@ SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 @pytest.fixture
 def late(context: Context) -> Iterator[Context]:
     """The context, as if it were one of VideoCore IV."""
-    before = context.late_fetch
-    context.__dict__["late_fetch"] = True
-    assert LATE_FETCH in context.device_lines
+    before = driver_of(context).late_fetch
+    driver_of(context).__dict__["late_fetch"] = True
+    assert LATE_FETCH in driver_of(context).device_lines
     yield context
-    context.__dict__["late_fetch"] = before
+    driver_of(context).__dict__["late_fetch"] = before
 
 
 def network(seed: int) -> Graph:
@@ -76,11 +77,11 @@ def stored_bytes(made: Bundle, context: Context) -> dict[str, np.ndarray]:
 def test_one_byte_in_a_thousand_may_differ_by_one(context: Context) -> None:
     made = bundle.read(SMALL)
     early = stored_bytes(made, context)
-    context.__dict__["late_fetch"] = True
+    driver_of(context).__dict__["late_fetch"] = True
     try:
         late = stored_bytes(made, context)
     finally:
-        context.__dict__["late_fetch"] = False
+        driver_of(context).__dict__["late_fetch"] = False
     differences = [np.abs(early[name] - late[name]) for name in early]
     assert max(one.max() for one in differences) <= 1.0
     assert sum(np.count_nonzero(one) for one in differences) <= 1e-3 * sum(one.size for one in differences)
@@ -109,5 +110,5 @@ def test_who_wants_it(renderer: str, wanted: bool) -> None:
 
 
 def test_the_renderer_decides(context: Context) -> None:
-    assert context.late_fetch == wants_late_fetch(context.gl.text(0x1F01))
-    assert (LATE_FETCH in context.device_lines) == context.late_fetch
+    assert driver_of(context).late_fetch == wants_late_fetch(context.gl.text(0x1F01))
+    assert (LATE_FETCH in driver_of(context).device_lines) == driver_of(context).late_fetch

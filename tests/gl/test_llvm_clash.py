@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from glsl_infer.gl.context import Context
-from glsl_infer.llvm_clash import mesa_llvm_loaded
+from glsl_infer.support.llvm_clash import mesa_llvm_loaded
 
 FIRST_TENSORFLOW = """
 import sys, types

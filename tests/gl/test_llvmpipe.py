@@ -7,9 +7,9 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.llvmpipe import is_llvmpipe
 from glsl_infer.gl.objects import Objects
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.session import Session
 
 
 def stored(session: Session) -> list[bytes]:

@@ -10,11 +10,11 @@ from layer_check import TOLERANCE
 from mobilenet import MobileNet
 from random_networks import layer_errors
 
-from glsl_infer import reference
 from glsl_infer.bundle import Bundle
-from glsl_infer.export import build, report
+from glsl_infer.compiler.export import build, report
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.graph import reference
+from glsl_infer.runtime.session import Session
 
 RATIO = 1.5
 """How many times the exact reference's own error the GPU's may be, both against float32 Keras."""

@@ -10,13 +10,13 @@ import pytest
 from tiny import tiny_picture, write_tiny
 
 from glsl_infer import bundle as bundles
-from glsl_infer import opening
 from glsl_infer.bundle import Bundle
-from glsl_infer.classifier import Classifier
 from glsl_infer.errors import BundleError, ContextError
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
-from glsl_infer.stopwatch import Stopwatch
+from glsl_infer.runtime import opening
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.session import Session
+from glsl_infer.support.stopwatch import Stopwatch
 
 ENOUGH = 60.0
 """Seconds to wait for another thread, which never takes as long."""

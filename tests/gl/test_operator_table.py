@@ -16,7 +16,7 @@ from operator_table.row import Row
 from operator_table.shader_cost import fetches
 
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -7,10 +7,9 @@ import pytest
 from graphs import conv_node, input_node
 from layer_check import make_bundle
 
-from glsl_infer import reference
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Graph, Node
-from glsl_infer.session import Session
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.runtime.session import Session
 
 
 @pytest.mark.parametrize("layout", ["atlas", "planar"])

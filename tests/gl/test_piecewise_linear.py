@@ -10,8 +10,8 @@ from random_networks import drawn_nodes
 
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.piecewise_linear import of_slopes
-from glsl_infer.session import Session
+from glsl_infer.graph.piecewise_linear import of_slopes
+from glsl_infer.runtime.session import Session
 
 SAME = (1, 1, 1, 1)
 

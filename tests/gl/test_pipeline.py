@@ -15,8 +15,9 @@ from glsl_infer.errors import ContextError, ImageError, InputError, RunError
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.fences import Fence
-from glsl_infer.pipeline import SLOTS, WAITS, Wait
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.pipeline import SLOTS, WAITS, Wait
+from glsl_infer.runtime.session import Session
 
 FRAMES = 7
 
@@ -168,7 +169,7 @@ def test_closing_keeps_what_was_read_and_gives_up_the_rest(session: Session, exp
 
 def test_closing_frees_every_gl_object() -> None:
     with Context() as fresh:  # its names begin at 1
-        fresh.device_lines  # noqa: B018  (measured once, with objects of its own)
+        driver_of(fresh).device_lines  # noqa: B018  (measured once, with objects of its own)
         before = living(fresh.gl)
         with Session(tiny_bundle(), context=fresh) as made:
             alone = living(fresh.gl)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from tiny import tiny_graph
 
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering, optimize
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import FeatureMap
-from glsl_infer.session import Session
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime.session import Session
 
 SMALL = Path(__file__).resolve().parents[2] / "models/trashnet-x22-129.glslnn"
 SAME = (1, 1, 1, 1)
@@ -95,7 +96,7 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
 def test_x22_gives_the_same_bytes(context: Context) -> None:
     shipped = bundles.read(SMALL)
     atlas, planar = (
-        bundles.make(lowering.to_program(shipped.graph, weights="uniform", layout=layout), shipped.labels)
+        to_bundle(lower.to_program(shipped.graph, weights="uniform", layout=layout), shipped.labels)
         for layout in ("atlas", "planar")
     )
     assert_planar(planar)

@@ -10,7 +10,7 @@ from layer_check import TOLERANCE, make_bundle, worst
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node
 from glsl_infer.ops.channel_shuffle import shuffle_order
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 
 @pytest.mark.parametrize("inputs", [2, 3, 8])

@@ -15,7 +15,7 @@ from tiny import tiny_bundle, tiny_picture, write_tiny
 
 from glsl_infer.bundle import write
 from glsl_infer.errors import BundleError
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
 

@@ -13,8 +13,8 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ShaderError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.program_binaries import Binary, ProgramBinaries
-from glsl_infer.program_cache import ProgramCache
-from glsl_infer.session import Session
+from glsl_infer.runtime.program_cache import ProgramCache
+from glsl_infer.runtime.session import Session
 
 COUNT = len(tiny_bundle().manifest.programs)
 

@@ -13,7 +13,7 @@ import pytest
 from pages import ROOT
 from PIL import Image
 
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 
 pytestmark = pytest.mark.once
 

@@ -13,11 +13,12 @@ from random_networks import drawn_nodes
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.llvmpipe import is_llvmpipe
-from glsl_infer.gl.loops import ROLLED_FETCHES
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
+from glsl_infer.runtime.session import Session
 
 LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}
 
@@ -29,11 +30,11 @@ def told(context: Context, request: pytest.FixtureRequest) -> Iterator[Context]:
 
 
 def as_if(context: Context, wanted: bool) -> Iterator[Context]:
-    before = context.rolled_fetches
-    context.__dict__.update(rolled_fetches=wanted)
-    assert context.device_lines.count(ROLLED_FETCHES) == wanted
+    before = driver_of(context).rolled_fetches
+    driver_of(context).__dict__.update(rolled_fetches=wanted)
+    assert driver_of(context).device_lines.count(ROLLED_FETCHES) == wanted
     yield context
-    context.__dict__.update(rolled_fetches=before)
+    driver_of(context).__dict__.update(rolled_fetches=before)
 
 
 def network(seed: int) -> Graph:
@@ -112,14 +113,14 @@ def test_who_is_told(vendor: str, renderer: str, wanted: bool, monkeypatch: pyte
     with Context() as context:
         text, said = context.gl.text, {GL.GL_VENDOR: vendor, GL.GL_RENDERER: renderer}
         monkeypatch.setattr(context.gl, "text", lambda name: said.get(name) or text(name))
-        assert (ROLLED_FETCHES in context.device_lines) == wanted
-        assert context.fetches_uniforms == (vendor == "Mesa" and wanted)
-        assert context.draws_at_once == (vendor == "NVIDIA Corporation")
+        assert (ROLLED_FETCHES in driver_of(context).device_lines) == wanted
+        assert driver_of(context).fetches_uniforms == (vendor == "Mesa" and wanted)
+        assert driver_of(context).draws_at_once == (vendor == "NVIDIA Corporation")
 
 
 def test_fetches_that_wait_are_in_no_loop(context: Context) -> None:
     for told in as_if(context, True):
-        before = told.late_fetch
-        told.__dict__["late_fetch"] = True
-        assert "ROLLED" not in told.device_lines
-        told.__dict__["late_fetch"] = before
+        before = driver_of(told).late_fetch
+        driver_of(told).__dict__["late_fetch"] = True
+        assert "ROLLED" not in driver_of(told).device_lines
+        driver_of(told).__dict__["late_fetch"] = before

@@ -9,21 +9,22 @@ import pytest
 from layer_check import TOLERANCE, exact_steps, gpu_steps
 from tiny import tiny_bundle, tiny_picture
 
-from glsl_infer import reference
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.rounding import ROUND_STORES
-from glsl_infer.session import Session
+from glsl_infer.graph import reference
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture
 def told(context: Context) -> Iterator[Context]:
     """The context, as if its stores had been found not to round to nearest."""
-    before = context.rounds_stores
-    context.__dict__["rounds_stores"] = True
-    assert context.device_lines.startswith(ROUND_STORES)
+    before = driver_of(context).rounds_stores
+    driver_of(context).__dict__["rounds_stores"] = True
+    assert driver_of(context).device_lines.startswith(ROUND_STORES)
     yield context
-    context.__dict__["rounds_stores"] = before
+    driver_of(context).__dict__["rounds_stores"] = before
 
 
 def test_every_layer_is_exact(told: Context) -> None:

@@ -15,10 +15,11 @@ from pictures_made import noise, saved
 from PIL import Image
 from tiny import LABELS, tiny_picture, write_tiny
 
-from glsl_infer import images, preprocess
 from glsl_infer.bundle import Bundle
 from glsl_infer.cli import main
-from glsl_infer.session import Session
+from glsl_infer.runtime import images
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
 
 pytestmark = pytest.mark.once
 

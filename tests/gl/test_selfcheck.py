@@ -11,7 +11,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import SelfCheckError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture(scope="module")

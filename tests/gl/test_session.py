@@ -10,14 +10,13 @@ from gl_objects import living
 from graphs import classifier, conv_node, input_node
 from layer_check import make_bundle
 
-from glsl_infer import reference
 from glsl_infer.bundle import Bundle
-from glsl_infer.classifier import Classifier
 from glsl_infer.errors import ContextError, ImageError, InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.limits import describe
-from glsl_infer.graph import Graph
-from glsl_infer.session import Session
+from glsl_infer.graph import Graph, reference
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.session import Session
 
 
 @pytest.fixture(scope="module")

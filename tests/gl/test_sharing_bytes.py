@@ -13,22 +13,24 @@ from plain_runner import PlainRunner
 from random_networks import KINDS, network, pick
 
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
-from glsl_infer.layout import LAYOUTS
-from glsl_infer.prepare import prepare
-from glsl_infer.session import Session
+from glsl_infer.program.layout import LAYOUTS
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.session import Session
 
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*.glslnn"))
 SHARED = [method for method in installed() if method != "naive"]
 
 
 def made(graph: Graph, memory: str, weights: str = "uniform", layout: str = "atlas") -> Bundle:
-    program = lowering.to_program(graph, weights=weights, layout=layout, memory=memory)
+    program = lower.to_program(graph, weights=weights, layout=layout, memory=memory)
     classes = bundles.classes_of(program.values[graph.output])
-    return bundles.make(program, [f"class {index}" for index in range(classes)])
+    return to_bundle(program, [f"class {index}" for index in range(classes)])
 
 
 def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
@@ -81,7 +83,7 @@ def test_the_plain_runner_needs_to_know_nothing_of_it(tmp_path: Path) -> None:
     with Session(tiny.tiny_bundle(memory="naive")) as session:
         wanted = session.run(picture)
     with Context() as context:
-        runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, context.device_lines)
+        runner = PlainRunner(tmp_path / "shared.glslnn", context.gl, driver_of(context).device_lines)
         assert len(list(runner.layers(picture.tobytes()))) == 7
         assert np.array_equal(np.asarray(runner.logits(), np.float32), wanted)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glsl_infer import preprocess, reference
-from glsl_infer.classifier import Classifier
 from glsl_infer.gl.context import Context
-from glsl_infer.resources import default_model
+from glsl_infer.graph import reference
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.resources import default_model
 
 ROOT = Path(__file__).resolve().parents[2]
 GROCERIES = {

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from glsl_infer import images, preprocess, reference
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.graph import reference
+from glsl_infer.runtime import images
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/superres-x2-96.glslnn"

@@ -13,7 +13,8 @@ from tiny import tiny_bundle, tiny_picture
 from glsl_infer.bundle import Bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.session import Session
 
 
 def clears(session: Session) -> int:
@@ -31,7 +32,7 @@ def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, m
     targets = [one.name for one in made.manifest.textures if one.kind == "target"]
     found = []
     for wanted in (False, True):
-        monkeypatch.setitem(context.__dict__, "draws_at_once", wanted)
+        monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", wanted)
         with Session(made, context=context, selfcheck=True) as session:
             assert (clears(session) < made.manifest.jobs) == wanted
             for layer in made.manifest.model.layers[1:]:
@@ -44,7 +45,7 @@ def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, m
 def test_targets_are_clear_before_the_first_frame(
     context: Context, made: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(context.__dict__, "draws_at_once", True)
+    monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", True)
     gl = context.gl
     gl.Enable(GL.GL_SCISSOR_TEST)  # somebody else's, of whom no clear would come through
     with Session(made, context=context) as session:
@@ -57,6 +58,6 @@ def test_two_frames_on_their_way(context: Context, monkeypatch: pytest.MonkeyPat
     pictures = [tiny_picture(seed) for seed in range(4)]
     with Session(tiny_bundle(), context=context) as session:
         expected = [session.run(one) for one in pictures]
-    monkeypatch.setitem(context.__dict__, "draws_at_once", True)
+    monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", True)
     with Session(tiny_bundle(), context=context) as session:
         np.testing.assert_array_equal(list(session.stream(pictures)), expected)

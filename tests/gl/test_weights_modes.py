@@ -9,7 +9,7 @@ from layer_check import make_bundle
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 
 def network(seed: int) -> Graph:

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 from tiny import tiny_bundle, tiny_picture
 
-from glsl_infer import label_panel
-from glsl_infer.classifier import Prediction
 from glsl_infer.gl import glfw_window
 from glsl_infer.gl.context import Context
-from glsl_infer.session import Session
-from glsl_infer.window import PictureWindow
+from glsl_infer.runtime.classifier import Prediction
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.window import label_panel
+from glsl_infer.tools.window.window import PictureWindow
 
 RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 THREE = [Prediction("größte", 0.75, 2), Prediction("second", 0.25, 0), Prediction("none", 0.0, 1)]

@@ -8,11 +8,12 @@ import pytest
 from vc4.x22 import x22
 
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
-from glsl_infer.optimize import optimize
-from glsl_infer.prepare import prepare
-from glsl_infer.session import Session
+from glsl_infer.runtime.session import Session
 
 CLASSES = 120
 
@@ -20,7 +21,7 @@ CLASSES = 120
 @pytest.fixture(scope="module")
 def made() -> bundles.Bundle:
     graph = prepare(optimize(x22(385, CLASSES))).graph
-    return bundles.make(lowering.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
+    return to_bundle(lower.to_program(graph, memory="by-size"), [f"class {index}" for index in range(CLASSES)])
 
 
 def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: Path) -> None:

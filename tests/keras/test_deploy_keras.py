@@ -10,7 +10,7 @@ import pytest
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
-from glsl_infer.layout import FeatureMap, textures_of
+from glsl_infer.program.layout import FeatureMap, textures_of
 from training.models import x22
 
 

@@ -9,10 +9,12 @@ import keras
 import numpy as np
 import pytest
 
-from glsl_infer import bundle, optimize, reference
+from glsl_infer import bundle
 from glsl_infer.cli import main
+from glsl_infer.compiler import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import load, to_graph
-from glsl_infer.prepare import prepare
 from training.models import x22
 
 

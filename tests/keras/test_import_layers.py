@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from imported import check
 
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.importers.keras_layers import ChannelShuffle, PiecewiseLinearSigmoid
-from glsl_infer.optimize import optimize
+from glsl_infer.importers.keras.layers import ChannelShuffle, PiecewiseLinearSigmoid
 
 L = keras.layers
 

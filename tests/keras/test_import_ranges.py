@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from imported import check
 
+from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph.picture import picture_range
 from glsl_infer.importers.keras import load, to_graph
-from glsl_infer.ops.input import picture_range
-from glsl_infer.optimize import optimize
 
 L = keras.layers
 BYTES = (0.0, 255.0)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 
-from glsl_infer import export
+from glsl_infer.compiler import export
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers import keras as importer
 

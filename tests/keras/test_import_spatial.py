@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from imported import check
 
 from glsl_infer.importers.keras import load, to_graph
-from glsl_infer.importers.keras_layers import DepthToSpace
+from glsl_infer.importers.keras.layers import DepthToSpace
 
 L = keras.layers
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from imported import check
 
-from glsl_infer.importers.keras_layers import ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
+from glsl_infer.importers.keras.layers import ClippedLinear, LearnableSigmoid, PiecewiseLinearSigmoid
 
 L = keras.layers
 X = np.linspace(-12.0, 12.0, 2001, dtype=np.float32)[None]

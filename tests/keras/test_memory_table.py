@@ -12,10 +12,10 @@ from math import prod
 import keras
 import pytest
 
-from glsl_infer import memory
+from glsl_infer.compiler import memory
+from glsl_infer.compiler.optimize import STEPS, fuse_residual
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.layout import slices_of
-from glsl_infer.optimize import STEPS, fuse_residual
+from glsl_infer.program.layout import slices_of
 
 NETWORKS = {"v1": keras.applications.MobileNet, "v2": keras.applications.MobileNetV2}
 MIB = 2**20

@@ -11,12 +11,12 @@ from operator_table import REFUSALS, ROWS, models
 from operator_table.row import Refusal, Row
 
 from glsl_infer import ops
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.importers.keras_converters import LAYERS
-from glsl_infer.importers.keras_operations import OPERATIONS
-from glsl_infer.optimize import optimize
-from glsl_infer.prepare import prepare
+from glsl_infer.importers.keras.converters import LAYERS
+from glsl_infer.importers.keras.operations import OPERATIONS
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])

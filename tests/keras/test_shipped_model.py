@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer import bundle, export
+from glsl_infer import bundle
+from glsl_infer.compiler import export
 from glsl_infer.importers.keras import load
 
 MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*-x22-*.keras"))

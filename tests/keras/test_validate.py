@@ -15,7 +15,7 @@ from PIL import Image
 
 from glsl_infer import bundle
 from glsl_infer.importers.keras import tensors_of, to_graph
-from glsl_infer.importers.keras_outputs import computed_nodes
+from glsl_infer.tools.validate.keras_outputs import computed_nodes
 from training.models import x22
 
 

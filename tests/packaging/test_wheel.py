@@ -98,7 +98,7 @@ def test_the_shaders_are_inside(members: dict[str, bytes]) -> None:
     assert "glsl_infer/shaders/convolution.frag" in inside
 
 
-@pytest.mark.parametrize("name", ["py.typed", "bundle.schema.json"])
+@pytest.mark.parametrize("name", ["py.typed", "bundle/bundle.schema.json"])
 def test_a_data_file_is_inside(members: dict[str, bytes], name: str) -> None:
     assert members[f"glsl_infer/{name}"] == (ROOT / "glsl_infer" / name).read_bytes()
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import picture
 
 from glsl_infer.errors import InputError
-from glsl_infer.preprocess import load
+from glsl_infer.runtime.pictures.preprocess import load
 from training import data, manifest
 from training.class_folders import draw
 

@@ -7,10 +7,11 @@ import tiny
 from judged_model import SIZE, save_colours
 
 from glsl_infer import bundle as bundles
-from glsl_infer import export, reference
+from glsl_infer.compiler import export
 from glsl_infer.errors import InputError, RunError
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import load
-from glsl_infer.preprocess import load as load_picture
+from glsl_infer.runtime.pictures.preprocess import load as load_picture
 from training import logits
 
 

@@ -3,10 +3,10 @@
 import pytest
 from memory_cases import installed
 
-from glsl_infer import lowering
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.optimize import optimize
-from glsl_infer.prepare import prepare
 from training.models import x22
 
 BEATMUP, GOAL = 5.6e6, 3.8e6
@@ -22,12 +22,12 @@ def graph():
 
 @pytest.mark.parametrize("method", installed())
 def test_atlas(graph, method):
-    made = lowering.to_program(graph, weights="uniform", memory=method)
+    made = lower.to_program(graph, weights="uniform", memory=method)
     taken = sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
     assert taken <= (GOAL if method != "naive" else 2 * BEATMUP)
     assert taken == TAKEN[method]
 
 
 def test_planar_is_below_the_articles_engine(graph):
-    made = lowering.to_program(graph, weights="uniform", layout="planar", memory="by-size")
+    made = lower.to_program(graph, weights="uniform", layout="planar", memory="by-size")
     assert sum(4 * one.width * one.height for one in made.textures if one.kind == "target") == 4_115_468 < BEATMUP

@@ -7,7 +7,7 @@ import pytest
 from judged_model import LABELS, save_colours
 
 from glsl_infer import bundle as bundles
-from glsl_infer import export
+from glsl_infer.compiler import export
 from glsl_infer.importers.keras import load
 from training import evaluate, model_card
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from imported import randomise
 
-from glsl_infer import export, reference
+from glsl_infer.compiler import export
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph
 from training.layers import BlockDiagonalConv2D, Stored
 from training.models import BYTE, LOGIT, x22

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from glsl_infer.preprocess import load
+from glsl_infer.runtime.pictures.preprocess import load
 from training import crops, data, reading
 
 SPOILED = {

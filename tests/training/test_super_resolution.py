@@ -12,8 +12,8 @@ import tensorflow as tf
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from glsl_infer.importers.keras_layers import DepthToSpace
-from glsl_infer.preprocess import area_average
+from glsl_infer.importers.keras.layers import DepthToSpace
+from glsl_infer.runtime.pictures.preprocess import area_average
 from training import crops, super_resolution
 from training.stored import Range, StoredIn8Bits, calibrate, rounding
 from training.super_resolution import Crops, network, psnr

@@ -91,7 +91,7 @@ def test_tensorboard(finished):
 
 def test_the_model_needs_only_the_engine(finished):
     script = (
-        "import sys, keras, glsl_infer.importers.keras_layers\n"
+        "import sys, keras, glsl_infer.importers.keras.layers\n"
         f"model = keras.saving.load_model({str(finished[0] / 'model.keras')!r})\n"
         "assert 'training' not in sys.modules\n"
         "kinds = {type(layer) for layer in model.layers if 'Conv' in type(layer).__name__}\n"

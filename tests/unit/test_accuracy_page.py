@@ -20,8 +20,8 @@ from accuracy_sections.common import compared, evenly  # noqa: E402
 from accuracy_sections.page import SECTIONS, page  # noqa: E402
 from tiny import tiny_graph, tiny_picture  # noqa: E402
 
-from glsl_infer import reference  # noqa: E402
 from glsl_infer.errors import InputError  # noqa: E402
+from glsl_infer.graph import reference  # noqa: E402
 
 STORED = ROOT / "docs/accuracy"
 

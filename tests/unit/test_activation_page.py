@@ -17,8 +17,8 @@ from activation_page import ACTIVATIONS, KINDS, accuracies, frames, page, score,
 from tiny import tiny_bundle  # noqa: E402
 
 from glsl_infer.errors import InputError  # noqa: E402
-from glsl_infer.vc4.report import report  # noqa: E402
-from glsl_infer.vc4.transcript import Measured, Shader  # noqa: E402
+from glsl_infer.tools.videocore.report import report  # noqa: E402
+from glsl_infer.tools.videocore.transcript import Measured, Shader  # noqa: E402
 
 STORED = ROOT / "docs/activations"
 

@@ -11,10 +11,12 @@ import ranged
 import tiny
 from graphs import PLS, classifier, conv_node, input_node
 
-from glsl_infer import amplification, bundle, lowering, ops, preprocess
+from glsl_infer import bundle, ops
+from glsl_infer.compiler import amplification, lower
+from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import Value
-from glsl_infer.prepare import prepare
+from glsl_infer.program.layout import Value
+from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = sorted((ROOT / "models").glob("*.glslnn"))
@@ -65,7 +67,7 @@ def test_a_convolution_in_two_parts_has_one_gain() -> None:
 def test_a_sigmoid_lessens_the_gain_by_its_slope() -> None:
     rng = np.random.default_rng(0)
     graph = classifier(rng, [input_node(5), conv_node(rng, "conv", ("image",), 3, 4)], 4)
-    program = lowering.to_program(prepare(graph).graph)
+    program = lower.to_program(prepare(graph).graph)
     sums = np.abs(program.graph.by_name["conv"].weights["kernel"].astype(np.float64)).sum(axis=(0, 1, 2))
     slopes = {PLS: 0.2, "sigmoid": 0.25, "hard_sigmoid": 1.0 / 6.0}
     for name, slope in slopes.items():
@@ -86,7 +88,7 @@ def cancelling(factor: float) -> Graph:
 
 @pytest.mark.parametrize(("factor", "warned"), [(600.0, False), (2000.0, True)])
 def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) -> None:
-    program = lowering.to_program(prepare(cancelling(factor)).graph)
+    program = lower.to_program(prepare(cancelling(factor)).graph)
     gains = amplification.gains(program.graph, program.values)
     assert gains["difference"] == pytest.approx(2.0 * factor, rel=1e-4)
     found = amplification.warnings(gains, {})

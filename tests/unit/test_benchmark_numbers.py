@@ -9,11 +9,11 @@ import sys
 
 import pytest
 
-from glsl_infer.benchmark import machine
-from glsl_infer.benchmark.summary import milliseconds, summary
-from glsl_infer.benchmark.sustained import slowdown
 from glsl_infer.cli.benchmark import table_of
-from glsl_infer.stopwatch import Stopwatch
+from glsl_infer.support.stopwatch import Stopwatch
+from glsl_infer.tools.benchmark import machine
+from glsl_infer.tools.benchmark.summary import milliseconds, summary
+from glsl_infer.tools.benchmark.sustained import slowdown
 
 
 def test_percentiles() -> None:
@@ -44,7 +44,8 @@ def test_laps_follow_each_other() -> None:
 
 def test_peak_memory_stays_when_memory_is_freed() -> None:
     program = (
-        "from glsl_infer.benchmark.machine import peak_rss\nbefore = peak_rss()\nheld = bytearray(b'x') * (200 << 20)\n"
+        "from glsl_infer.tools.benchmark.machine import peak_rss\nbefore = peak_rss()\n"
+        "held = bytearray(b'x') * (200 << 20)\n"
         "during = peak_rss()\ndel held\nprint(before, during, peak_rss())"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

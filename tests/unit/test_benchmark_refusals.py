@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from command_line import Capture, refused
 
-from glsl_infer.benchmark import comparison, result
-from glsl_infer.benchmark.frames import STEPS
 from glsl_infer.errors import InputError
+from glsl_infer.tools.benchmark import comparison, result
+from glsl_infer.tools.benchmark.frames import STEPS
 
 
 def saved_result(**times: float) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from glsl_infer.errors import ModelError
-from glsl_infer.layout import View
 from glsl_infer.lowering.bindings import MAX_SOURCES, MAX_TEXTURES, Binding, Read
 from glsl_infer.program import Source, Texture
+from glsl_infer.program.layout import View
 
 TEXTURES = {name: Texture(name, 10 + index, 20, "target") for index, name in enumerate("abcdefghijkl")}
 SAME = {name: Texture(name, 10, 20, "target") for name in TEXTURES}

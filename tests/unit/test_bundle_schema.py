@@ -18,14 +18,14 @@ import ranged
 import tiny
 
 import glsl_infer
-from glsl_infer import bundle, manifest_json
-from glsl_infer.bundle import Bundle
+from glsl_infer import bundle
+from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import LAYOUTS
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
-from glsl_infer.manifest_check import check
+from glsl_infer.program.layout import LAYOUTS
 
-SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "bundle.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(glsl_infer.__file__).parent / "bundle/bundle.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 Place = tuple[Any, ...]
@@ -362,7 +362,7 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         "weights/..",
         "",
     ):
-        assert bool(re.search(pattern, member)) == bool(bundle._MEMBER_NAME.fullmatch(member)), member
+        assert bool(re.search(pattern, member)) == bool(bundle.bundle._MEMBER_NAME.fullmatch(member)), member
 
 
 def test_a_newer_version_is_refused_before_anything_else() -> None:

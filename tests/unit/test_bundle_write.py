@@ -15,6 +15,7 @@ import tiny
 from bundle_files import members_of, ordinary_user
 
 from glsl_infer import bundle as bundles
+from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError
 
 
@@ -81,20 +82,20 @@ def test_the_manifest_lists_every_member_with_its_sha256(tmp_path: Path, good: b
 )
 def test_labels_are_verbatim(tmp_path: Path, labels: tuple[str, ...]) -> None:
     path = tmp_path / "labels.glslnn"
-    bundles.write(bundles.make(tiny.tiny_program(), labels), path)
+    bundles.write(to_bundle(tiny.tiny_program(), labels), path)
     assert bundles.read(path).labels == labels
 
 
 @pytest.mark.parametrize("label", ["two\nlines", "carriage return\r", "\r", "\n"])
 def test_labels_that_a_line_cannot_hold_are_refused(label: str) -> None:
     with pytest.raises(InputError, match="one label a line"):
-        bundles.make(tiny.tiny_program(), ("a", label, "c"))
+        to_bundle(tiny.tiny_program(), ("a", label, "c"))
 
 
 @pytest.mark.parametrize("labels", [(), ("a", "b"), ("a", "b", "c", "d")])
 def test_the_number_of_labels_is_that_of_the_classes(labels: tuple[str, ...]) -> None:
     with pytest.raises(InputError, match=f"{len(labels)} labels for 3 classes"):
-        bundles.make(tiny.tiny_program(), labels)
+        to_bundle(tiny.tiny_program(), labels)
 
 
 def test_only_line_feeds_end_a_label() -> None:

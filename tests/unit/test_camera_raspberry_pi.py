@@ -10,11 +10,11 @@ import pytest
 from picamera_stand_in import OFFSET, STRIDE, Picamera, contents
 
 from glsl_infer import DmaBuf
-from glsl_infer.camera import raspberry_pi
-from glsl_infer.camera.frame import Borrowed, Frame
-from glsl_infer.camera.latest import Latest
-from glsl_infer.camera.sources import every, open_source
 from glsl_infer.errors import ImageError, InputError, RunError
+from glsl_infer.tools.camera import raspberry_pi
+from glsl_infer.tools.camera.frame import Borrowed, Frame
+from glsl_infer.tools.camera.latest import Latest
+from glsl_infer.tools.camera.sources import every, open_source
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (480, 640, 3), np.uint8) for seed in range(3)]
 

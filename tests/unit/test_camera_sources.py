@@ -13,10 +13,10 @@ import av
 import numpy as np
 import pytest
 
-from glsl_infer.camera.frame import Frame
-from glsl_infer.camera.latest import Latest
-from glsl_infer.camera.sources import every, open_source
 from glsl_infer.errors import InputError, MissingExtraError, RunError
+from glsl_infer.tools.camera.frame import Frame
+from glsl_infer.tools.camera.latest import Latest
+from glsl_infer.tools.camera.sources import every, open_source
 
 
 def frame(index: int) -> Frame:

@@ -15,9 +15,9 @@ import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
 from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
 
-from glsl_infer import caps
+from glsl_infer.bundle import caps
+from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
-from glsl_infer.manifest_check import check
 
 SIZES = {name: len(data) for name, data in tiny.tiny_bundle().members.items()}
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace, TracebackType
 import pytest
 from command_line import Capture
 
-from glsl_infer.classifier import Prediction
 from glsl_infer.cli import main, main_classify
 from glsl_infer.errors import ImageError
+from glsl_infer.runtime.classifier import Prediction
 
 
 class StandIn:
@@ -47,7 +47,7 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> type[StandIn]:
     monkeypatch.setattr("glsl_infer.classifier.Classifier", StandIn)
     monkeypatch.setattr(StandIn, "made", [])
-    monkeypatch.setattr("glsl_infer.first_use.check", lambda session: False)  # there is no driver to check
+    monkeypatch.setattr("glsl_infer.runtime.first_use.check", lambda session: False)  # there is no driver to check
     return StandIn
 
 

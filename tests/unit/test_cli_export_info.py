@@ -12,10 +12,10 @@ from command_line import Capture, refused
 from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
-from glsl_infer.export import LayerReport, Options, Report, build
-from glsl_infer.prepare.fixed_point import ScaleChoice
-from glsl_infer.prepare.ranges import RangeChoice
-from glsl_infer.prepare.wide import WideLayer
+from glsl_infer.compiler.export import LayerReport, Options, Report, build
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice
+from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
+from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
 
 
@@ -52,7 +52,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
         calls.append((args, options))
         return report()
 
-    monkeypatch.setattr("glsl_infer.export.export", export)
+    monkeypatch.setattr("glsl_infer.compiler.export.export", export)
     return calls
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glsl_infer.lowering import codegen
+from glsl_infer.program import templates
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
@@ -28,7 +29,7 @@ def test_literals_by_example(value: float, text: str) -> None:
 
 def test_lines_take_the_place_of_markers_at_their_indentation() -> None:
     text = "a\n    //@ body what goes here\nb\n//@ none\n"
-    assert codegen.fill(text, {"body": ["one;", "two;"]}) == "a\n    one;\n    two;\nb\n"
+    assert templates.fill(text, {"body": ["one;", "two;"]}) == "a\n    one;\n    two;\nb\n"
 
 
 def test_two_sources_share_a_varying() -> None:
@@ -39,12 +40,12 @@ def test_two_sources_share_a_varying() -> None:
 def test_the_vertex_shader_is_that_of_the_format() -> None:
     """Its text for two varyings is printed in docs/bundle-format.md, for other runners to compare with."""
     page = (Path(__file__).resolve().parents[2] / "docs/bundle-format.md").read_text("utf-8")
-    assert f"```glsl\n{codegen.vertex(2)}```\n" in page
+    assert f"```glsl\n{templates.vertex_shader(2)}```\n" in page
 
 
-@pytest.mark.parametrize("count", range(1, codegen.MAX_VARYINGS + 1))
+@pytest.mark.parametrize("count", range(1, templates.MAX_VARYINGS + 1))
 def test_every_varying_is_declared_and_written_once(count: int) -> None:
-    lines = codegen.vertex(count).splitlines()
+    lines = templates.vertex_shader(count).splitlines()
     assert [line for line in lines if line.startswith("varying")] == [f"varying vec4 coord{k};" for k in range(count)]
     assert [line for line in lines if "= corner" in line] == [f"    coord{k} = corner{k};" for k in range(count)]
 

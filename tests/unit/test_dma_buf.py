@@ -13,8 +13,8 @@ os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
 from OpenGL.raw.EGL.EXT import image_dma_buf_import as theirs
 
 from glsl_infer import DmaBuf, DmaBufPlane
-from glsl_infer.dma_buf import EGL_HEIGHT, EGL_WIDTH, attributes, fourcc_code, fourcc_text
 from glsl_infer.errors import ImageError
+from glsl_infer.gl.dma_buf import EGL_HEIGHT, EGL_WIDTH, attributes, fourcc_code, fourcc_text
 
 MODIFIERS = {
     0x3443 + 2 * plane + half: f"DMA_BUF_PLANE{plane}_MODIFIER_{name}"

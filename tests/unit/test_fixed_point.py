@@ -8,9 +8,8 @@ from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glsl_infer import reference
-from glsl_infer.graph import Graph
-from glsl_infer.prepare import fixed_point, prepare
+from glsl_infer.compiler.ranges import fixed_point, prepare
+from glsl_infer.graph import Graph, reference
 
 
 def network(rng: np.random.Generator, channels: int, classes: int, weight: float = 1.0, **attrs: object) -> Graph:
@@ -110,5 +109,5 @@ def test_long_rows_are_summed_in_several_steps() -> None:
 
 def test_stored_mode_asks_for_scales() -> None:
     rng = np.random.default_rng(9)
-    with pytest.raises(reference.InputError, match=r"prepare\.prepare"):
+    with pytest.raises(reference.InputError, match=r"ranges\.prepare"):
         reference.run(network(rng, 4, 2), pictures(rng, 1)[0], mode="stored")

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.activations import activation
 from glsl_infer.graph import Node
-from glsl_infer.layout import FeatureMap
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import fold
 from glsl_infer.ops.conv2d import convolve
+from glsl_infer.program.layout import FeatureMap
 
 CASES = st.tuples(
     st.sampled_from([(1, 3, 5), (2, 2, 3), (4, 1, 1), (3, 4, 2)]),  # groups, channels and filters of a group

@@ -14,10 +14,12 @@ from plain_reference import PlainReference
 
 import glsl_infer
 from glsl_infer import bundle as bundles
-from glsl_infer import lowering, probe, reference
-from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import LAYOUTS
-from glsl_infer.prepare import prepare
+from glsl_infer.bundle import probe
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.program.layout import LAYOUTS
 
 
 def check(path: Path) -> None:
@@ -77,7 +79,7 @@ def test_what_moves_values(tmp_path: Path) -> None:
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
     made = prepare(Graph("moves", nodes, "last"), pictures).graph
-    bundles.write(bundles.make(lowering.to_program(made), ()), tmp_path / "moves.glslnn")
+    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "moves.glslnn")
     check(tmp_path / "moves.glslnn")
 
 
@@ -95,7 +97,7 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
     made = prepare(Graph("wide", nodes, "last"), pictures).graph
     assert "convolution_sum" in {node.op for node in made.nodes}
-    bundles.write(bundles.make(lowering.to_program(made), ()), tmp_path / "wide.glslnn")
+    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
 
 

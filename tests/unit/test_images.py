@@ -11,8 +11,8 @@ from pictures_made import noise
 from PIL import Image
 from tiny import tiny_bundle
 
-from glsl_infer import images
 from glsl_infer.errors import InputError
+from glsl_infer.runtime import images
 
 
 def test_bytes_of_numbers_over_0_to_1() -> None:

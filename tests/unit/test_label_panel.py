@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageFont
 
-from glsl_infer import label_panel
-from glsl_infer.classifier import Prediction
+from glsl_infer.runtime.classifier import Prediction
+from glsl_infer.tools.window import label_panel
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=80)
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import tiny
 
+from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.manifest_check import check, needed_limits
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import FixedPoint, View
-from glsl_infer.manifest import Manifest
-from glsl_infer.manifest_check import check, needed_limits
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
+from glsl_infer.program.layout import FixedPoint, View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
 """Every texture has the name of its layer."""

@@ -14,10 +14,10 @@ import tiny
 from bundle_files import members_of, refusal, rehashed, zipped
 
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle.manifest import Layer, Manifest, Output
+from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
-from glsl_infer.layout import LAYOUTS, FixedPoint, View
-from glsl_infer.manifest import Layer, Manifest, Output
-from glsl_infer.manifest_check import check
+from glsl_infer.program.layout import LAYOUTS, FixedPoint, View
 
 GOOD = {end: ranged.ranged_bundle(end) for end in ranged.ENDS}
 Change = Callable[[Manifest], Manifest]

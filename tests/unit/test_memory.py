@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_cases import installed, lifetimes, problems
 
-from glsl_infer import memory
+from glsl_infer.compiler import memory
 from glsl_infer.errors import InputError, MissingExtraError
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from memory_cases import problems
 
-from glsl_infer import memory
+from glsl_infer.compiler import memory
 
 pytest.importorskip("networkx", reason="pip install networkx; the extra 'memory' has it")
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.frame import needless_clears
 from glsl_infer.program import Pass, Quad, Texture
+from glsl_infer.runtime.frame import needless_clears
 
 TEXTURES = {name: Texture(name, 6, 4, "target", clear=(9, 9, 9, 9)) for name in "ab"}
 Rectangle = tuple[int, int, int, int]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
 
-from glsl_infer import optimize, reference
-from glsl_infer.graph import Graph, Node
-from glsl_infer.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
+from glsl_infer.compiler import optimize
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
 
 
 def batch_norm(rng: np.random.Generator, name: str, source: str, channels: int) -> Node:

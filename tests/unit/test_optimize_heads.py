@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
-from glsl_infer import optimize, reference
-from glsl_infer.graph import Graph, Node
-from glsl_infer.ops.input import picture_range
+from glsl_infer.compiler import optimize
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.picture import picture_range
 
 LINEAR = {"activation": "linear"}
 

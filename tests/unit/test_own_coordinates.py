@@ -8,8 +8,8 @@ import pytest
 from tiny import tiny_bundle
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.own_coordinates import merged
 from glsl_infer.program import Pass, Quad, ShaderProgram, Source
+from glsl_infer.runtime.drivers.llvmpipe.own_coordinates import merged
 
 IN_A_COLUMN = """    t = texture2D(source, vec2(coord0.x, coord0.y));
     s = texture2D(source, vec2(coord0.x, WAIT(coord0.w)));

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
-from glsl_infer import reference
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, Node
-from glsl_infer.ops.input import picture_range, picture_values, with_picture_range
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.picture import picture_range, picture_values, with_picture_range
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (3, 3, 3), np.uint8)
 

@@ -8,10 +8,10 @@ from graphs import PLS, conv_node, input_node
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.activations import activation
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, ZERO, Clamp, PiecewiseLinear, of_slopes, parse
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES, ZERO, Clamp, PiecewiseLinear, of_slopes, parse
 
 slopes = st.floats(0.0, 3.0)
 lefts = st.floats(-5.0, 0.0)

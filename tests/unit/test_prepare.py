@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from graphs import classifier, conv_node, input_node
 
-from glsl_infer import reference
-from glsl_infer.graph import Graph, Node
-from glsl_infer.prepare import carry_offset_in_alpha, prepare
+from glsl_infer.compiler.ranges import carry_offset_in_alpha, prepare
+from glsl_infer.graph import Graph, Node, reference
 
 PICTURE = np.random.default_rng(0).integers(0, 256, (6, 6, 3), np.uint8)
 AROUND = (1, 1, 1, 1)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pictures_made import WHITE, only_colour, palette_picture, saved
 from PIL import ExifTags, Image
 
-from glsl_infer import preprocess
 from glsl_infer.errors import ImageError
+from glsl_infer.runtime.pictures import preprocess
 
 
 def over_white(colour: tuple[int, ...], alpha: int) -> NDArray[np.float64]:

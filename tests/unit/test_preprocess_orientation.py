@@ -10,7 +10,7 @@ import pytest
 from pictures_made import noise, saved
 from PIL import ExifTags, Image
 
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 STORED_AS = {
     1: lambda upright: upright,

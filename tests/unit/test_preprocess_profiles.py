@@ -23,7 +23,7 @@ from pictures_made import (
 )
 from PIL import Image, ImageCms
 
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 
 def srgb_curve(linear: Pixels) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pictures_made import noise, only_colour, saved
 from PIL import Image
 
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 
 def overlaps(side: int, size: int) -> NDArray[np.float64]:

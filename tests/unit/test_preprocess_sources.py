@@ -10,8 +10,8 @@ import pytest
 from pictures_made import BLUE, GREEN, RED, WHITE, Pixels, linear_rgb, noise, only_colour, saved
 from PIL import ExifTags, Image
 
-from glsl_infer import preprocess
 from glsl_infer.errors import ImageError
+from glsl_infer.runtime.pictures import preprocess
 
 
 def test_paths_images_and_arrays_are_the_same(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from tiny import tiny_bundle
 
-from glsl_infer import probe, quantize, reference
-from glsl_infer.layout import FixedPoint
+from glsl_infer.bundle import probe
+from glsl_infer.graph import reference
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FixedPoint
 
 
 def test_the_picture_is_the_documented_formula() -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer import program_cache
 from glsl_infer.gl.program_binaries import Binary
-from glsl_infer.program_cache import ProgramCache, default_folder, key_of
+from glsl_infer.runtime import program_cache
+from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
 
 KEY, OTHER = "a" * 64, "b" * 64
 PROGRAMS = {"first": Binary(0x875F, b"\x00\n{binary}\xff" * 9), "second": Binary(7, b"x"), "größte": Binary(7, b"")}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from glsl_infer.texels import put_rgb
+from glsl_infer.program.texels import put_rgb
 
 SHAPES = [(1, 1), (1, 2), (3, 1), (5, 7), (64, 33)]
 WAYS = {

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer import quantize
-from glsl_infer.layout import FeatureMap, FixedMap, FixedPoint, View
-from glsl_infer.texels import in_steps, pack_fixed, pack_tiles, unpack_fixed, unpack_tiles
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, View
+from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles, unpack_fixed, unpack_tiles
 
 
 @given(st.floats(-2, 3))

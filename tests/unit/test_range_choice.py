@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer import quantize
-from glsl_infer.layout import Range, per_channel
-from glsl_infer.prepare.ranges import NARROWEST, SMALLEST, choose
+from glsl_infer.compiler.ranges.eight_bits import NARROWEST, SMALLEST, choose
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import Range, per_channel
 
 ENDS = st.lists(
     st.tuples(st.floats(-1e4, 1e4, allow_subnormal=False), st.floats(-1e4, 1e4, allow_subnormal=False)),

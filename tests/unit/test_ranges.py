@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from graphs import conv_node, dense_node, input_node, pool_node
 
+from glsl_infer.compiler.ranges.eight_bits import assign_ranges, bounds_of
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import Range
-from glsl_infer.prepare.ranges import assign_ranges, bounds_of
+from glsl_infer.program.layout import Range
 
 RNG = np.random.default_rng(0)
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (8, 8, 3), np.uint8) for seed in range(3)]

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from glsl_infer.layout import View
 from glsl_infer.lowering import rolled
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.program import Texture
+from glsl_infer.program.layout import View
 
 TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
 

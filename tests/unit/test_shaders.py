@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tiny import tiny_program
 
-from glsl_infer.gl.loops import ROLLED_FETCHES
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.lowering import codegen
-from glsl_infer.program import PRELUDE
-from glsl_infer.resampling import external_prelude
-from glsl_infer.resources import template, template_names
+from glsl_infer.program import PRELUDE, templates
+from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
+from glsl_infer.runtime.pictures.resampling import external_prelude
+from glsl_infer.support.resources import template, template_names
 
 FRAGMENTS = [name for name in template_names() if name.endswith(".frag")]
 FUNCTIONS = [name for name in template_names() if name.endswith(".glsl") and name != "prelude.glsl"]
@@ -43,9 +43,9 @@ def test_function_templates_compile(name: str, tmp_path: Path) -> None:
     lint(PRELUDE_TEXT + template(name) + "void main() { gl_FragColor = vec4(0.0); }\n", "frag", tmp_path)
 
 
-@pytest.mark.parametrize("count", range(1, codegen.MAX_VARYINGS + 1))
+@pytest.mark.parametrize("count", range(1, templates.MAX_VARYINGS + 1))
 def test_vertex_shaders_compile(count: int, tmp_path: Path) -> None:
-    lint(codegen.vertex(count), "vert", tmp_path)
+    lint(templates.vertex_shader(count), "vert", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["picture.vert", "quads.vert", "resample.vert"])

@@ -16,13 +16,13 @@ from memory_cases import installed
 from numpy.typing import NDArray
 from tiny import tiny_program
 
-from glsl_infer import lowering
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.layout import FeatureMap, FixedPoint, Value
-from glsl_infer.lowering.sharing import MEMORY, MOST_LARGER, lifetimes
-from glsl_infer.prepare import prepare
 from glsl_infer.program import Program
+from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 
 SAME = (1, 1, 1, 1)
 
@@ -78,11 +78,11 @@ def read_by_all(graph: Graph) -> Graph:
 
 
 @settings(max_examples=30)
-@given(networks(), st.sampled_from(lowering.LAYOUTS))
+@given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
     prepared = prepare(graph, layout=layout).graph
     for method in installed():
-        made = lowering.to_program(prepared, weights="uniform", layout=layout, memory=method)
+        made = lower.to_program(prepared, weights="uniform", layout=layout, memory=method)
         check_frame(made)
         (chosen,) = (one for one in made.memory if one.chosen)
         assert chosen.texture_bytes == target_bytes(made)
@@ -149,7 +149,7 @@ def test_a_texture_is_shared_by_layers_of_one_clear_colour_only() -> None:
     assert len({one.clear for one in made.textures if one.kind == "target"}) > 1
 
 
-@pytest.mark.parametrize("layout", lowering.LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_shared_texture_is_not_much_larger_than_what_it_is_used_for(layout: str) -> None:
     naive, shared = (tiny_program(layout=layout, memory=one) for one in ("naive", "by-size"))
     alone = {one.name: one.width * one.height for one in naive.textures}
@@ -169,7 +169,7 @@ def test_the_output_lives_to_the_end_and_views_keep_alive_what_they_show() -> No
 def test_what_nothing_reads_is_not_drawn_over_in_the_same_job() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(9), conv_node(rng, "unread", ("image",), 3, 8), conv_node(rng, "next", ("image",), 3, 8)]
-    made = lowering.to_program(prepare(classifier(rng, nodes, 8)).graph, memory="by-size")
+    made = lower.to_program(prepare(classifier(rng, nodes, 8)).graph, memory="by-size")
     assert [one.layer for one in made.passes if one.clear][:2] == ["unread", "next"]
     check_frame(made)
 
@@ -191,8 +191,8 @@ def test_an_unknown_method_is_refused() -> None:
 def test_without_networkx_auto_goes_on_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
     prepared = prepare(classifier(np.random.default_rng(0), [input_node(5)], 3)).graph
-    (flow,) = (one for one in lowering.to_program(prepared).memory if one.method == "flow")
+    (flow,) = (one for one in lower.to_program(prepared).memory if one.method == "flow")
     assert (flow.texture_bytes, flow.textures, flow.chosen) == (None, None, False)
     assert "pip install 'glsl-infer[memory]'" in flow.note
     with pytest.raises(MissingExtraError, match="networkx"):
-        lowering.to_program(prepared, memory="flow")
+        lower.to_program(prepared, memory="flow")

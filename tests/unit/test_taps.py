@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.layout import View
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.taps import MOST_LATE, Coordinates, Product, Tap, late_by, picked, tap_lines
 from glsl_infer.program import Texture
+from glsl_infer.program.layout import View
 
 TEXTURES = {"a": Texture("a", 40, 40, "target"), "b": Texture("b", 40, 20, "target")}
 

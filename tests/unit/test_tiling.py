@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from glsl_infer import tiling
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures import tiling
 
 Run = Callable[[NDArray[np.uint8]], NDArray[np.generic]]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glsl_infer.settings import allowed, group_in, hints_of
+from glsl_infer.support.settings import allowed, group_in, hints_of
 from training.recipe import Recipe
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text("utf-8")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tiny import tiny_bundle
 
-from glsl_infer import uniform_rows
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Slice
+from glsl_infer.runtime.drivers.llvmpipe import uniform_rows
 
 LARGEST = 2048
 SHADER = """#define BIAS weights[2]

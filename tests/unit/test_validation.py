@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glsl_infer.validation.measures import Agreement
-from glsl_infer.validation.page import page
+from glsl_infer.tools.validate.measures import Agreement
+from glsl_infer.tools.validate.page import page
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 40))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from glsl_infer.errors import InputError
-from glsl_infer.vc4 import driver
-from glsl_infer.vc4.driver import FILES, SHIM, Driver, find
+from glsl_infer.tools.videocore import driver
+from glsl_infer.tools.videocore.driver import FILES, SHIM, Driver, find
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import tiny
 
-from glsl_infer.vc4.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms
-from glsl_infer.vc4.report import Row, report
-from glsl_infer.vc4.transcript import Job, Measured, Shader
+from glsl_infer.tools.videocore.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms
+from glsl_infer.tools.videocore.report import Row, report
+from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
 ZERO = BOARDS[0]
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import tiny
 
-from glsl_infer.vc4 import floor
-from glsl_infer.vc4.advice import advise
-from glsl_infer.vc4.report import Report, report
-from glsl_infer.vc4.transcript import Job, Measured, Shader
+from glsl_infer.tools.videocore import floor
+from glsl_infer.tools.videocore.advice import advise
+from glsl_infer.tools.videocore.report import Report, report
+from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
 MADE = tiny.tiny_bundle(weights="uniform")
 GOOD = Shader(100, 2, 50, 10, 110, 4)

@@ -6,7 +6,7 @@ import pytest
 import tiny
 
 from glsl_infer.program import Pass
-from glsl_infer.vc4.transcript import SKIPPED, Job, Measured, Shader, parse
+from glsl_infer.tools.videocore.transcript import SKIPPED, Job, Measured, Shader, parse
 
 PASSES = tiny.tiny_bundle(weights="uniform").manifest.passes
 FIRST = PASSES[0]

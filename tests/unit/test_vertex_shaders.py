@@ -8,8 +8,8 @@ import pytest
 import tiny
 from bundle_files import HOSTILE_VERTEX_SHADERS, hostile_vertex_shader, refusal
 
-from glsl_infer import vertex_shaders
-from glsl_infer.lowering import codegen
+from glsl_infer.bundle import vertex_shaders
+from glsl_infer.program import templates
 
 GOOD = tiny.tiny_bundle()
 FOUR = next(one for one in GOOD.manifest.programs if one.varyings == 4)
@@ -22,7 +22,7 @@ def test_another_text_is_refused(tmp_path: Path, good: bytes, kind: str) -> None
 
 
 def test_the_text_for_another_number_of_varyings_is_refused(tmp_path: Path, good: bytes) -> None:
-    path = hostile_vertex_shader(tmp_path, good, lambda _: codegen.vertex(5).encode())
+    path = hostile_vertex_shader(tmp_path, good, lambda _: templates.vertex_shader(5).encode())
     assert "is not the vertex shader of this format for 4 varyings" in refusal(path)
 
 

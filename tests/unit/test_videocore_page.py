@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from glsl_infer.vc4 import estimate
-from glsl_infer.vc4.table import HEADS
+from glsl_infer.tools.videocore import estimate
+from glsl_infer.tools.videocore.table import HEADS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/videocore.md").read_text("utf-8")

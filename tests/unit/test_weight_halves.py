@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from tiny import tiny_bundle
 
-from glsl_infer import weight_halves
 from glsl_infer.bundle import Bundle
 from glsl_infer.program import Texture
-from glsl_infer.weight_halves import HALVES, MOST_FRAGMENTS, few_read, floats, with_spare_rows
+from glsl_infer.runtime.drivers.llvmpipe import weight_halves
+from glsl_infer.runtime.drivers.llvmpipe.weight_halves import HALVES, MOST_FRAGMENTS, few_read, floats, with_spare_rows
 
 LARGEST = 2048
 

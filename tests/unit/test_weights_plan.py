@@ -9,7 +9,7 @@ import pytest
 from glsl_infer.errors import InputError
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import Layer
-from glsl_infer.vc4 import estimate
+from glsl_infer.tools.videocore import estimate
 
 PW = Layer("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
 """A 1x1 convolution of X22's fourth stage."""

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
-from glsl_infer import reference
-from glsl_infer.graph import Graph, Node
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.eight_bits import assign_ranges, bounds_of
+from glsl_infer.compiler.ranges.wide import split_wide
+from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.convolution_products import block_kernels
-from glsl_infer.prepare import prepare
-from glsl_infer.prepare.ranges import assign_ranges, bounds_of
-from glsl_infer.prepare.wide import split_wide
-from glsl_infer.quantize import FIXED_LIMIT
+from glsl_infer.program.quantize import FIXED_LIMIT
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(3)]
 AROUND = (1, 1, 1, 1)

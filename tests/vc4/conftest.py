@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glsl_infer.errors import InputError
-from glsl_infer.vc4 import Driver, find
+from glsl_infer.tools.videocore import Driver, find
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/vc4"))  # budget.py
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from glsl_infer.vc4 import Driver
+from glsl_infer.tools.videocore import Driver
 
 
 def lines_of(driver: Driver, program: str, extra: Mapping[str, str] | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from budget import differences, models, numbers
 
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
-from glsl_infer.vc4 import Driver, Report
+from glsl_infer.tools.videocore import Driver, Report
 
 
 @pytest.fixture(scope="module", params=models(), ids=lambda path: path.stem)

@@ -14,9 +14,9 @@ import pytest
 from on_driver import lines_of
 
 from glsl_infer import bundle
-from glsl_infer.resources import default_model
-from glsl_infer.vc4 import Driver
-from glsl_infer.vc4.driver import SHIM
+from glsl_infer.support.resources import default_model
+from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.driver import SHIM
 
 RGB = "DmaBuf(640, 480, 'XB24', (DmaBufPlane(fd, 64, 2560),))"
 """As a camera of 640 x 480 pixels gives them; rows with more bytes than pixels are copied by other means than a job."""

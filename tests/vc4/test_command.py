@@ -16,7 +16,7 @@ from command_line import Capture, refused
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
-from glsl_infer.vc4 import Driver
+from glsl_infer.tools.videocore import Driver
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_another_driver_is_refused_by_name(model: Path) -> None:
-    command = [sys.executable, "-m", "glsl_infer.vc4.harness", str(model)]
+    command = [sys.executable, "-m", "glsl_infer.tools.videocore.harness", str(model)]
     environment = {**os.environ, "EGL_PLATFORM": "surfaceless", "LIBGL_ALWAYS_SOFTWARE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2
@@ -95,7 +95,7 @@ def test_another_driver_is_refused_by_name(model: Path) -> None:
 
 
 def test_a_driver_that_cannot_be_loaded_is_explained(model: Path, tmp_path: Path, capsys: Capture) -> None:
-    from glsl_infer.vc4.driver import FILES
+    from glsl_infer.tools.videocore.driver import FILES
 
     for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

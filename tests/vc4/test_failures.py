@@ -12,9 +12,9 @@ from on_driver import lines_of
 
 from glsl_infer.cli import main
 from glsl_infer.errors import RunError
-from glsl_infer.vc4 import Driver, measure, report
-from glsl_infer.vc4.report import Problem
-from glsl_infer.vc4.transcript import parse
+from glsl_infer.tools.videocore import Driver, measure, report
+from glsl_infer.tools.videocore.report import Problem
+from glsl_infer.tools.videocore.transcript import parse
 
 
 def problems(path: Path, driver: Driver, layer: str = replaced.LAYER) -> list[Problem]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from on_driver import lines_of
 
-from glsl_infer.vc4 import Driver
-from glsl_infer.vc4.transcript import parse
+from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.transcript import parse
 
 DRAW_TWICE = """
 import numpy as np

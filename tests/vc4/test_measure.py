@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import tiny
 
-from glsl_infer.vc4 import Driver, measure, report
+from glsl_infer.tools.videocore import Driver, measure, report
 
 
 @pytest.mark.parametrize("weights", ["uniform", "baked"])

@@ -6,9 +6,9 @@ import pytest
 from on_driver import lines_of
 
 from glsl_infer import bundle
-from glsl_infer.resources import default_model
-from glsl_infer.vc4 import Driver
-from glsl_infer.vc4.transcript import parse
+from glsl_infer.support.resources import default_model
+from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.transcript import parse
 
 UPLOAD = """
 import sys

@@ -7,9 +7,9 @@ from pathlib import Path
 from x22 import x22
 
 from glsl_infer import bundle as bundles
-from glsl_infer import vc4
-from glsl_infer.export import Options, build
-from glsl_infer.vc4 import Driver
+from glsl_infer.compiler.export import Options, build
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver
 
 MOST = 630e6
 """Instructions times pixels of a frame; Beatmup's own shaders take 738.8 million by the same compiler."""

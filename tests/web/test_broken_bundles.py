@@ -20,8 +20,7 @@ from chromium import Page, PageError
 from reading import refusals
 from web_site import ROOT, Site
 
-from glsl_infer import manifest_json
-from glsl_infer.bundle import Bundle
+from glsl_infer.bundle import Bundle, manifest_json
 
 
 def unit_tests(name: str) -> ModuleType:

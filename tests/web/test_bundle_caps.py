@@ -14,7 +14,7 @@ from chromium import Page
 from reading import refusals
 from web_site import Site
 
-from glsl_infer import caps
+from glsl_infer.bundle import caps
 
 Manifest = dict[str, Any]
 

@@ -15,7 +15,7 @@ from PIL import Image
 from web_site import ROOT, Site
 
 import glsl_infer
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 CLASSIFIERS = sorted((ROOT / "models").glob("*-x22-*.glslnn"))
 COUNT = 20

@@ -11,7 +11,7 @@ from chromium import Browser, Page
 from PIL import Image
 from web_site import ROOT, Site
 
-from glsl_infer import preprocess
+from glsl_infer.runtime.pictures import preprocess
 
 SIZE = 129
 MODEL = ROOT / "models" / "trashnet-x22-129.glslnn"

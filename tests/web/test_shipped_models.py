@@ -12,7 +12,7 @@ from web_site import ROOT
 
 import glsl_infer
 from glsl_infer import bundle as bundles
-from glsl_infer.layout import FixedPoint
+from glsl_infer.program.layout import FixedPoint
 
 MODELS = sorted((ROOT / "models").glob("*.glslnn"))
 

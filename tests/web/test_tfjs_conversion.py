@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from web_site import WEB, Site
 
 from glsl_infer import bundle as bundles
-from glsl_infer import export, reference
-from glsl_infer.graph import Graph, Node
+from glsl_infer.compiler import export
+from glsl_infer.graph import Graph, Node, reference
 
 SIZE = 12
 LABELS = ("one", "two", "three")

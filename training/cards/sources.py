@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.files import replacing
+from glsl_infer.support.files import replacing
 
 FORMAT = 1
 

@@ -1,4 +1,4 @@
-/** The most that a bundle may ask for; glsl_infer/caps.py says why, docs/bundle-format.md lists them. */
+/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why, docs/bundle-format.md lists them. */
 
 import type { Members } from "./container.ts";
 import { areaOf } from "./layout.ts";

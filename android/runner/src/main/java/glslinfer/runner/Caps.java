@@ -3,7 +3,7 @@ package glslinfer.runner;
 import glslinfer.runner.Errors.BundleError;
 import java.util.Map;
 
-/** The most that a bundle may ask for; glsl_infer/caps.py says why. */
+/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
 final class Caps {
     static final int MAX_MANIFEST_BYTES = 16 << 20;
     static final int MAX_DIRECTORY_BYTES = 16 << 20;

@@ -1,0 +1,241 @@
+"""The bundle file, ``.glslnn``: a zip with manifest.json, shaders/*, weights/* and labels.txt.
+
+docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.bundle import manifest_json, probe, vertex_shaders, zip_directory
+from glsl_infer.bundle.caps import MAX_BYTES, MAX_MANIFEST_BYTES
+from glsl_infer.bundle.manifest import Layer, Manifest
+from glsl_infer.bundle.manifest_check import LABELS, check
+from glsl_infer.errors import BundleError, InputError, ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations import activation
+from glsl_infer.program.layout import FixedPoint, Value
+from glsl_infer.program.texels import shape_of
+from glsl_infer.support.files import not_a_file, replacing
+
+MANIFEST = "manifest.json"
+SUFFIX = ".glslnn"
+
+_GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
+_AGAIN = "export or copy the file again"
+
+_MAX_MESSAGE = 400
+_MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle in memory: its manifest and the bytes of every member but manifest.json.
+
+    Attributes:
+        path: the file that it was read from.
+        digest: sha256 of that file's manifest.json, which has the hash of every member; None for one made in memory.
+    """
+
+    manifest: Manifest
+    members: Mapping[str, bytes]
+    path: Path | None = None
+    digest: str | None = field(default=None, compare=False)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The lines of labels.txt, verbatim."""
+        return split_labels(self.members[LABELS].decode("utf-8"))
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The network, with its weights as the shaders have them, for the reference.
+
+        Raises:
+            BundleError: layers and weights do not fit together.
+        """
+        try:
+            with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
+                nodes = [self._node(layer) for layer in self.manifest.model.layers]
+            graph = Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+            for name, shape in graph.shapes.items():
+                if shape_of(self.values[name]) != shape:
+                    raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
+            return graph
+        except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
+            raise BundleError(
+                f"{self.path or 'bundle'}: its layers do not fit together ({_short(str(error))})"
+            ) from error
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        """Where the output of each layer lies, by layer name."""
+        return {layer.name: layer.output for layer in self.manifest.model.layers}
+
+    def _node(self, layer: Layer) -> Node:
+        activation(layer.attrs.get("activation", "linear"))
+        node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
+        members = [self.members[name] for name in layer.members]
+        inputs = [self.values[name] for name in layer.inputs]
+        weights = ops.get(layer.op).read_weights(node, layer.weights, members, inputs)
+        return replace(node, weights=weights)
+
+
+def split_labels(text: str) -> tuple[str, ...]:
+    """Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it."""
+    lines = [line[:-1] if line.endswith("\r") else line for line in text.split("\n")]
+    return tuple(lines[:-1] if lines and not lines[-1] else lines)
+
+
+def classes_of(output: Value) -> int:
+    """Return how many labels an output needs: none where it is a feature map."""
+    return output.length if isinstance(output, FixedPoint) else 0
+
+
+def write(bundle: Bundle, path: str | Path) -> None:
+    """Write the file: the same bundle gives the same bytes. An existing file is replaced only when all is written.
+
+    Raises:
+        InputError: the folder does not exist or cannot be written.
+    """
+    path = Path(path)
+    text = json.dumps(
+        manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
+    )
+    members = {**bundle.members, MANIFEST: text.encode("utf-8")}
+    try:
+        with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+            for name in sorted(members):
+                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                info.compress_type = zipfile.ZIP_DEFLATED
+                info.create_system = 3  # Unix on every system, so that the bytes are the same
+                info.external_attr = 0o644 << 16
+                archive.writestr(info, members[name], compresslevel=9)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def read(path: str | Path) -> Bundle:
+    """Read and verify a bundle: every hash, every field, and that the parts fit together.
+
+    Raises:
+        BundleError: the file is missing, truncated, foreign, damaged or of a newer version.
+    """
+    path = Path(path)
+    try:
+        data, digest, members = _read_members(path)
+        manifest = manifest_json.from_json(data)
+        _check_hashes(manifest, members)
+        check(manifest, {name: len(member) for name, member in members.items()})
+        vertex_shaders.check(manifest.programs, members)
+        bundle = Bundle(manifest, members, path, digest)
+        probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
+        classes = classes_of(manifest.outputs[0].value)
+        if len(bundle.labels) != classes:
+            raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
+    except UnicodeDecodeError:
+        raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
+    except BundleError as error:
+        line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
+        raise BundleError(f"{path}: {_short(line)}") from None
+    return bundle
+
+
+def _short(message: str) -> str:
+    """Return a message that a name of thousands of characters, of a layer or a texture, does not make a page long."""
+    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]} ..."
+
+
+def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
+    """Return the manifest, parsed, its sha256, and the bytes of every other member."""
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise BundleError("no such file") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        with file:
+            zip_directory.check(file)
+            return _unpack_all(file, path.suffix)
+    except zipfile.BadZipFile:
+        raise BundleError(f"not a glsl-infer model, or cut off before its end; {_AGAIN}") from None
+    except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
+        raise BundleError(f"damaged or not readable ({error}); {_AGAIN}") from None
+
+
+def _unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        manifest = next((info for info in infos if info.filename == MANIFEST), None)
+        if manifest is None and suffix == ".keras":
+            raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
+        if manifest is None:
+            raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+        _check_container([manifest])
+        if manifest.file_size > MAX_MANIFEST_BYTES:
+            raise BundleError(f"manifest.json unpacks to more than {MAX_MANIFEST_BYTES >> 20} MiB")
+        text = _unpack(archive, manifest)
+        data = _parse(text)
+        manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
+        _check_container(infos)
+        others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
+        return data, hashlib.sha256(text).hexdigest(), others
+
+
+def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        if not _MEMBER_NAME.fullmatch(info.filename) or info.filename in seen:
+            raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
+        seen.add(info.filename)
+    if sum(info.file_size for info in infos) > MAX_BYTES:
+        raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
+
+
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return a member's bytes; unpacking ends at the declared size, where ``archive.read`` would go on to 2 GiB."""
+    with archive.open(info) as file:
+        return file.read(info.file_size + 1)
+
+
+def _parse(data: bytes) -> Any:
+    def no_constant(name: str) -> None:
+        raise BundleError(f"manifest: {name} is not a number")
+
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise BundleError("manifest: an object has the same key twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"manifest.json is no JSON ({error}); {_GIVE}") from None
+
+
+def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
+    missing, extra = sorted(set(manifest.members) - set(members)), sorted(set(members) - set(manifest.members))
+    if missing or extra:
+        what = "missing" if missing else "not in the manifest"
+        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {_AGAIN}")
+    for name, digest in manifest.members.items():
+        if hashlib.sha256(members[name]).hexdigest() != digest:
+            raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")

@@ -1,0 +1,63 @@
+"""The most that a bundle may ask for, so that a file from a stranger ends in an error and not in a full memory.
+
+Each, but for the dimensions, is at least eight times what the largest exports tried need (X22 at 385x385).
+docs/bundle-format.md lists them; the readers in Java and TypeScript have the same. They bound the reader too: what it
+keeps for each pair of layers and what it multiplies for each weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.errors import BundleError
+
+MAX_BYTES = 256 << 20
+"""Bytes that all members may unpack to."""
+MAX_MANIFEST_BYTES = 16 << 20
+"""Bytes of manifest.json; parsed, it takes many times as many."""
+MAX_DIRECTORY_BYTES = 16 << 20
+"""Bytes of the zip's central directory; in memory, its entries take many times as many."""
+MAX_SHADER_BYTES = 256 << 10
+"""Bytes of one member of GLSL."""
+MAX_LAYERS = 2048
+MAX_TEXTURES = MAX_PROGRAMS = 1 << 14
+MAX_PASSES = 1 << 16
+MAX_QUADS = 1 << 18
+"""Quads of all passes together."""
+MAX_TEXTURE_BYTES = 256 << 20
+"""Bytes of all textures together, 4 a texel."""
+MAX_DRAWN_TEXELS = 1 << 28
+"""Texels that all quads of a frame cover together."""
+MAX_DIMENSIONS = 4
+"""Sizes in the shape of a weight."""
+
+
+def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
+    """Refuse a manifest that asks for more than any network needs.
+
+    Args:
+        manifest: what ``manifest_json.from_json`` returned; its parts need not fit together yet.
+        sizes: bytes of every member.
+
+    Raises:
+        BundleError: naming what there is too much of, and the cap.
+    """
+    quads = [quad for one in manifest.passes for quad in one.quads]
+    for what, count, cap in (
+        ("layers", len(manifest.model.layers), MAX_LAYERS),
+        ("textures", len(manifest.textures), MAX_TEXTURES),
+        ("programs", len(manifest.programs), MAX_PROGRAMS),
+        ("passes", len(manifest.passes), MAX_PASSES),
+        ("quads", len(quads), MAX_QUADS),
+        ("bytes of textures", sum(4 * one.width * one.height for one in manifest.textures), MAX_TEXTURE_BYTES),
+        ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
+    ):
+        if count > cap:
+            raise BundleError(f"{count} {what}; a model has at most {cap}")
+    for name, size in sizes.items():
+        if name.startswith("shaders/") and size > MAX_SHADER_BYTES:
+            raise BundleError(f"member '{name}' has {size} bytes of GLSL; a shader has at most {MAX_SHADER_BYTES}")
+    for layer in manifest.model.layers:
+        if any(len(shape) > MAX_DIMENSIONS for shape in layer.weights.values()):
+            raise BundleError(f"layer '{layer.name}': a weight has more than {MAX_DIMENSIONS} dimensions")

@@ -1,0 +1,103 @@
+"""The probe of a bundle: a picture by formula, and what every layer must make of it.
+
+A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
+driver computes what it should, and which layer it fails in. ``compiler.probe`` computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle.manifest import Probe, ProbeLayer
+from glsl_infer.errors import BundleError
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
+
+MEMBER = "weights/probe.bin"
+RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
+"""A texel: its place in the texture, and its bytes."""
+
+
+@dataclass(frozen=True)
+class LayerError:
+    """Difference of one layer from the probe, in stored integers."""
+
+    layer: str
+    worst: float
+    mean: float
+    allowed: ProbeLayer
+
+    @property
+    def passed(self) -> bool:
+        """Whether both errors are within the tolerance."""
+        return self.worst <= self.allowed.max_error and self.mean <= self.allowed.mean_error
+
+
+def picture(size: int) -> NDArray[np.uint8]:
+    """Return the probe's picture, uint8 (size, size, 3): ``PROBE_FORMULA`` of column x, row y and channel c."""
+    y, x, c = np.meshgrid(np.arange(size), np.arange(size), np.arange(3), indexing="ij")
+    values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
+    return values.astype(np.uint8)
+
+
+def compare(
+    probe: Probe,
+    member: bytes,
+    outputs: Iterable[tuple[str, Mapping[str, NDArray[np.uint8]]]],
+    values: Mapping[str, Value],
+) -> Iterator[LayerError]:
+    """Yield the error of every layer.
+
+    Args:
+        probe: from the manifest.
+        member: bytes of its member.
+        outputs: for every layer in the probe's order its name and its textures, uint8 (height, width, 4) by name.
+        values: where each layer's output lies.
+    """
+    records = np.frombuffer(member, RECORD)
+    allowed = {layer.layer: layer for layer in probe.layers}
+    for name, textures in outputs:
+        layer, value = allowed[name], values[name]
+        expected = records[layer.offset : layer.offset + layer.count]
+        places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
+        given = np.array(
+            [textures[places[k % len(places)]][one["y"], one["x"]] for k, one in enumerate(expected)], np.uint8
+        )
+        if isinstance(value, FeatureMap):
+            difference = given.astype(np.int64) - expected["value"]
+        else:
+            shape = (layer.count, 2, 2)
+            difference = quantize.join_fixed16(given.reshape(shape)) - quantize.join_fixed16(
+                expected["value"].reshape(shape)
+            )
+        if isinstance(value, FixedPoint):
+            pair = expected["y" if value.columns else "x"].astype(np.int64)
+            difference = difference[2 * pair[:, None] + np.arange(2) < value.length]  # an odd length leaves a pad value
+        yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
+
+
+def check(probe: Probe, member: bytes, values: Mapping[str, Value]) -> None:
+    """Refuse records that lie outside the output of their layer.
+
+    Raises:
+        BundleError: naming the layer.
+    """
+    if len(member) % RECORD.itemsize:
+        raise BundleError(f"probe: member '{probe.member}' is no sequence of {RECORD.itemsize}-byte records")
+    records = np.frombuffer(member, RECORD)
+    for layer in probe.layers:
+        value, entries = values[layer.layer], records[layer.offset : layer.offset + layer.count]
+        x, y = entries["x"].astype(np.int64), entries["y"].astype(np.int64)
+        if isinstance(value, FixedPoint):
+            left = top = np.zeros(len(entries), np.int64)
+            width, height = value.size
+        else:
+            views = [value.views[k % len(value.views)] for k in range(layer.count)]
+            left, top = np.array([view.x for view in views]), np.array([view.y for view in views])
+            width, height = value.width, value.height
+        if ((x < left) | (y < top) | (x >= left + width) | (y >= top + height)).any():
+            raise BundleError(f"probe: a texel of layer '{layer.layer}' lies outside its output")

@@ -1,0 +1,1 @@
+"""Graph -> simpler graph -> ranges -> program."""

@@ -1,0 +1,134 @@
+"""How much a layer enlarges what it reads, and how far 8 bits take a network away from 32-bit floats.
+
+Two numbers say whether a network suits shaders. The *gain* of a convolution is how many steps its output moves where
+every value that it reads moves by one step, each in the direction that makes it most: it follows from weights and
+ranges alone. A sum may pass through ``255 * gain`` steps on its way to one of 255, where 32-bit floats round each
+addition by up to ``255 * gain * 2**-24`` of a step; with a large gain two GPUs differ, and the rounding of what is read
+counts for much. The *error* of a feature map is how far the stored network is from the float one, in the mean over
+typical pictures: small gains over many layers make it large as well, if nothing was trained to ignore small changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.kernels import input_channels
+from glsl_infer.lowering.conv_texture import ROUNDING
+from glsl_infer.program.layout import FeatureMap, Value
+from glsl_infer.program.texels import shape_of
+
+MAX_GAIN = ROUNDING * 2.0**24 / 255.0
+"""About 1316: beyond, each addition may round by more than ``ROUNDING`` of a step, which drivers are tested against."""
+
+MAX_ERROR = 8.0
+"""Steps of 255, root mean square: three of eight bits. The shipped models stay below 3."""
+
+
+def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
+    """Return the gain of every convolution, the largest of its channels, by the layer that stores its sums.
+
+    Args:
+        graph: prepared, or a bundle's; with the weights as shaders have them.
+        values: where the output of each layer lies.
+    """
+    found = {}
+    with np.errstate(all="ignore"):  # a stranger's weights may be anything
+        for node in graph.nodes:
+            if node.op == "conv2d":
+                found[node.name] = _gain(node, node, node.weights["kernel"], values)
+            elif node.op == "convolution_sum":
+                products = graph.by_name[node.inputs[0]]
+                if products.op != "convolution_products":  # a stranger's bundle
+                    continue
+                found[node.name] = _gain(node, products, products.weights["kernel"] * node.weights["unit"], values)
+    return found
+
+
+def rounding(gain: float) -> float:
+    """Return by how many steps a 32-bit addition may round in a layer of that gain; several add up to more."""
+    return 255.0 * gain * 2.0**-24
+
+
+def errors(floats: Graph, stored: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[str, float]:
+    """Return how far each feature map of 8 bits is from the float network's, in steps, root mean square.
+
+    Args:
+        floats: prepared.
+        stored: the same with the weights as shaders have them.
+        pictures: uint8 (size, size, 3), at least one.
+    """
+    squares: dict[str, float] = {}
+    for picture in pictures:
+        pairs = zip(reference.layers(floats, picture, mode="float"), reference.layers(stored, picture, mode="stored"))
+        for (name, exact), (_, given) in pairs:
+            node = stored.by_name[name]
+            if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
+                off = (given - exact) * 255.0 / np.asarray(node.attrs["scales"])
+                squares[name] = squares.get(name, 0.0) + float((off**2).mean())
+    return {name: math.sqrt(square / len(pictures)) for name, square in squares.items()}
+
+
+def warnings(layer_gains: Mapping[str, float], layer_errors: Mapping[str, float]) -> tuple[str, ...]:
+    """Return a sentence for each layer whose gain is beyond ``MAX_GAIN``, and for the first error beyond ``MAX_ERROR``.
+
+    Args:
+        layer_gains: from ``gains``.
+        layer_errors: from ``errors``, in the order of computation.
+    """
+    found = [
+        f"layer '{name}': a step in what it reads may be {gain:.0f} steps of its output, and 32-bit sums carry "
+        f"{MAX_GAIN:.0f}: each addition rounds by up to {rounding(gain):.2g} of a step, and GPUs will differ; a "
+        "channel has large weights that cancel, or hardly changes on the calibration pictures: train it with weight "
+        "decay, or give more varied pictures with --calibrate DIR"
+        for name, gain in layer_gains.items()
+        if not gain <= MAX_GAIN
+    ]
+    beyond = [name for name, error in layer_errors.items() if not error <= MAX_ERROR]
+    if beyond:
+        worst = max(beyond, key=lambda name: layer_errors[name])
+        found.append(
+            f"layer '{beyond[0]}': 8 bits are off by {layer_errors[beyond[0]]:.1f} of 255 steps here (root mean "
+            f"square; {MAX_ERROR:g} is the bound), by {layer_errors[worst]:.1f} in '{worst}': the layers enlarge the "
+            "rounding of those before them; calibrate on pictures as the network will see them, or train with 8-bit "
+            "rounding (quantized: true in a recipe, docs/training.md), and compare with glsl-infer validate"
+        )
+    return tuple(found)
+
+
+def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping[str, Value]) -> float:
+    """Return the gain of a convolution.
+
+    Args:
+        node: the layer that stores the sums.
+        reader: the layer that reads the feature map; another one where the convolution is in two parts.
+        kernel: (kernel height, kernel width, channels / groups, filters), in real units.
+        values: where the output of each layer lies.
+    """
+    channel = input_channels(kernel.shape, reader.attrs["groups"])
+    moved = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
+    if len(node.inputs) > 1:
+        moved = moved + _width(values[node.inputs[1]])
+    return float((moved * _steepest(node.attrs["activation"]) / _width(values[node.name])).max())
+
+
+def _width(value: Value) -> NDArray[np.float64]:
+    """Return what 255 steps of each channel are worth, (channels,)."""
+    if isinstance(value, FeatureMap):
+        return np.abs(value.scale_of)
+    return np.full(shape_of(value)[-1], value.scale * 255.0 / 256.0)
+
+
+def _steepest(name: str) -> float:
+    """Return the largest slope of an activation: 1 where it only clips."""
+    function = activation(name)
+    if function.clips:
+        return 1.0
+    x = np.linspace(-128.0, 128.0, 1 << 16)
+    return float(np.abs(np.diff(function.reference(x))).max() / (x[1] - x[0]))

@@ -1,0 +1,313 @@
+"""Keras model -> bundle file, and a report of what was made: every arrow of the data flow in one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle, probe
+from glsl_infer.compiler import amplification, lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import Prepared, prepare
+from glsl_infer.compiler.ranges.eight_bits import RangeChoice
+from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
+from glsl_infer.compiler.ranges.wide import WideLayer
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph
+from glsl_infer.program import MemoryUse, Program, WeightsChoice
+from glsl_infer.program.layout import FixedPoint, Value, textures_of
+from glsl_infer.support.files import not_a_file
+
+Tell = Callable[[str], None]
+"""Is told what is done next, in a few words."""
+
+_LABELS_ADVICE = "give a UTF-8 text file, one label a line"
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One layer of the export report: output shape, weights mode, draws, programs, textures, size of the first.
+
+    Attributes:
+        gain: of a convolution, else None; see ``amplification``.
+        error: of an 8-bit feature map, else None: steps of 255 between the stored and the float network, root mean
+            square, on two calibration pictures, or without any on the probe's.
+    """
+
+    layer: str
+    op: str
+    shape: tuple[int, ...]
+    weights: str
+    passes: int
+    programs: int
+    textures: int
+    texture: tuple[int, int]
+    gain: float | None = None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What an export made.
+
+    Attributes:
+        layers: one entry a layer that draws.
+        ranges: how each 8-bit feature map got its range.
+        wide: what convolutions over more than 8 slices cost.
+        scales: how each 16-bit value got its scale.
+        warnings: sentences for the person who exports.
+        totals: passes, jobs, programs, texture bytes, file bytes; activation bytes, which are those of textures that
+            passes render into, and slice bytes, which layers draw in them if they share nothing: without gutters and
+            the corners of atlases that stay empty.
+        memory: what textures that passes render into take with each method of sharing them.
+        weights: where the weights of each convolution are, and why.
+    """
+
+    layers: tuple[LayerReport, ...]
+    ranges: tuple[RangeChoice, ...]
+    wide: tuple[WideLayer, ...]
+    scales: tuple[ScaleChoice, ...]
+    warnings: tuple[str, ...]
+    totals: dict[str, int]
+    memory: tuple[MemoryUse, ...] = ()
+    weights: tuple[WeightsChoice, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to export.
+
+    Attributes:
+        weights, weights_for, layout, memory: see ``lowering.to_program``.
+        percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
+        input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
+    """
+
+    weights: str = "auto"
+    weights_for: Mapping[str, str] = field(default_factory=dict)
+    layout: str = "atlas"
+    memory: str = "auto"
+    percentile: float = 100.0
+    input_range: tuple[float, float] | None = None
+
+
+class _Told(Sequence[NDArray[np.uint8]]):
+    """Pictures that say their number whenever somebody goes through them."""
+
+    def __init__(self, pictures: Sequence[NDArray[np.uint8]], tell: Tell) -> None:
+        self._pictures, self._tell = pictures, tell
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._pictures[index]
+
+    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+        for number, picture in enumerate(self._pictures, 1):
+            self._tell(f"calibrating: picture {number} of {len(self)}")
+            yield picture
+
+
+def _tell_nobody(_: str) -> None:
+    pass
+
+
+def build(
+    graph: Graph,
+    labels: Sequence[str],
+    *,
+    options: Options | None = None,
+    calibration: Sequence[NDArray[np.uint8]] = (),
+    tell: Tell = _tell_nobody,
+) -> tuple[Bundle, Program, Prepared]:
+    """Turn an imported graph into a bundle in memory.
+
+    Args:
+        graph: from an importer.
+        labels: one for each class; none where the model ends in a feature map.
+        options: how.
+        calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
+            and for scales that interval bounds leave too coarse; see ``prepare``.
+        tell: hears of every step.
+
+    Raises:
+        ModelError: a layer that cannot be exported, by name.
+        InputError: labels or options that do not fit.
+    """
+    options = options or Options()
+    pictures = _Told(calibration, tell)
+    prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
+    tell("shaders and probe")
+    program = lower.to_program(
+        prepared.graph,
+        weights=options.weights,
+        weights_for=options.weights_for,
+        layout=options.layout,
+        memory=options.memory,
+    )
+    return to_bundle(program, labels), program, prepared
+
+
+def export(
+    model: str | Path,
+    out: str | Path,
+    labels: str | Path | None = None,
+    *,
+    options: Options | None = None,
+    calibration: Sequence[str | Path] = (),
+    tell: Tell = _tell_nobody,
+) -> Report:
+    """Export a saved Keras model to a bundle file.
+
+    Args:
+        model: a ``.keras`` file.
+        out: the ``.glslnn`` file to write.
+        labels: text file with one label a line; needed where the model ends in a vector.
+        options: how.
+        calibration: picture files.
+        tell: hears of every step.
+
+    Raises:
+        InputError: anything given that cannot be used, naming the file or the layer.
+    """
+    from glsl_infer.importers import keras
+    from glsl_infer.runtime.pictures import preprocess
+
+    options = options or Options()
+    names = () if labels is None else read_labels(labels)
+    tell("loading the Keras model")
+    graph = keras.load(model, input_range=options.input_range)
+    shape = graph.shapes[graph.output]
+    if len(shape) == 3 and labels is not None:
+        raise InputError(f"{model} ends in a feature map of {shape}, which has no classes; leave out --labels")
+    if len(shape) == 1 and labels is None:
+        raise InputError(f"{model} has {shape[0]} classes; give --labels FILE with one label a line")
+    if len(shape) == 1 and len(names) != shape[0]:
+        raise InputError(
+            f"{labels}: {len(names)} labels for the {shape[0]} classes of {model}; give one line for each class"
+        )
+    size = graph.input.attrs["shape"][0]
+    pictures = [preprocess.load(path, size) for path in calibration]
+    bundle, program, prepared = build(graph, names, options=options, calibration=pictures, tell=tell)
+    tell("comparing with the float network")
+    found = report(program, bundle, prepared, pictures)
+    tell("writing")
+    bundles.write(bundle, out)
+    return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
+
+
+def read_labels(path: str | Path) -> tuple[str, ...]:
+    """Return the lines of a labels file, verbatim; the byte order mark of some editors is no part of the first.
+
+    Raises:
+        InputError: it cannot be read, is not UTF-8, is empty or has an empty line.
+    """
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise InputError(f"{path}: is {kind}, not a file of labels; {_LABELS_ADVICE}")
+        labels = bundles.split_labels(Path(path).read_bytes().decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: the labels are not UTF-8 text; {_LABELS_ADVICE}") from None
+    except OSError as error:
+        raise InputError(f"{path}: labels cannot be read ({error.strerror}); {_LABELS_ADVICE}") from None
+    if not labels:
+        raise InputError(f"{path}: there are no labels in it; {_LABELS_ADVICE}")
+    empty = [number for number, label in enumerate(labels, 1) if not label.strip()]
+    if empty:
+        raise InputError(f"{path}: line {empty[0]} is empty; {_LABELS_ADVICE}")
+    return labels
+
+
+def report(
+    program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[NDArray[np.uint8]] = ()
+) -> Report:
+    """Return the report on an export that is not written yet: ``file_bytes`` is 0.
+
+    Args:
+        program: what was made,
+        bundle: of that,
+        prepared: and from that: what ``build`` returned.
+        calibration: pictures as the network reads them; two of them show how far 8 bits are from floats.
+    """
+    shown = [calibration[0], calibration[len(calibration) // 2]] if calibration else [_probe_picture(program)]
+    gains = amplification.gains(program.graph, program.values)
+    errors = amplification.errors(prepared.graph, program.graph, shown)
+    textures = {texture.name: texture for texture in program.textures}
+    layers = []
+    for node in program.graph.nodes:
+        passes = [one for one in program.passes if one.layer == node.name]
+        if not passes:
+            continue
+        names = textures_of(program.values[node.name])
+        texture = textures[names[0]]
+        layers.append(
+            LayerReport(
+                node.name,
+                node.op,
+                program.graph.shapes[node.name],
+                _weights(program, node.name),
+                len(passes),
+                len({one.program for one in passes}),
+                len(names),
+                (texture.width, texture.height),
+                gains.get(node.name),
+                errors.get(node.name),
+            )
+        )
+    coarse = [choice for choice in prepared.scales if choice.too_coarse]
+    warnings = tuple(
+        f"layer '{one.layer}': its interval bound {one.bound:.0f} leaves steps of {one.step:.3g}; "
+        "give --calibrate DIR with typical pictures for a finer scale"
+        for one in coarse
+    ) + amplification.warnings(gains, errors)
+    totals = {
+        "passes": len(program.passes),
+        "jobs": bundle.manifest.jobs,
+        "programs": len(program.programs),
+        "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
+        "file_bytes": 0,
+        "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
+        "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
+    }
+    return Report(
+        tuple(layers),
+        prepared.ranges,
+        prepared.wide,
+        prepared.scales,
+        warnings,
+        totals,
+        program.memory,
+        tuple(program.choices.values()),
+    )
+
+
+def _probe_picture(program: Program) -> NDArray[np.uint8]:
+    return probe.picture(program.graph.input.attrs["shape"][0])
+
+
+def _weights(program: Program, name: str) -> str:
+    """Return where a layer's weights are: in a texture also where there is no other way."""
+    choice = program.choices.get(name)
+    if choice is not None:
+        return choice.mode
+    return "texture" if program.weight_members.get(name) else "-"
+
+
+def _slice_bytes(value: Value) -> int:
+    """Return the bytes of the texels that a layer draws."""
+    if isinstance(value, FixedPoint):
+        width, height = value.size
+        return 4 * width * height
+    return 4 * len(value.views) * value.height * value.width

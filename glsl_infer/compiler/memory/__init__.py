@@ -1,0 +1,106 @@
+"""Memory for intermediate results: tensors that are never alive at the same time share an object.
+
+An object is a piece of memory, or a texture. Its size is the maximum of its tensors' sizes; of textures, the maximum
+of the widths and that of the heights. A tensor keeps its object for all of its lifetime, so a step never writes
+where it, or a later step, still has to read.
+
+    plan([400, 100, 300], [(0, 1), (1, 2), (2, 3)], "greedy").total          # 500: the third takes the first's place
+    plan_textures([(20, 10), (5, 40), (20, 10)], [(0, 1), (1, 2), (2, 3)], "greedy").total       # 4 * (200 + 200)
+
+The methods, with what they come from:
+
+* ``naive``: an object for each tensor.
+* ``greedy``: in order of execution, each tensor takes the free object nearest in size (Lee et al., "On-Device Neural
+  Net Inference with Mobile GPUs", 2019, section 5).
+* ``by-size``: greedy as well, the largest tensor first (Pisarchyk and Lee, "Efficient Memory Management for Deep
+  Neural Net Inference", 2020, shared objects).
+* ``flow``: a minimum-cost flow in which objects are handed from tensor to tensor (Lee et al. again). Its cost is the
+  least there is, but it is not the memory: an object that a small tensor hands on to a large one is counted as
+  growing even where it was as large before. So now one method is the best, now another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from glsl_infer.compiler.memory import flow, greedy
+from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Objects, Plan, Size, Tensor
+from glsl_infer.errors import InputError
+
+__all__ = ["METHODS", "Lifetime", "Plan", "Size", "plan", "plan_textures"]
+
+METHODS = ("naive", "greedy", "by-size", "flow")
+"""How to share: see the module."""
+
+
+def plan(sizes: Sequence[int], lifetimes: Sequence[Lifetime], method: str) -> Plan:
+    """Let tensors of some sizes in bytes share memory.
+
+    Args:
+        sizes: bytes of each tensor, 1 or more.
+        lifetimes: (first, last) step of each: it is written in the first, and last read in the last, both included.
+        method: one of ``METHODS``.
+
+    Raises:
+        InputError: an unknown method; sizes or lifetimes that make no sense.
+        MissingExtraError: ``flow`` without networkx.
+    """
+    return _plan([((size,),) for size in sizes], lifetimes, method, 1, 0)
+
+
+def plan_textures(
+    sizes: Sequence[Size | Sequence[Size]], lifetimes: Sequence[Lifetime], method: str, *, most_larger: int = 0
+) -> Plan:
+    """Let RGBA8 textures of some widths and heights share a texture.
+
+    Args:
+        sizes: (width, height) of each, in texels; or several to choose from, the best one alone first, since the
+            tiles of an atlas can be arranged in more than one way.
+        lifetimes: as for ``plan``.
+        method: one of ``METHODS``.
+        most_larger: how many times as large as one of its tensors a shared texture may be; 0 for any number. A job
+            clears and stores all of its texture, however little of it is drawn.
+
+    Raises:
+        InputError, MissingExtraError: as for ``plan``.
+    """
+    return _plan([_choices(one) for one in sizes], lifetimes, method, BYTES_A_TEXEL, most_larger)
+
+
+def _choices(sizes: Size | Sequence[Size]) -> Choices:
+    """Return one size, or several, as several."""
+    several: list[Size] = []
+    alone: list[int] = []
+    for one in sizes:
+        if isinstance(one, int):
+            alone.append(one)
+        else:
+            several.append(one)
+    return tuple(several) or (tuple(alone),)
+
+
+def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str, unit: int, most_larger: int) -> Plan:
+    if method not in METHODS:
+        raise InputError(f"memory method '{method}'; choose one of {', '.join(METHODS)}")
+    if len(choices) != len(lifetimes):
+        raise InputError(f"{len(choices)} sizes and {len(lifetimes)} lifetimes; give one of each for every tensor")
+    for index, (sizes, lifetime) in enumerate(zip(choices, lifetimes)):
+        if any(length < 1 for size in sizes for length in size):
+            given = " x ".join(map(str, sizes[0]))
+            raise InputError(f"tensor {index}: a size of {given}; give 1 or more")
+        if lifetime[0] > lifetime[1]:
+            raise InputError(
+                f"tensor {index}: lives from step {lifetime[0]} to {lifetime[1]}; give the first step first"
+            )
+    tensors = [Tensor(index, one, lifetime) for index, (one, lifetime) in enumerate(zip(choices, lifetimes))]
+    cost = None
+    if method == "naive":
+        objects = Objects([[tensor] for tensor in tensors])
+    elif method == "greedy":
+        objects = greedy.in_order(tensors, most_larger)
+    elif method == "by-size":
+        objects = greedy.by_size(tensors, most_larger)
+    else:
+        objects, cost = flow.share(tensors, most_larger)
+        cost *= unit
+    return objects.plan(method, unit, cost)

@@ -1,0 +1,64 @@
+"""Sharing without looking back: each tensor in turn takes an object that is free, or a new one.
+
+Two orders, neither of which is always the better one: that of execution, in which an object may have to grow, and that
+of sizes, in which an object may be taken that a later, smaller tensor could have had all to itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from glsl_infer.compiler.memory.objects import Objects, Size, Tensor, within
+
+Rank = Callable[[Tensor, Size, int], tuple[int, ...]]
+"""How bad it is for a tensor to take an object of some size that has to grow by so much; the least is taken."""
+
+
+def in_order(tensors: Sequence[Tensor], most_larger: int) -> Objects:
+    """Share in order of the first steps: each tensor takes the free object that is nearest to it in size.
+
+    Args:
+        tensors: all of them, numbered from 0.
+        most_larger: see ``memory.plan_textures``.
+    """
+    order = sorted(tensors, key=lambda one: (one.lifetime[0], one.index))
+    return _share(order, lambda tensor, size, growth: (abs(math.prod(size) - tensor.area), growth), most_larger)
+
+
+def by_size(tensors: Sequence[Tensor], most_larger: int) -> Objects:
+    """Share from the largest tensor to the smallest: each takes the free object that has to grow least for it.
+
+    Objects of one dimension never grow; of several that are free, the tensor takes the smallest.
+
+    Args:
+        tensors: all of them, numbered from 0.
+        most_larger: see ``memory.plan_textures``.
+    """
+    order = sorted(tensors, key=lambda one: (-one.area, one.index))
+    return _share(order, lambda tensor, size, growth: (growth, math.prod(size)), most_larger)
+
+
+def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> Objects:
+    members: list[list[Tensor]] = []
+    sizes: list[Size] = []
+    for tensor in order:
+        best: tuple[tuple[int, ...], int, Size] | None = None
+        for number, (others, size) in enumerate(zip(members, sizes)):
+            if any(tensor.meets(other) for other in others):
+                continue
+            larger, _ = within(size, tensor.choices)
+            growth = math.prod(larger) - math.prod(size)
+            smallest = min(tensor.area, *(other.area for other in others))
+            if growth >= tensor.area or (most_larger and math.prod(larger) > most_larger * smallest):
+                continue
+            key = (*rank(tensor, size, growth), number)
+            if best is None or key < best[0]:
+                best = key, number, larger
+        if best is None:
+            members.append([tensor])
+            sizes.append(tensor.choices[0])
+        else:
+            members[best[1]].append(tensor)
+            sizes[best[1]] = best[2]
+    return Objects(members, sizes)

@@ -1,0 +1,109 @@
+"""Optimised graph -> prepared graph: every stored value gets its range or scale, and some layers several stages.
+
+Both the exact reference and ``lowering.to_program`` work from a prepared graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
+from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.compiler.ranges.wide import WideLayer, split_wide
+from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.operator import GraphOnlyOperator
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A prepared graph, and what was decided on the way.
+
+    Attributes:
+        ranges: one choice for each 8-bit feature map.
+        wide: one entry for each convolution that takes partial sums.
+        scales: one choice for each 16-bit value.
+    """
+
+    graph: Graph
+    ranges: tuple[RangeChoice, ...]
+    wide: tuple[WideLayer, ...]
+    scales: tuple[ScaleChoice, ...]
+
+
+def prepare(
+    graph: Graph,
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    *,
+    percentile: float = 100.0,
+    layout: str = "atlas",
+    per_channel: bool = True,
+    headroom: float = HEADROOM,
+) -> Prepared:
+    """Prepare an optimised graph for shaders.
+
+    Args:
+        graph: what ``optimize.optimize`` returned.
+        pictures: for calibration, uint8 (size, size, 3) as the network reads them.
+        percentile: see ``calibration.extremes``.
+        layout: see ``lowering.to_program``.
+        per_channel: see ``ranges.assign_ranges``; for comparison.
+        headroom: see ``ranges.HEADROOM``; for comparison.
+
+    Raises:
+        ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
+    """
+    _require_stored_values(graph)
+    ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
+    scaled, scales = assign_scales(narrow, pictures)
+    return Prepared(scaled, ranges, wide, scales)
+
+
+def _require_stored_values(graph: Graph) -> None:
+    """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        for name, weights in node.weights.items():
+            if not np.isfinite(weights).all():
+                advice = "the training has diverged; export a checkpoint from before"
+                raise ModelError.layer(node.name, f"a {name} with numbers that are infinite or none", advice)
+        if isinstance(operator, GraphOnlyOperator) and node.op != "dense":
+            raise operator.refusal(node)
+        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":
+            advice = "apply it to a feature map, or give the Dense layer before it an activation"
+            raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector", advice)
+
+
+def carry_offset_in_alpha(graph: Graph) -> Graph:
+    """Let convolutions that pad a picture whose byte 0 is not the value 0 take the offset from its alpha lane.
+
+    The alpha of the picture is 1 inside and 0 in the gutter, so that padding is 0 in spite of the offset.
+    """
+    nodes = []
+    for node in graph.nodes:
+        reads_picture = node.op == "conv2d" and graph.by_name[node.inputs[0]].op == "input"
+        if reads_picture and any(node.attrs["padding"]) and any(graph.by_name[node.inputs[0]].attrs["zeros"]):
+            nodes.append(_ungrouped(node).with_attrs(alpha=True))
+        else:
+            nodes.append(node)
+    return graph.rebuilt(nodes)
+
+
+def _ungrouped(node: Node) -> Node:
+    """Return the same convolution in one group: the alpha lane belongs to no channel."""
+    groups = node.attrs["groups"]
+    if groups == 1:
+        return node
+    kernel = node.weights["kernel"]
+    height, width, channels, filters = kernel.shape
+    whole = np.zeros((height, width, channels * groups, filters), np.float32)
+    for f in range(filters):
+        first = f // (filters // groups) * channels
+        whole[:, :, first : first + channels, f] = kernel[..., f]
+    return replace(node.with_attrs(groups=1), weights={**node.weights, "kernel": whole})

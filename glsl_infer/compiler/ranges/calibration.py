@@ -1,0 +1,67 @@
+"""What values layers take on typical pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Graph, reference
+
+BINS = 4096
+
+Extremes = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""The lowest and highest value of every channel, (channels,) each."""
+
+
+def extremes(
+    graph: Graph, names: Collection[str], pictures: Sequence[NDArray[np.uint8]], percentile: float = 100.0
+) -> dict[str, Extremes]:
+    """Return the extremes of some layers over all pixels of all pictures, in float32.
+
+    Args:
+        graph: at any step.
+        names: layers to look at.
+        pictures: uint8 (size, size, 3), as the network reads them; at least one.
+        percentile: 100 for lowest and highest; 99.9 leaves out the highest and the lowest 0.1 % of each
+            channel's values.
+    """
+    found: dict[str, Extremes] = {}
+    for name, values in _values(graph, names, pictures):
+        low, high = values.min(axis=0), values.max(axis=0)
+        if name in found:
+            low, high = np.minimum(low, found[name][0]), np.maximum(high, found[name][1])
+        found[name] = (low, high)
+    if percentile >= 100.0:
+        return found
+    counts = {name: np.zeros((len(low), BINS), np.int64) for name, (low, _) in found.items()}
+    for name, values in _values(graph, names, pictures):
+        low, high = found[name]
+        span = np.where(high > low, high - low, 1.0)
+        bins = np.clip(((values - low) / span * BINS).astype(np.int64), 0, BINS - 1)
+        flat = bins + BINS * np.arange(len(low))
+        counts[name] += np.bincount(flat.reshape(-1), minlength=counts[name].size).reshape(counts[name].shape)
+    return {name: _percentiles(count, found[name], percentile) for name, count in counts.items()}
+
+
+def _values(
+    graph: Graph, names: Collection[str], pictures: Sequence[NDArray[np.uint8]]
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """Yield (layer, values as (pixels, channels)) of every picture."""
+    for picture in pictures:
+        for name, value in reference.layers(graph, picture, mode="float"):
+            if name in names:
+                yield name, np.asarray(value, np.float64).reshape(-1, value.shape[-1])
+
+
+def _percentiles(counts: NDArray[np.int64], ends: Extremes, percentile: float) -> Extremes:
+    """Return the edges of the bins beyond which fewer than the given share of values lie."""
+    low, high = ends
+    below = np.cumsum(counts, axis=1)
+    total = below[:, -1:]
+    left_out = total * (1.0 - percentile / 100.0)
+    first = (below <= left_out).sum(axis=1)
+    last = (below < total - left_out).sum(axis=1)
+    step = (high - low) / BINS
+    return low + first * step, low + (last + 1) * step

@@ -1,0 +1,222 @@
+"""Graph -> graph: every 8-bit feature map gets the range that its bytes stand for.
+
+Sigmoids have theirs by nature, [0, 1]. What a ReLU or a linear layer can reach is learnt from typical pictures,
+channel by channel: scales are folded into the weights on both sides, so a scale for each channel costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.compiler.ranges import calibration
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations import Activation, activation
+from glsl_infer.ops.operator import Bounds
+from glsl_infer.program.layout import Range, compact
+
+NARROWEST = 1.0 / 64.0
+"""A channel's range is at least this part of the widest channel's: one that was never seen to move may."""
+
+HEADROOM = 1.5
+"""How much wider than seen on the calibration pictures a channel's range is made."""
+
+SMALLEST = 2.0**-40
+"""Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
+
+
+@dataclass(frozen=True)
+class RangeChoice:
+    """The range of one feature map; one line of the export report.
+
+    Attributes:
+        low, high: lowest and highest value that any channel can hold.
+        narrowest: width of the narrowest channel's range.
+        by: ``function`` (the activation's own range), ``maximum`` or ``percentile ...`` of the pictures.
+    """
+
+    layer: str
+    low: float
+    high: float
+    narrowest: float
+    by: str
+
+
+def assign_ranges(
+    graph: Graph,
+    pictures: Sequence[NDArray[np.uint8]] = (),
+    percentile: float = 100.0,
+    *,
+    per_channel: bool = True,
+    headroom: float = HEADROOM,
+) -> tuple[Graph, tuple[RangeChoice, ...]]:
+    """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
+
+    Args:
+        graph: an optimised graph.
+        pictures: uint8 (size, size, 3), as the network reads them.
+        percentile: see ``calibration.extremes``.
+        per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
+        headroom: see ``HEADROOM``.
+
+    Raises:
+        ModelError: a layer's range is open, and there are no pictures to learn it from.
+    """
+    storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
+    shown = _shown(graph)
+    learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
+    open_ended = [node for node in learnt if not np.isfinite(_function(node).high)]
+    if open_ended and not pictures:
+        node = open_ended[0]
+        raise ModelError.layer(
+            node.name,
+            f"the values of '{_function_name(node)}' have no fixed range" + _others(open_ended),
+            "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
+        )
+    seen = calibration.extremes(graph, {node.name for node in learnt}, pictures, percentile) if pictures else {}
+    by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
+    common, equal = _constraints(graph)
+    ranges: dict[str, Range] = {}
+    nodes: list[Node] = []
+    choices: list[RangeChoice] = []
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if node in storing:
+            one, chosen_by = _own_range(node, shown), "function"
+            if operator.keeps_range:
+                one = ranges[node.inputs[0]]
+            elif one is None and node.name in seen:
+                low, high = seen[node.name]
+                high = np.minimum(high, _function(node).high)
+                one = choose(
+                    low,
+                    high,
+                    common=node.name in common,
+                    equal=node.name in equal or not per_channel,
+                    headroom=headroom,
+                )
+                chosen_by = by
+            one = one or Range((_function(node).high,))
+            node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
+            choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
+        nodes.append(node)
+        if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
+            ranges[node.name] = _range(graph, node, ranges)
+    return graph.rebuilt(nodes), tuple(choices)
+
+
+def choose(
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    *,
+    common: bool,
+    equal: bool,
+    headroom: float = HEADROOM,
+) -> Range:
+    """Return a range that covers [low, high] of every channel, and 0, with whole zero points.
+
+    ``low`` and ``high`` are (channels,). With ``common`` all channels get the same zero point, for a gutter has one
+    colour; with ``equal`` the same scale, too. Each channel's range is wider than what was seen by the factor
+    ``headroom``, as far as that is within what any channel was seen to hold.
+    """
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    low, high = np.maximum(headroom * low, low.min()), np.minimum(headroom * high, high.max())
+    if equal:
+        low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
+    widest = float((high - low).max())
+    widest = 1.0 if widest < SMALLEST else widest
+    high = np.where(high - low < NARROWEST * widest, low + NARROWEST * widest, high)
+    # Of all zero points the one that leaves the finest steps, in proportion to what each channel needs.
+    candidates = np.arange(256.0)[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        above = np.where(high > 0, 255.0 * high / (255.0 - candidates), 0.0)
+        below = np.where(low < 0, 255.0 * -low / candidates, 0.0)
+    steps = np.maximum(above, below)
+    waste = (steps / (high - low)) ** 2
+    best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
+    zeros = candidates[best, 0]
+    scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
+    return Range(compact([float(one) for one in scales]), compact([float(one) for one in zeros]))
+
+
+def bounds_of(graph: Graph) -> dict[str, Bounds]:
+    """Return lowest and highest value of every output, channel by channel, once ranges are set and dense layers split.
+
+    Bounds of 16-bit values follow from those before by interval arithmetic (R. E. Moore, Interval Analysis, 1966).
+    """
+    ranges: dict[str, Range] = {}
+    bounds: dict[str, Bounds] = {}
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if "scale" in operator.attrs:
+            bounds[node.name] = operator.interval(node, graph.shapes[node.name], [bounds[name] for name in node.inputs])
+        else:
+            ranges[node.name] = _range(graph, node, ranges)
+            bounds[node.name] = ranges[node.name].ends(graph.shapes[node.name][-1])
+    return bounds
+
+
+def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
+    shapes = [graph.shapes[name] for name in node.inputs]
+    return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])
+
+
+def _stores_8_bits(graph: Graph, node: Node) -> bool:
+    return node.op != "input" and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
+
+
+def _function_name(node: Node) -> str:
+    return str(node.attrs.get("activation", node.attrs.get("function", "linear")))
+
+
+def _function(node: Node) -> Activation:
+    return activation(_function_name(node))
+
+
+def _own_range(node: Node, shown: Collection[str]) -> Range | None:
+    """Return the range that needs no pictures: a sigmoid's, and that of an output that is a picture itself."""
+    function = _function(node)
+    if not function.clips:
+        return Range()
+    if node.name in shown and np.isfinite(function.high):
+        return Range((function.high,))
+    return None
+
+
+def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
+    """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
+    common: set[str] = set()
+    equal = {graph.output}
+    for node in reversed(graph.nodes):
+        operator = ops.get(node.op)
+        for name in node.inputs:
+            first = name == node.inputs[0]
+            if (first and operator.padding(node)) or (operator.keeps_range and node.name in common):
+                common.add(name)
+            if operator.equal_scales or (operator.keeps_range and node.name in equal):
+                equal.add(name)
+    return common | equal, equal
+
+
+def _shown(graph: Graph) -> set[str]:
+    """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
+    shown = {graph.output}
+    for node in reversed(graph.nodes):
+        if node.name in shown and ops.get(node.op).keeps_range:
+            shown.update(node.inputs)
+    return shown
+
+
+def _others(nodes: Sequence[Node]) -> str:
+    others = len(nodes) - 1
+    return f" (and those of {others} other layer{'s' * (others > 1)})" if others else ""
+
+
+def _choice(layer: str, one: Range, by: str) -> RangeChoice:
+    low, high = one.ends(max(len(one.scales), len(one.zeros)))
+    return RangeChoice(layer, float(low.min()), float(high.max()), float((high - low).min()), by)

@@ -1,0 +1,158 @@
+"""Graph -> graph: dense layers become passes of 16-bit fixed point, and every vector gets its scale.
+
+The scale of a stored vector is the smallest power of two that fits the interval bound of its values.
+Where the step (scale/256, times what a stored unit is worth in the layer's output) would exceed 1/128, the
+bound is too pessimistic to be useful: twice the largest value seen on calibration pictures takes its
+place, and what lies beyond saturates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.compiler.ranges import calibration
+from glsl_infer.compiler.ranges import eight_bits as ranges
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.dense_products import BLOCK
+from glsl_infer.ops.dense_sum import MAX_COUNT
+from glsl_infer.program import quantize
+
+LARGEST_STEP = 1.0 / 128.0
+
+PRODUCTS_MARGIN = 2.0
+"""How much wider than their bound the partial sums of convolutions are stored: a GPU's float32 sums of 240 products are
+off by some 2**-22 of the bound, which should stay small beside a step."""
+
+
+@dataclass(frozen=True)
+class ScaleChoice:
+    """How the scale of one stored vector was chosen; one line of the export report.
+
+    Attributes:
+        bound: interval bound of the values, in stored units; twice that for a wide convolution's partial sums.
+        calibrated: largest value on the calibration pictures, or None without any.
+        scale: the choice, a power of two.
+        step: distance of two neighbouring stored values, in units of the layer's output.
+        by: ``bound`` or ``calibration``.
+    """
+
+    layer: str
+    bound: float
+    calibrated: float | None
+    scale: float
+    step: float
+    by: str
+
+    @property
+    def too_coarse(self) -> bool:
+        """Whether the step exceeds what calibration would have been asked for."""
+        return self.by == "bound" and self.step > LARGEST_STEP
+
+
+def split_dense(graph: Graph) -> Graph:
+    """Replace every dense node by its products and the sums that follow, with weights on the 16-bit grid."""
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        nodes += _split(node) if node.op == "dense" else [node]
+    return graph.rebuilt(nodes)
+
+
+def assign_scales(graph: Graph, pictures: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+    """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split."""
+    bounds = ranges.bounds_of(graph)
+    storing = {node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs}
+    largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
+    largest.update({name: PRODUCTS_MARGIN * largest[name] for name in storing if _are_products(storing[name])})
+    units = {name: _unit(graph, node) for name, node in storing.items()}
+    coarse = [
+        name for name in storing if quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
+    ]
+    seen = calibration.extremes(graph, coarse, pictures) if pictures and coarse else {}
+    choices = {name: _choose(name, largest[name], seen.get(name), units[name]) for name in storing}
+    nodes = [node.with_attrs(scale=choices[node.name].scale) if node.name in choices else node for node in graph.nodes]
+    return graph.rebuilt(nodes), tuple(choices.values())
+
+
+def _choose(layer: str, bound: float, seen: calibration.Extremes | None, unit: float) -> ScaleChoice:
+    scale, by = quantize.power_of_two_scale(bound), "bound"
+    calibrated = None if seen is None else float(max(np.abs(seen[0]).max(), np.abs(seen[1]).max()))
+    if calibrated is not None:
+        smaller = quantize.power_of_two_scale(2.0 * calibrated)
+        if smaller < scale:
+            scale, by = smaller, "calibration"
+    return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
+
+
+def _are_products(node: Node) -> bool:
+    return node.op == "convolution_products"
+
+
+def _unit(graph: Graph, node: Node) -> float:
+    """Return what one stored unit of partial sums is worth in the layer's output: the largest row scale.
+
+    A convolution's output has 8 bits: there it is counted in 1/16 of the output's range, so that a step of
+    ``LARGEST_STEP`` is an eighth of an output's.
+    """
+    if _are_products(node):
+        (node,) = graph.consumers[node.name]
+        return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
+    while node.op == "dense_products" or (node.op == "dense_sum" and not node.attrs["last"]):
+        (node,) = graph.consumers[node.name]
+        if node.op == "dense_sum" and node.attrs["last"]:
+            return float(node.weights["row_scale"].max())
+    return 1.0
+
+
+def _split(node: Node) -> list[Node]:
+    kernel, bias = node.weights["kernel"].astype(np.float64), node.weights["bias"].astype(np.float64)
+    inputs, outputs = kernel.shape
+    largest = np.abs(kernel).max(axis=0)
+    row_scale = np.array([quantize.power_of_two_scale(float(value)) for value in largest])
+    # Row scales are stored as whole multiples, 1 to 2**14, of a common unit.
+    row_unit = float(row_scale.max()) * 2.0**-14
+    row_scale = np.maximum(row_scale, row_unit)
+    bias_scale = quantize.power_of_two_scale(float(np.abs(bias).max()))
+    integers = np.stack([quantize.fixed16(kernel[:, j], row_scale[j]) for j in range(outputs)], axis=1)
+
+    columns = -(-inputs // BLOCK)
+    shortenings = 0
+    while columns > MAX_COUNT:
+        columns, shortenings = -(-columns // MAX_COUNT), shortenings + 1
+    padded_columns = columns * MAX_COUNT**shortenings
+    nodes = [
+        Node(
+            f"{node.name}-products",
+            "dense_products",
+            node.inputs,
+            {"columns": padded_columns, "scale": None},
+            {"kernel": (integers / 256.0).astype(np.float32)},
+        )
+    ]
+    for index in range(shortenings):
+        attrs = {"count": MAX_COUNT, "last": False, "scale": None}
+        nodes.append(Node(f"{node.name}-sum{index + 1}", "dense_sum", (nodes[-1].name,), attrs))
+    nodes.append(
+        Node(
+            node.name,
+            "dense_sum",
+            (nodes[-1].name,),
+            {
+                "count": columns,
+                "last": True,
+                "activation": node.attrs["activation"],
+                "scale": None,
+                "bias_scale": bias_scale,
+                "row_unit": row_unit,
+            },
+            {
+                "row_scale": row_scale.astype(np.float32),
+                "bias": quantize.store16(bias, bias_scale).astype(np.float32),
+            },
+        )
+    )
+    return nodes

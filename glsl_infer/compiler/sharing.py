@@ -1,0 +1,125 @@
+"""Which layers draw into one texture: lifetimes of a program's textures, and a memory plan of them as shares.
+
+A program is lowered twice: once with a texture for each layer, from which the plan is made here, and once more with
+the plan. What shares a texture is never alive in the same layer, so that a draw never reads the texture it renders
+into, and every job clears its texture, so that gutters of different layers never meet.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from glsl_infer.compiler import memory
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.program import MemoryUse, Program
+from glsl_infer.program.layout import Grid, Share, textures_of
+
+MEMORY = ("auto", *memory.METHODS)
+"""``auto`` is the method that needs the fewest bytes; see ``memory``."""
+
+MOST_LARGER = 12
+"""A shared texture is at most so many times as large as any layer's own: a job clears and stores all of it."""
+
+
+Grids = Mapping[str, Sequence[Grid]]
+"""The ways to arrange the tiles of a texture, by its name; a vector has one."""
+
+Colour = tuple[int, int, int, int]
+
+
+def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
+    """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
+
+    A node that only renames tiles reads them too. The output is read after the last node. What nothing reads lives
+    until the next node draws all the same: a job begins where the target changes, and so would not for that node.
+    """
+    index = {node.name: number for number, node in enumerate(program.graph.nodes)}
+    drawing = list(dict.fromkeys(one.layer for one in program.passes))
+    following = {layer: index[after] for layer, after in zip(drawing, drawing[1:])}
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for one in program.passes:
+        first.setdefault(one.target, index[one.layer])
+        for name in (one.target, *one.textures):
+            last[name] = max(last.get(name, 0), index[one.layer])
+        last[one.target] = max(last[one.target], following.get(one.layer, 0))
+    for node in program.graph.nodes:
+        for source in (*node.inputs, node.name):
+            for name in textures_of(program.values[source]):
+                last[name] = max(last.get(name, 0), index[node.name])
+    for name in textures_of(program.values[program.graph.output]):
+        last[name] = len(index)
+    return {name: (first[name], last[name]) for name in first}
+
+
+def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:
+    """Plan which textures of a program with a texture for each layer share one.
+
+    Args:
+        program: as lowered without shares.
+        grids: see ``Grids``; of every target.
+        method: one of ``MEMORY``.
+
+    Returns:
+        A share for each texture that shares with another, and what each method needs.
+
+    Raises:
+        InputError: an unknown method.
+        MissingExtraError: ``flow`` without networkx.
+    """
+    if method not in MEMORY:
+        raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
+    found: dict[str, list[tuple[list[str], memory.Plan]]] = {}
+    uses: list[MemoryUse] = []
+    for one in memory.METHODS:
+        try:
+            found[one] = _plans(program, grids, one)
+        except MissingExtraError as error:
+            if method == one:
+                raise
+            uses.append(MemoryUse(one, None, None, False, str(error)))
+            continue
+        size = sum(part.total for _, part in found[one])
+        uses.append(MemoryUse(one, size, sum(len(part.objects) for _, part in found[one]), False))
+    done = [use for use in uses if use.texture_bytes is not None]
+    chosen = min(done, key=lambda use: use.texture_bytes or 0).method if method == "auto" else method
+    uses = [replace(use, chosen=use.method == chosen) for use in uses]
+    shares: dict[str, Share] = {}
+    number = 0
+    for names, part in found[chosen]:
+        members: dict[int, list[int]] = defaultdict(list)
+        for index, place in enumerate(part.placement):
+            members[place].append(index)
+        for place, indices in members.items():
+            if len(indices) == 1:
+                continue
+            width, height = part.objects[place]
+            for index in indices:
+                grid = next(one for one in grids[names[index]] if (one.width, one.height) == part.sizes[index])
+                # Names of layers have no "~" in them here, so none is taken.
+                shares[names[index]] = Share(f"shared~{number}", width, height, grid.columns)
+            number += 1
+    return shares, tuple(uses)
+
+
+def _plans(program: Program, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
+    """Return a plan for the textures of each clear colour, and their names: a texture has one colour for all jobs."""
+    alive = lifetimes(program)
+    coloured: dict[Colour, list[str]] = defaultdict(list)
+    for texture in program.textures:
+        if texture.kind == "target":
+            coloured[texture.clear].append(texture.name)
+    return [
+        (
+            names,
+            memory.plan_textures(
+                [[(grid.width, grid.height) for grid in grids[name]] for name in names],
+                [alive[name] for name in names],
+                method,
+                most_larger=MOST_LARGER,
+            ),
+        )
+        for names in coloured.values()
+    ]

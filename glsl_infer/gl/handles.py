@@ -1,0 +1,23 @@
+"""GL names of what a frame uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A linked program: its GL name and the locations of its uniforms."""
+
+    name: int
+    locations: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Handles:
+    """GL names of everything that passes refer to, by the names of the manifest."""
+
+    programs: Mapping[str, Linked]
+    textures: Mapping[str, int]
+    framebuffers: Mapping[str, int]

@@ -1,0 +1,50 @@
+"""One operation of a network, and the types that everything else is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph.operators import NodeOperator, operator
+
+Shape = tuple[int, ...]
+"""``(height, width, channels)`` of a feature map, ``(length,)`` of a vector,
+``(columns, length)`` of partial sums. There is no batch axis."""
+
+Array = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation and its single output, which bears the node's name.
+
+    Attributes:
+        name: unique in the graph; usually a Keras layer's name.
+        op: name of a module in ``glsl_infer.ops``.
+        inputs: names of the nodes whose outputs it reads.
+        attrs: plain settings (numbers, strings, tuples).
+        weights: float32 arrays, in Keras' own axis order.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    @property
+    def operator(self) -> NodeOperator:
+        """What computes it.
+
+        Raises:
+            ModelError: no operator has the name ``op``.
+        """
+        return operator(self.op)
+
+    def with_attrs(self, **attrs: Any) -> Node:
+        """Return the node with some attributes set anew."""
+        return replace(self, attrs={**self.attrs, **attrs})

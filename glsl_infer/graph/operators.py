@@ -1,0 +1,41 @@
+"""The operators that a graph may name. They are plug-ins: modules of ``glsl_infer.ops``, found by their names.
+
+A graph asks them for shapes and numbers only; how they are drawn concerns the compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array, Node, Shape
+
+
+class NodeOperator(Protocol):
+    """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
+
+    attrs: dict[str, Any]
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the output shape, or raise ModelError when inputs and weights do not fit."""
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute the output in NumPy, unrounded."""
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round an exact output to what its texture holds."""
+
+
+def operator(name: str) -> NodeOperator:
+    """Return the operator called ``name``.
+
+    Raises:
+        ModelError: there is none.
+    """
+    found: NodeOperator = importlib.import_module("glsl_infer.ops").get(name)
+    return found

@@ -1,0 +1,219 @@
+"""Keras layers -> nodes: one function for each kind of layer, and the table of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras.call import (
+    Call,
+    Converter,
+    activation_node,
+    array,
+    bias,
+    function_name,
+    kernel,
+    own_activation,
+    pair,
+    per_channel,
+    piecewise_linear_name,
+    relu_name,
+)
+
+
+def _input(call: Call) -> list[Node]:
+    shape = tuple(call.layer.batch_shape)[1:]
+    if len(shape) != 3 or None in shape:
+        raise call.refused(f"an input of shape {shape}", "give keras.Input a fixed (height, width, channels)")
+    return [call.node("input", {"shape": shape})]
+
+
+def _rescaling(call: Call) -> list[Node]:
+    scales = per_channel(call, call.layer.scale, "a scale")
+    return [call.node("rescaling", {"scales": scales, "offsets": per_channel(call, call.layer.offset, "an offset")})]
+
+
+def _conv2d(call: Call) -> list[Node]:
+    return _convolution(call, kernel(call), int(call.layer.groups))
+
+
+def _depthwise_conv2d(call: Call) -> list[Node]:
+    weights = kernel(call)
+    height, width, channels, multiplier = weights.shape
+    return _convolution(call, weights.reshape(height, width, 1, channels * multiplier), channels)
+
+
+def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
+    call.require_channels_last()
+    layer, strides = call.layer, pair(call.layer.strides)
+    if pair(layer.dilation_rate) != (1, 1):
+        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
+    padding = call.padding((weights.shape[0], weights.shape[1]), strides)
+    attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
+    node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
+    return [node, *own_activation(call)]
+
+
+def _dense(call: Call) -> list[Node]:
+    weights = kernel(call)
+    if len(call.shapes[0]) == 3:  # Keras multiplies the last axis: a convolution of single pixels
+        attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
+        node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
+    else:
+        node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
+    return [node, *own_activation(call)]
+
+
+def _batch_norm(call: Call) -> list[Node]:
+    call.require_channel_axis()
+    layer, channels = call.layer, call.shapes[0][-1]
+    weights = {
+        "gamma": array(layer.gamma) if layer.scale else np.ones(channels, np.float32),
+        "beta": array(layer.beta) if layer.center else np.zeros(channels, np.float32),
+        "mean": array(layer.moving_mean),
+        "variance": array(layer.moving_variance),
+    }
+    return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
+
+
+def _activation(call: Call) -> list[Node]:
+    return [activation_node(call.name, call.inputs, function_name(call))]
+
+
+def _relu(call: Call) -> list[Node]:
+    return [activation_node(call.name, call.inputs, relu_name(call, call.layer))]
+
+
+def _piecewise(call: Call) -> list[Node]:
+    return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
+
+
+def _piecewise_linear(call: Call) -> list[Node]:
+    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
+
+
+def _channel_shuffle(call: Call) -> list[Node]:
+    return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
+
+
+def add(call: Call) -> list[Node]:
+    """Convert an addition of several tensors."""
+    if len(set(call.shapes)) != 1:
+        raise call.refused(f"adds shapes {list(call.shapes)}", "make them equal; broadcasting cannot be exported")
+    return [call.node("add", {"activation": "linear"})]
+
+
+def concatenate(call: Call) -> list[Node]:
+    """Convert a concatenation of channels."""
+    call.require_channel_axis()
+    return [call.node("concat")]
+
+
+def max_pool(call: Call) -> list[Node]:
+    """Convert a maximum pooling."""
+    return _pool(call, "max_pool")
+
+
+def average_pool(call: Call) -> list[Node]:
+    """Convert an average pooling."""
+    return _pool(call, "average_pool")
+
+
+def _pool(call: Call, op: str) -> list[Node]:
+    call.require_channels_last()
+    pool = pair(call.layer.pool_size)
+    strides = pool if call.layer.strides is None else pair(call.layer.strides)
+    return [call.node(op, {"pool": pool, "strides": strides, "padding": call.padding(pool, strides)})]
+
+
+def _global_average_pool(call: Call) -> list[Node]:
+    call.require_channels_last()
+    nodes = [call.node("global_average_pool", {"scale": None})]
+    if call.layer.keepdims:
+        nodes.append(Node(f"{call.name}-map", "reshape", (call.name,), {"shape": (1, 1, call.shapes[0][-1])}))
+    return nodes
+
+
+def _flatten(call: Call) -> list[Node]:
+    call.require_channels_last()
+    return [call.node("flatten", {"scale": None})]
+
+
+def _reshape(call: Call) -> list[Node]:
+    return reshape(call, tuple(call.layer.target_shape))
+
+
+def reshape(call: Call, target: tuple[int, ...]) -> list[Node]:
+    """Convert a reshape to ``target``, without the batch axis; one of its entries may be -1."""
+    rest = math.prod(size for size in target if size != -1)
+    shape = tuple(math.prod(call.shapes[0]) // max(rest, 1) if size == -1 else int(size) for size in target)
+    return [call.node("reshape", {"shape": shape})]
+
+
+def softmax(call: Call) -> list[Node]:
+    """Convert a softmax over channels."""
+    call.require_channel_axis()
+    return [call.node("softmax")]
+
+
+def _identity(call: Call) -> list[Node]:
+    return [call.node("identity")]
+
+
+def _zero_padding(call: Call) -> list[Node]:
+    call.require_channels_last()
+    (top, bottom), (left, right) = call.layer.padding
+    return [call.node("zero_padding", {"padding": (int(top), int(bottom), int(left), int(right))})]
+
+
+def _up_sampling(call: Call) -> list[Node]:
+    call.require_channels_last()
+    interpolation = call.layer.interpolation
+    if interpolation not in ("nearest", "bilinear"):
+        raise call.refused(f"interpolation='{interpolation}'", "use 'nearest' or 'bilinear'")
+    return [call.node(f"upsample_{interpolation}", {"size": pair(call.layer.size)})]
+
+
+def depth_to_space(call: Call) -> list[Node]:
+    """Convert a depth to space."""
+    call.require_channels_last()
+    return [call.node("depth_to_space", {"block": int(call.layer.block_size)})]
+
+
+# What does nothing when not training.
+_TRAINING_ONLY = (
+    "Dropout SpatialDropout1D SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise ActivityRegularization "
+    "Identity RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom"
+)
+
+LAYERS: Mapping[str, Converter] = {
+    "InputLayer": _input,
+    "Rescaling": _rescaling,
+    "Conv2D": _conv2d,
+    "DepthwiseConv2D": _depthwise_conv2d,
+    "BatchNormalization": _batch_norm,
+    "Activation": _activation,
+    "ReLU": _relu,
+    "PiecewiseLinearSigmoid": _piecewise,
+    "LearnableSigmoid": _piecewise_linear,
+    "ClippedLinear": _piecewise_linear,
+    "ChannelShuffle": _channel_shuffle,
+    "Add": add,
+    "Concatenate": concatenate,
+    "MaxPooling2D": max_pool,
+    "AveragePooling2D": average_pool,
+    "GlobalAveragePooling2D": _global_average_pool,
+    "ZeroPadding2D": _zero_padding,
+    "UpSampling2D": _up_sampling,
+    "DepthToSpace": depth_to_space,
+    "Flatten": _flatten,
+    "Reshape": _reshape,
+    "Dense": _dense,
+    "Softmax": softmax,
+    **dict.fromkeys(_TRAINING_ONLY.split(), _identity),
+}
+"""Converters by class name."""

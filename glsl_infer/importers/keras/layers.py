@@ -1,0 +1,235 @@
+"""The Keras layers of our own.
+
+They live in the engine, not in ``training``, so that a saved ``.keras`` file can be exported by
+someone who does not have the training package. Importing this module imports Keras.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from glsl_infer.graph.piecewise_linear import PiecewiseLinear, of_slopes
+from glsl_infer.ops.channel_shuffle import shuffle_order
+
+PACKAGE = "glsl_infer"
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class PiecewiseLinearSigmoid(keras.layers.Layer):  # type: ignore[misc]
+    """A sigmoid of seven straight pieces, for GPUs that have ``clamp`` but no cheap ``exp``.
+
+    ``y = clip(0.05x + clip(0.1x, -0.05, 0.05) + clip(0.05x, -0.125, 0.125), -0.5, 0.5) + 0.5``
+
+    Any input shape; output of the same shape, in [0, 1]. The slope is 0.2 for |x| < 0.5, 0.1 up to
+    2.5, 0.05 up to 6.5 and 0 beyond (formula: docs/design.md, after the article's own repository).
+    """
+
+    def call(self, inputs: Any) -> Any:
+        """Apply the activation elementwise."""
+        steep = ops.clip(0.1 * inputs, -0.05, 0.05)
+        middle = ops.clip(0.05 * inputs, -0.125, 0.125)
+        return ops.clip(0.05 * inputs + steep + middle, -0.5, 0.5) + 0.5
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: the layer works elementwise."""
+        return input_shape
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
+    """A sigmoid of seven straight pieces whose slopes and bends are learnt, one set for all channels.
+
+    It begins as ``PiecewiseLinearSigmoid``. With u = x - x0, for the bends a < b < 0 < c < d,
+
+    ``y = clip(y0 + s0*u + s1*clip(u, b, c) + s2*clip(u, a, d), 0, 1)``
+
+    Any input shape; output of the same shape, in [0, 1]. Whatever the weights are, y never decreases and bends keep
+    their order: slopes and gaps between bends are softplus functions of them, s0 at least ``FLATTEST``. All weights
+    are 0 at first, so that weight decay pulls back to where training began. They are kept, and y is computed, in
+    float32 (in float64 under that policy), also where features are bfloat16: gradients are sums over whole batches.
+
+    Weights: ``slopes`` (3,), of s0, s1, s2; ``gaps`` (3,), of b - a, c - b, d - c; ``centre`` (2,), of x0 and y0.
+    """
+
+    FLATTEST = 2.0**-10
+    """The least slope between 0 and 1: no gradient dies for being left or right of all bends."""
+
+    SLOPES = (0.05 - FLATTEST, 0.1, 0.05)
+    GAPS = (2.0, 1.0, 2.0)
+    CENTRE = (0.0, 0.5)
+
+    def build(self, input_shape: Any) -> None:
+        """Create the weights."""
+        for name in ("slopes", "gaps", "centre"):
+            start = getattr(self, name.upper())
+            # autocast would round them to bfloat16 in mixed precision
+            setattr(self, name, self.add_weight((len(start),), "zeros", name=name, autocast=False))
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """Apply the activation elementwise."""
+        wide = "float64" if self.compute_dtype == "float64" else "float32"
+        slopes, bends, centre = self._numbers(wide)
+        u = ops.cast(inputs, wide) - centre[0]
+        y = centre[1] + slopes[0] * u
+        y = y + slopes[1] * ops.clip(u, bends[1], bends[2]) + slopes[2] * ops.clip(u, bends[0], bends[3])
+        return ops.cast(ops.clip(y, 0.0, 1.0), self.compute_dtype)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: the layer works elementwise."""
+        return input_shape
+
+    def function(self) -> PiecewiseLinear:
+        """Return what the layer computes at present, as the engine writes it.
+
+        Raises:
+            ValueError: weights that are no numbers any more, or bends far outside of what the network can reach.
+        """
+        (outer, *slopes), (a, b, c, d), (x, y) = (
+            [float(one) for one in ops.convert_to_numpy(part)] for part in self._numbers("float32")
+        )
+        return of_slopes(outer, slopes, [(b, c), (a, d)], (x, y))
+
+    def _numbers(self, dtype: str) -> tuple[Any, Any, Any]:
+        """Return the slopes (3,), the bends (4,) and the centre (2,)."""
+        slopes = _positive(self.slopes, self.SLOPES, dtype) + ops.convert_to_tensor([self.FLATTEST, 0.0, 0.0], dtype)
+        left, middle, right = ops.unstack(_positive(self.gaps, self.GAPS, dtype))
+        half = 0.5 * middle
+        bends = ops.stack([-half - left, -half, half, half + right])
+        return slopes, bends, ops.cast(self.centre, dtype) + ops.convert_to_tensor(self.CENTRE, dtype)
+
+
+def _positive(weight: Any, start: tuple[float, ...], dtype: str) -> Any:
+    """Return positive numbers that are ``start`` where the weight is 0."""
+    raw = [math.log(math.expm1(value)) for value in start]
+    return ops.softplus(ops.cast(weight, dtype) + ops.convert_to_tensor(raw, dtype))
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class ClippedLinear(keras.layers.Layer):  # type: ignore[misc]
+    """A straight line that is cut off at 0 and 1: ``y = clip(scale * x + offset, 0, 1)``.
+
+    Any input shape; output of the same shape, in [0, 1]. It costs a shader nothing: the line goes into the weights of
+    the layer before, the store cuts off. ``ClippedLinear(1 / 6)`` is a sixth of ReLU6, ``ClippedLinear(1 / 6, 0.5)``
+    Keras' hard sigmoid.
+
+    Args:
+        scale: slope of the line, positive.
+        offset: its value at 0.
+
+    Raises:
+        ValueError: the scale is not positive, or a number is not finite.
+    """
+
+    def __init__(self, scale: float, offset: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scale, self.offset = float(scale), float(offset)
+        try:
+            self.function()
+        except ValueError:
+            raise ValueError(f"ClippedLinear: scale={scale}, offset={offset}; give a positive scale") from None
+
+    def call(self, inputs: Any) -> Any:
+        """Apply the activation elementwise."""
+        return ops.clip(self.scale * inputs + self.offset, 0.0, 1.0)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: the layer works elementwise."""
+        return input_shape
+
+    def function(self) -> PiecewiseLinear:
+        """Return what the layer computes, as the engine writes it."""
+        return PiecewiseLinear(self.scale, self.offset)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what a saved model needs to build the layer again."""
+        return {**super().get_config(), "scale": self.scale, "offset": self.offset}
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class ChannelShuffle(keras.layers.Layer):  # type: ignore[misc]
+    """Reorder the slices (groups of 4 channels) of a feature map; free on the GPU.
+
+    With ``d = channels / 4`` slices, output slice ``i`` is input slice ``(step*i) mod d + (step*i) div d``.
+
+    Args:
+        step: distance, in slices, between neighbours of the output. ``d`` must be a multiple of it, or
+            not exceed it (then the order stays as it is).
+
+    Raises:
+        ValueError: when the layer is built on channels for which that is no permutation.
+    """
+
+    def __init__(self, step: int = 8, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.step = step
+
+    def build(self, input_shape: Any) -> None:
+        """Work out the order of the channels from the input shape ``(batch, height, width, channels)``."""
+        self._order = [4 * s + lane for s in shuffle_order(input_shape[-1], self.step) for lane in range(4)]
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """Reorder the last axis."""
+        return ops.take(inputs, self._order, axis=-1)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return ``input_shape``: only the order changes."""
+        return input_shape
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what a saved model needs to build the layer again."""
+        return {**super().get_config(), "step": self.step}
+
+
+@keras.saving.register_keras_serializable(package=PACKAGE)
+class DepthToSpace(keras.layers.Layer):  # type: ignore[misc]
+    """Make blocks of pixels from blocks of channels (pixel shuffle), as ``tf.nn.depth_to_space`` does for NHWC.
+
+    Pixel ``(y * b + i, x * b + j)`` of the output has the channels from ``(i * b + j) * c`` on of pixel ``(y, x)``,
+    for ``b = block_size`` and ``c = channels / b**2``. Output shape: (batch, height * b, width * b, c).
+
+    Args:
+        block_size: height and width of a block, 1 or more.
+
+    Raises:
+        ValueError: ``block_size`` is less than 1, or the layer is built on channels that are no multiple of its square.
+    """
+
+    def __init__(self, block_size: int = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if block_size < 1:
+            raise ValueError(f"DepthToSpace: block_size={block_size}; give 1 or more")
+        self.block_size = block_size
+
+    def build(self, input_shape: Any) -> None:
+        """Check the channels of the input shape ``(batch, height, width, channels)``."""
+        self.compute_output_shape(input_shape)
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        """Split the last axis and move its parts beside rows and columns."""
+        block = self.block_size
+        height, width, channels = ops.shape(inputs)[1:]
+        channels //= block**2
+        parts = ops.reshape(inputs, (-1, height, width, block, block, channels))
+        parts = ops.transpose(parts, (0, 1, 3, 2, 4, 5))
+        return ops.reshape(parts, (-1, height * block, width * block, channels))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return (batch, height * block, width * block, channels / block**2); sizes that are None stay None."""
+        batch, height, width, channels = input_shape
+        if channels % self.block_size**2:
+            raise ValueError(
+                f"DepthToSpace({self.block_size}) on {channels} channels: needs a multiple of {self.block_size**2}"
+            )
+        sizes = [size if size is None else size * self.block_size for size in (height, width)]
+        return (batch, *sizes, channels // self.block_size**2)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what a saved model needs to build the layer again."""
+        return {**super().get_config(), "block_size": self.block_size}

@@ -1,0 +1,246 @@
+"""Where slices lie: views into textures, and the placement of tiles.
+
+A slice is 4 channels of a feature map; its tile is the rectangle of texels that holds it. A view names
+a tile by its texture and its first texel. Operators read and write views and never ask for more, so that
+the layout (all slices of a layer in one texture, or a texture for each) is decided here alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+LAYOUTS = ("atlas", "planar")
+"""``atlas``: all slices of a layer in one texture. ``planar``: a texture for each, the article's way."""
+
+MAX_TEXTURE_SIZE = 2048
+"""Textures are planned for VideoCore IV, whose largest side this is."""
+
+GPU_TILE = 64
+"""VideoCore IV renders in tiles of 64x64 pixels; a texture costs whole ones."""
+
+
+@dataclass(frozen=True)
+class View:
+    """The tile of one slice: the texture's name and the texel of pixel (0, 0)."""
+
+    texture: str
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Range:
+    """What the bytes of an 8-bit feature map stand for: byte b of channel c is ``scales[c] * (b - zeros[c]) / 255``.
+
+    ``scales`` and ``zeros`` have one number for all channels, or one for each. Zeros are whole numbers from 0 to 255
+    (those of the picture may be any), so that 0 itself can be stored.
+    """
+
+    scales: tuple[float, ...] = (1.0,)
+    zeros: tuple[float, ...] = (0.0,)
+
+    def ends(self, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lowest and the highest value of every channel, (channels,) each."""
+        scales, zeros = per_channel(self.scales, channels), per_channel(self.zeros, channels)
+        first, last = scales * (0.0 - zeros) / 255.0, scales * (255.0 - zeros) / 255.0
+        return np.minimum(first, last), np.maximum(first, last)
+
+    def picked(self, channels: Sequence[int]) -> Range:
+        """Return the range of some channels."""
+        scales, zeros = (
+            one if len(one) == 1 else tuple(one[channel] for channel in channels) for one in (self.scales, self.zeros)
+        )
+        return Range(scales, zeros)
+
+
+def joined(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
+    """Return the range of feature maps with so many channels each, one after the other."""
+    scales, zeros = (
+        tuple(float(x) for one, count in zip(ranges, channels) for x in per_channel(getattr(one, key), count))
+        for key in ("scales", "zeros")
+    )
+    return Range(compact(scales), compact(zeros))
+
+
+def compact(numbers: Sequence[float]) -> tuple[float, ...]:
+    """Return one number where all are equal, else all."""
+    return tuple(numbers[:1]) if len(set(numbers)) == 1 else tuple(numbers)
+
+
+def per_channel(numbers: Sequence[float], channels: int) -> NDArray[np.float64]:
+    """Return ``numbers``, one for all channels or one for each, as (channels,)."""
+    return np.broadcast_to(np.asarray(numbers, np.float64), (channels,))
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """A feature map in 8 bits: one view a slice, with ``gutter`` texels of 0 around every tile; see ``Range``."""
+
+    height: int
+    width: int
+    channels: int
+    gutter: int
+    views: tuple[View, ...]
+    scales: tuple[float, ...] = (1.0,)
+    zeros: tuple[float, ...] = (0.0,)
+
+    @property
+    def range(self) -> Range:
+        """What its bytes stand for."""
+        return Range(self.scales, self.zeros)
+
+    @property
+    def scale_of(self) -> NDArray[np.float64]:
+        """Scale of every channel, (channels,)."""
+        return per_channel(self.scales, self.channels)
+
+    @property
+    def zero_of(self) -> NDArray[np.float64]:
+        """Zero point of every channel, (channels,)."""
+        return per_channel(self.zeros, self.channels)
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Numbers in 16-bit fixed point, two a texel, as multiples of scale/256.
+
+    With ``columns`` 0 a vector: values 2t and 2t+1 lie in texel (t, 0). Otherwise partial sums:
+    values 2t and 2t+1 of column c lie in texel (c, t).
+    """
+
+    texture: str
+    columns: int
+    length: int
+    scale: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the texture."""
+        pairs = slices_of(self.length, 2)
+        return (self.columns, pairs) if self.columns else (pairs, 1)
+
+
+@dataclass(frozen=True)
+class FixedMap:
+    """A feature map in 16-bit fixed point, as multiples of scale/256; ``channels`` is a multiple of 4.
+
+    View 2s holds channels 4s and 4s + 1 of every pixel, view 2s + 1 channels 4s + 2 and 4s + 3.
+    """
+
+    height: int
+    width: int
+    channels: int
+    scale: float
+    views: tuple[View, ...]
+
+
+Value = Union[FeatureMap, FixedPoint, FixedMap]
+
+
+def textures_of(value: Value) -> tuple[str, ...]:
+    """Return the names of the textures that a value lies in."""
+    if isinstance(value, FixedPoint):
+        return (value.texture,)
+    return tuple(dict.fromkeys(view.texture for view in value.views))
+
+
+def slices_of(channels: int, per_texel: int = 4) -> int:
+    """Return how many texels a pixel of ``channels`` values takes."""
+    return -(-channels // per_texel)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Equal tiles in rows of so many columns, and the texture that holds them."""
+
+    columns: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where tiles lie: (name, width, height) of each texture, and a view for each tile.
+
+    ``grids`` has, for each texture, all ways in which its tiles could be arranged; see ``grids``.
+    """
+
+    textures: tuple[tuple[str, int, int], ...]
+    views: tuple[View, ...]
+    grids: tuple[tuple[Grid, ...], ...]
+
+
+def place(
+    name: str,
+    height: int,
+    width: int,
+    tiles: int,
+    gutter: int,
+    layout: str,
+    columns: Mapping[str, int] = MappingProxyType({}),
+) -> Placement | None:
+    """Place equal tiles, each with ``gutter`` texels around it that neighbours share.
+
+    In ``atlas`` layout they share a texture, called ``name``; where that would exceed ``MAX_TEXTURE_SIZE`` they are
+    spread evenly over as few textures as possible, ``name.0``, ``name.1`` ... In ``planar`` each has its own.
+    ``columns`` is in how many columns to arrange the tiles of a texture, by its name; others take their best grid.
+
+    Returns:
+        The placement, or None when not even one tile fits a texture.
+    """
+    most = 1 if layout == "planar" else tiles
+    fits = (MAX_TEXTURE_SIZE - gutter) // (width + gutter) * ((MAX_TEXTURE_SIZE - gutter) // (height + gutter))
+    if fits < 1:
+        return None
+    count = slices_of(tiles, min(most, fits))
+    each = slices_of(tiles, count)
+    textures: list[tuple[str, int, int]] = []
+    views: list[View] = []
+    possible: list[tuple[Grid, ...]] = []
+    for first in range(0, tiles, each):
+        one = name if count == 1 else f"{name}.{len(textures)}"
+        number = min(each, tiles - first)
+        possible.append(grids(height, width, number, gutter))
+        grid = next(grid for grid in possible[-1] if columns.get(one, grid.columns) == grid.columns)
+        textures.append((one, grid.width, grid.height))
+        for index in range(number):
+            row, column = divmod(index, grid.columns)
+            views.append(View(one, gutter + column * (width + gutter), gutter + row * (height + gutter)))
+    return Placement(tuple(textures), tuple(views), tuple(possible))
+
+
+def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
+    """Return the ways to arrange tiles that fit a texture, less those that are larger both ways than another.
+
+    The first has as few GPU tiles as possible, then is as square as possible.
+    """
+
+    def grid(columns: int) -> Grid:
+        rows = slices_of(tiles, columns)
+        return Grid(columns, columns * (width + gutter) + gutter, rows * (height + gutter) + gutter)
+
+    def cost(one: Grid) -> tuple[int, int]:
+        return slices_of(one.width, GPU_TILE) * slices_of(one.height, GPU_TILE), abs(one.width - one.height)
+
+    least: list[Grid] = []  # wider and wider, so that another is worth a place only where it is lower
+    for columns in range(1, tiles + 1):
+        one = grid(columns)
+        if max(one.width, one.height) <= MAX_TEXTURE_SIZE and (not least or one.height < least[-1].height):
+            least.append(one)
+    return tuple(sorted(least, key=cost))
+
+
+@dataclass(frozen=True)
+class Share:
+    """A place in a shared texture: its name and size, and in how many columns tiles are arranged there."""
+
+    texture: str
+    width: int
+    height: int
+    columns: int

@@ -1,0 +1,85 @@
+"""Between a layer's output as numbers and the RGBA8 texels that hold it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Array
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, slices_of
+
+Texels = NDArray[np.uint8]
+
+
+def shape_of(value: Value) -> tuple[int, ...]:
+    """Return the shape of the numbers that a value holds."""
+    if isinstance(value, FixedPoint):
+        return (value.columns, value.length) if value.columns else (value.length,)
+    return value.height, value.width, value.channels
+
+
+def put_rgb(pixels: NDArray[np.uint8], texels: Texels) -> None:
+    """Put pixels, uint8 (height, width, 3), into texels, uint8 (height, width, 4), whose alpha is 255 and stays so.
+
+    Pixels without gaps go by words of four bytes, a pixel's own three and one of the next that alpha takes the place
+    of: half the time of a channel at a time. Others go by channels; by pixels NumPy's innermost loop would have three
+    bytes.
+    """
+    if pixels.size and pixels.flags.c_contiguous and texels.flags.c_contiguous:
+        words = np.ndarray(pixels.size // 3 - 1, "<u4", pixels, 0, (3,))
+        np.bitwise_or(words, np.uint32(0xFF000000), out=texels.reshape(-1).view("<u4")[:-1])
+        texels[-1, -1, :3] = pixels[-1, -1]
+        return
+    for channel in range(3):
+        texels[..., channel] = pixels[..., channel]
+
+
+def pack_tiles(output: Array, value: FeatureMap | FixedMap) -> Texels:
+    """Return the tiles (views, height, width, 4) of a map of numbers (height, width, channels); pad lanes are 0."""
+    views = len(value.views)
+    if isinstance(value, FixedMap):
+        texels = quantize.split_fixed16(quantize.fixed16(output, value.scale))
+    else:
+        texels = np.zeros((value.height, value.width, 4 * views), np.uint8)
+        texels[..., : value.channels] = quantize.to_bytes(output, value.scale_of, value.zero_of)
+    tiles: Texels = texels.reshape(value.height, value.width, views, 4).transpose(2, 0, 1, 3)
+    return tiles
+
+
+def unpack_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float32]:
+    """Return the numbers (height, width, channels) that the tiles (views, height, width, 4) of a map hold."""
+    stacked = tiles.transpose(1, 2, 0, 3).reshape(value.height, value.width, -1)
+    if isinstance(value, FixedMap):
+        integers = quantize.join_fixed16(stacked.reshape(value.height, value.width, -1, 2))
+        fixed: NDArray[np.float32] = (integers * (value.scale / 256.0)).astype(np.float32)
+        return fixed
+    numbers: NDArray[np.float64] = value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0
+    result: NDArray[np.float32] = numbers.astype(np.float32)
+    return result
+
+
+def pack_fixed(output: Array, value: FixedPoint) -> Texels:
+    """Return the texture (rows, columns, 4) of a vector or of partial sums in 16-bit fixed point."""
+    rows = np.asarray(output, np.float64).reshape(max(value.columns, 1), value.length)
+    pairs = slices_of(value.length, 2)
+    padded = np.zeros((rows.shape[0], 2 * pairs))
+    padded[:, : value.length] = rows
+    packed = quantize.split_fixed16(quantize.fixed16(padded, value.scale)).reshape(rows.shape[0], pairs, 4)
+    return packed if not value.columns else packed.transpose(1, 0, 2)
+
+
+def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
+    """Return the vector (length,) or the partial sums (columns, length) that a texture holds."""
+    rows = texture.transpose(1, 0, 2) if value.columns else texture
+    integers = quantize.join_fixed16(rows.reshape(rows.shape[0], -1, 2))[:, : value.length]
+    numbers = (integers * (value.scale / 256.0)).astype(np.float32)
+    return numbers if value.columns else numbers[0]
+
+
+def in_steps(output: Array, value: Value) -> NDArray[np.float64]:
+    """Return numbers in units of the stored integers, unrounded: n of fixed point, bytes (from 0) of a feature map."""
+    given = np.asarray(output, np.float64)
+    if isinstance(value, FeatureMap):
+        return given / value.scale_of * 255.0 + value.zero_of
+    return given / (value.scale / 256.0)

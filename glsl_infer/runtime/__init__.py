@@ -1,0 +1,1 @@
+"""Executes a bundle: numbers, pictures, labels."""

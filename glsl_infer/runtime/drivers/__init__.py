@@ -1,0 +1,76 @@
+"""What is so because of one driver: one module (or folder) a driver, named after it.
+
+``driver_of`` answers for the driver of a context. Nothing else in the engine asks who the driver is.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl import rounding
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
+from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
+from glsl_infer.runtime.drivers.nvidia import is_nvidia
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
+
+__all__ = ["Driver", "driver_of"]
+
+
+class Driver:
+    """What the driver of a context needs, and what suits it. Each answer is worked out once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def _text(self, name: int) -> str:
+        self._context.make_current()
+        return self._context.gl.text(name)
+
+    @property
+    def device_lines(self) -> str:
+        """The ``#define`` lines for shaders on this device; see ``rounding``, ``videocore`` and ``loops``."""
+        lines = ROUND_STORES if self.rounds_stores else ""
+        if self.late_fetch:
+            return lines + LATE_FETCH
+        return lines + (ROLLED_FETCHES if self.rolled_fetches else "")
+
+    @cached_property
+    def rounds_stores(self) -> bool:
+        """Whether shaders round what they store: the device does not, or a test would take longer (``nvidia``)."""
+        return is_nvidia(self._text(GL.GL_VENDOR)) or rounding.is_off(self._context.store_threshold)
+
+    @cached_property
+    def late_fetch(self) -> bool:
+        """Whether shaders fetch texels one after the other; see ``videocore``."""
+        return wants_late_fetch(self._text(GL.GL_RENDERER))
+
+    @cached_property
+    def fetches_uniforms(self) -> bool:
+        """Whether to read weights from a texture instead of uniforms; see ``llvmpipe``."""
+        return is_llvmpipe(self._text(GL.GL_RENDERER))
+
+    @cached_property
+    def rolled_fetches(self) -> bool:
+        """Whether shaders that fetch all they read are written as loops; see ``loops``."""
+        return is_llvmpipe(self._text(GL.GL_RENDERER)) or is_nvidia(self._text(GL.GL_VENDOR))
+
+    @cached_property
+    def draws_at_once(self) -> bool:
+        """Whether a clear saves the GPU no work; see ``nvidia``."""
+        return is_nvidia(self._text(GL.GL_VENDOR))
+
+    def set_blending(self) -> None:
+        """Set the blending that suits the driver; it never changes what is stored. See ``llvmpipe.renderer``."""
+        if is_llvmpipe(self._text(GL.GL_RENDERER)):
+            self._context.gl.Enable(GL.GL_BLEND)
+            self._context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
+
+
+def driver_of(context: Context) -> Driver:
+    """Return what is known of the driver of a context: the same object for the context's whole life."""
+    if not isinstance(context.driver, Driver):
+        context.driver = Driver(context)
+    return context.driver

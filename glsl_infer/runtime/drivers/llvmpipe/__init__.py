@@ -1,0 +1,1 @@
+"""What makes Mesa's llvmpipe start sooner; results are unchanged."""

@@ -1,0 +1,71 @@
+"""What a session draws of a bundle: the bundle itself, or where its driver is llvmpipe a form that compiles sooner.
+
+That form stores the same bytes in as many draws and calls. It is made when a session starts, and nobody else sees it.
+"""
+
+from __future__ import annotations
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.program import Texture
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.llvmpipe import own_coordinates, uniform_rows, weight_halves
+
+EXTENSION = "GL_OES_texture_float"
+
+
+class Drawn:
+    """A bundle in the form for a context, which must be current.
+
+    Args:
+        bundle: as it was read.
+        context: whose driver draws. ``Context.fetches_uniforms`` says whether it has a form of its own.
+        objects: what its texture belongs to, and is deleted with.
+
+    Attributes:
+        bundle: what to draw.
+        samplers: texture units of samplers that are in shaders, but not among those of ``bundle``.
+    """
+
+    def __init__(self, bundle: Bundle, context: Context, objects: Objects) -> None:
+        self.bundle, self.samplers = bundle, dict[str, int]()
+        self._gl, self._objects = context.gl, objects
+        self._rows: int | None = None
+        self._floats: frozenset[str] = frozenset()
+        if not driver_of(context).fetches_uniforms:
+            return
+        bundle = own_coordinates.merged(bundle)
+        largest = self._gl.integer(GL.GL_MAX_TEXTURE_SIZE)
+        self.bundle = weight_halves.with_spare_rows(bundle, largest)
+        if EXTENSION not in self._gl.text(GL.GL_EXTENSIONS).split():
+            return
+        self._floats = weight_halves.few_read(bundle)
+        # The last unit, which stays bound: passes have the first ones.
+        unit = self._gl.integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS) - 1
+        used = max(len(one.samplers) for one in bundle.manifest.programs)
+        if used > unit:
+            return
+        rows = uniform_rows.with_rows(self.bundle, largest)
+        if rows.values is not None:
+            height, width, _ = rows.values.shape
+            self._rows = objects.float_texture(width, height, rows.values.tobytes())
+            self.bundle, self.samplers = rows.bundle, {uniform_rows.SAMPLER: unit}
+
+    def bind(self) -> None:
+        """Bind the texture that no pass binds, if there is one. Unit 0 is active then."""
+        if self._rows is not None:
+            (unit,) = self.samplers.values()
+            self._gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
+            self._gl.BindTexture(GL.GL_TEXTURE_2D, self._rows)
+            self._gl.ActiveTexture(GL.GL_TEXTURE0)
+
+    def texture(self, one: Texture) -> int:
+        """Make one of the textures of ``bundle``, and return its GL name."""
+        if one.member is None:
+            return self._objects.texture(one.width, one.height, bytes(one.clear) * (one.width * one.height))
+        texels = self.bundle.members[one.member]
+        if one.name in self._floats:
+            return self._objects.float_texture(one.width, one.height, weight_halves.floats(texels))
+        return self._objects.texture(one.width, one.height, texels)

@@ -1,0 +1,86 @@
+"""The self-check at the first use of a model on a driver: once it has passed, a file says so and it is not repeated.
+
+The file lies beside the compiled programs (``program_cache``). Its name is a hash of all that the driver says of
+itself, of the lines that shaders get on this device and of the whole bundle, so that another driver, version or model
+is checked again. Only what passed is kept: a driver that fails is checked at every start, until it is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glsl_infer.bundle import manifest_json
+from glsl_infer.runtime import selfcheck
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.linking import driver_strings
+from glsl_infer.runtime.program_cache import default_folder
+from glsl_infer.support.files import is_own, replacing
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.session import Session
+
+FORMAT = "glsl-infer self-check 1"
+SUFFIX = ".passed"
+MAX_FILES = 256
+"""Most files in the folder: the oldest go."""
+
+_TEXT = json.dumps({"format": FORMAT, "passed": True}).encode("ascii")
+
+
+def check(session: Session, folder: Path | None = None) -> bool:
+    """Run the self-check unless it has passed before, with this model on this driver; return whether it ran.
+
+    Args:
+        session: what to check.
+        folder: where verdicts are kept, by default ``program_cache.default_folder()``; where there is none
+            (``GLSL_INFER_CACHE=off``) it runs every time.
+
+    Raises:
+        SelfCheckError: a layer comes out wrong.
+    """
+    folder = default_folder() if folder is None else folder
+    path = None if folder is None else folder / f"{key_of(session)}{SUFFIX}"
+    if path is not None and _passed(path):
+        return False
+    selfcheck.check(session).require()
+    if path is not None:
+        _keep(path)
+    return True
+
+
+def key_of(session: Session) -> str:
+    """Return what a verdict depends on as a hash: hexadecimal, 64 digits."""
+    session.activate()
+    digest = session.bundle.digest  # writing the manifest again would take a Pi Zero a second at every start
+    if digest is None:
+        digest = json.dumps(manifest_json.to_json(session.bundle.manifest), sort_keys=True)
+    parts = [FORMAT, *driver_strings(session.context.gl), driver_of(session.context).device_lines, digest]
+    session.activate()  # measuring the device's lines may have changed the context's state
+    return hashlib.sha256(json.dumps(parts).encode("utf-8")).hexdigest()
+
+
+def _passed(path: Path) -> bool:
+    """Return whether a file says so that only this user can have written."""
+    try:
+        with path.open("rb") as file:
+            return is_own(os.fstat(file.fileno())) and file.read(len(_TEXT) + 1) == _TEXT
+    except OSError:
+        return False
+
+
+def _keep(path: Path) -> None:
+    """Write the verdict; where that fails, the next start checks again."""
+    with contextlib.suppress(OSError, ValueError):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(_TEXT)
+        files = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda one: one.stat().st_mtime)
+        for old in files[: max(0, len(files) - MAX_FILES)]:
+            old.unlink()

@@ -1,0 +1,216 @@
+"""A frame as a list of GL calls, worked out once and replayed for every picture."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.handles import Handles
+from glsl_infer.program import Pass, Slice, Texture
+
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+Doubles = NDArray[np.float64]
+Rectangle = tuple[int, int, int, int]
+
+CORNERS = ((0, 0), (1, 0), (0, 1), (0, 1), (1, 0), (1, 1))
+"""Two triangles of a quad."""
+
+_AT_A_TIME = 4096
+"""Quads whose vertices are computed together: no more memory is wanted for many."""
+
+_FRAMEBUFFER, _TEXTURE_2D, _TEXTURE0 = GL.GL_FRAMEBUFFER, GL.GL_TEXTURE_2D, GL.GL_TEXTURE0
+_COLOR, _TRIANGLES = GL.GL_COLOR_BUFFER_BIT, GL.GL_TRIANGLES
+
+
+class Recorder:
+    """Turns passes into GL calls, leaving out those that would set what is set already."""
+
+    def __init__(
+        self,
+        gl: Api,
+        handles: Handles,
+        textures: Mapping[str, Texture],
+        members: Mapping[str, bytes],
+        first_vertex: Mapping[int, int],
+    ) -> None:
+        self._gl, self._handles, self._sizes = gl.prepared, handles, textures
+        self._members = {name: np.frombuffer(data, "<f4") for name, data in members.items() if name.endswith(".f32")}
+        self._first_vertex = first_vertex
+
+    def constant_uniforms(self, passes: Iterable[Pass]) -> tuple[list[Call], set[tuple[str, str]]]:
+        """Return the calls that set what never changes within a frame, and which (program, uniform) those are."""
+        values: dict[tuple[str, str], Any] = {}
+        varying: set[tuple[str, str]] = set()
+        for one in passes:
+            for name, value in one.uniforms.items():
+                key = (one.program, name)
+                if values.setdefault(key, value) != value:
+                    varying.add(key)
+        calls: list[Call] = []
+        for (program, name), value in values.items():
+            if (program, name) not in varying:
+                calls.append((self._gl.UseProgram, (self._handles.programs[program].name,)))
+                calls += self._uniform(program, name, value)
+        return calls, set(values) - varying
+
+    def record(
+        self, passes: Sequence[Pass], constant: set[tuple[str, str]], *, spare_clears: bool = False
+    ) -> list[Call]:
+        """Return the calls that draw some passes from any GL state.
+
+        Args:
+            passes: whole jobs, in order.
+            constant: (program, uniform) of what is set already.
+            spare_clears: leave out clears of texels that are clear, or are drawn over (``gl.nvidia``).
+        """
+        gl = self._gl
+        spared = needless_clears(passes, self._sizes) if spare_clears else frozenset[int]()
+        calls: list[Call] = []
+        program: str | None = None
+        target: str | None = None
+        bound: dict[int, str] = {}
+        active: int | None = None
+        colour: tuple[int, ...] | None = None
+        viewport: tuple[int, int] | None = None
+        uniforms: dict[tuple[str, str], Any] = {}
+        for one in passes:
+            if one.target != target:
+                target = one.target
+                size = self._sizes[target]
+                calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
+                if (size.width, size.height) != viewport:
+                    viewport = (size.width, size.height)
+                    calls.append((gl.Viewport, (0, 0, *viewport)))
+            if one.clear and id(one) not in spared:
+                if self._sizes[one.target].clear != colour:
+                    colour = self._sizes[one.target].clear
+                    calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
+                calls.append((gl.Clear, (_COLOR,)))
+            if one.program != program:
+                program = one.program
+                calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
+            # The active unit first: what changes there needs no glActiveTexture.
+            for unit, texture in sorted(enumerate(one.textures), key=lambda pair: pair[0] != active):
+                if bound.get(unit) != texture:
+                    bound[unit] = texture
+                    if active != unit:
+                        active = unit
+                        calls.append((gl.ActiveTexture, (_TEXTURE0 + unit,)))
+                    calls.append((gl.BindTexture, (_TEXTURE_2D, self._handles.textures[texture])))
+            for name, value in one.uniforms.items():
+                key = (program, name)
+                if key not in constant and uniforms.get(key) != value:
+                    uniforms[key] = value
+                    calls += self._uniform(program, name, value)
+            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(one)], len(CORNERS) * len(one.quads))))
+        return calls
+
+    def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
+        location = self._handles.programs[program].locations[name]
+        if location < 0:  # the compiler found that it has no influence
+            return []
+        if isinstance(value, Slice):
+            numbers = np.ascontiguousarray(
+                self._members[value.member][value.offset : value.offset + value.count], np.float32
+            )
+            width = 4
+        else:
+            numbers = np.array(value, np.float32)
+            width = len(value)
+        array = (ctypes.c_float * numbers.size).from_buffer_copy(numbers.tobytes())
+        function = (self._gl.Uniform1fv, self._gl.Uniform2fv, self._gl.Uniform3fv, self._gl.Uniform4fv)[width - 1]
+        return [(function, (location, numbers.size // width, array))]
+
+
+def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> frozenset[int]:
+    """Return the ids of the passes whose clears change no texel that is left at the end of their job.
+
+    A target's first job leaves all clear that it does not draw on. A later job that draws on the same rectangles finds
+    it so, and one that draws on every texel leaves nothing of a clear.
+    """
+    jobs: list[tuple[Pass, set[Rectangle]]] = []
+    for one in passes:
+        if one.clear:
+            jobs.append((one, set()))
+        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in one.quads)
+    needless = set()
+    drawn: dict[str, set[Rectangle]] = {}
+    for first, rectangles in jobs:
+        if drawn.get(first.target) == rectangles or _covered(textures[first.target], rectangles):
+            needless.add(id(first))
+        drawn[first.target] = rectangles
+    return frozenset(needless)
+
+
+def _covered(target: Texture, rectangles: Iterable[Rectangle]) -> bool:
+    """Return whether rectangles, which may overlap in a stranger's bundle, leave no texel of a target."""
+    texels = np.zeros((target.height, target.width), bool)
+    for x, y, width, height in rectangles:
+        texels[y : y + height, x : x + width] = True
+    return bool(texels.all())
+
+
+def vertices(
+    passes: Iterable[Pass], textures: Mapping[str, Texture], varyings: int
+) -> tuple[NDArray[np.float32], dict[int, int]]:
+    """Return the vertices of all passes, (n, 2 + 4 * varyings), and the first vertex of each pass by its id.
+
+    A vertex is its position in clip space, then the texture coordinate of every source, two to a vec4. Coordinates are
+    such that the fragment of pixel p of a quad gets the centre of texel ``origin + stride * p``.
+    """
+    passes = list(passes)
+    counts = [len(one.quads) for one in passes]
+    places = [(quad.x, quad.y, quad.width, quad.height) for one in passes for quad in one.quads]
+    targets = [(textures[one.target].width, textures[one.target].height) for one in passes]
+    steps = np.ones((len(passes), 2 * varyings, 4))
+    steps[:, :, :2] = 0.0  # with an origin of -0.5, which makes a coordinate of 0 where there is no source
+    origins = np.full((len(places), 2 * varyings, 2), -0.5)
+    first: dict[int, int] = {}
+    at = 0
+    for index, one in enumerate(passes):
+        first[id(one)] = len(CORNERS) * at
+        if one.sources and one.quads:
+            sizes = [textures[one.textures[source.unit]] for source in one.sources]
+            steps[index, : len(sizes)] = [
+                (source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(one.sources, sizes)
+            ]
+            origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in one.quads]
+        at += counts[index]
+    rectangles, sides = (np.array(numbers, np.float64).reshape(len(numbers), -1) for numbers in (places, targets))
+    owners = np.repeat(np.arange(len(passes)), counts)
+    made = [np.empty((0, 2 + 4 * varyings), np.float32)]
+    for begin in range(0, len(places), _AT_A_TIME):
+        some = slice(begin, begin + _AT_A_TIME)
+        made.append(_corners(rectangles[some], sides[owners[some]], origins[some], steps[owners[some]]))
+    return np.concatenate(made), first
+
+
+def _corners(rectangles: Doubles, targets: Doubles, origins: Doubles, steps: Doubles) -> NDArray[np.float32]:
+    """Return the vertices of n quads, float32 (6 * n, 2 + 2 * sources).
+
+    Args:
+        rectangles: (n, 4): x, y, width and height.
+        targets: (n, 2): width and height of what they lie in.
+        origins: (n, sources, 2).
+        steps: (n, sources, 4): strides along x and y, width and height of the texture.
+    """
+    corners = np.array(CORNERS, np.float64)
+    place, size = rectangles[:, None, :2], rectangles[:, None, 2:]
+    positions = 2.0 * (place + corners * size) / targets[:, None] - 1.0  # row 0 of a texture is at -1
+    pixels = (corners * size)[:, :, None] - 0.5
+    coordinates = (origins[:, None] + 0.5 + steps[:, None, :, :2] * pixels) / steps[:, None, :, 2:]
+    count = len(CORNERS) * len(rectangles)
+    return np.concatenate([positions.reshape(count, 2), coordinates.reshape(count, -1)], axis=1).astype(np.float32)
+
+
+def covering_vertices(varyings: int) -> NDArray[np.float32]:
+    """Return six vertices, laid out as those of ``vertices``, that cover whatever the viewport is."""
+    corners = np.zeros((len(CORNERS), 2 + 4 * varyings), np.float32)
+    corners[:, :2] = 2.0 * np.array(CORNERS) - 1.0
+    return corners

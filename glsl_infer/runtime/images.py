@@ -1,0 +1,161 @@
+"""Models that end in an image: their output as a picture, whole pictures tile by tile, and picture files.
+
+    with glsl_infer.Session("superres.glslnn") as session:
+        pixels = glsl_infer.images.run_whole(session, "photo.jpg")
+    glsl_infer.images.save(pixels, "large.png")
+
+``glsl-infer run`` is these functions as a command.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from glsl_infer.errors import InputError
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.texels import shape_of
+from glsl_infer.runtime.pictures import preprocess, tiling
+from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.runtime.pictures.tiling import Tile
+from glsl_infer.support.files import replacing
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+    from glsl_infer.runtime.session import Session
+
+OVERLAP = 8
+"""Pixels that a tile sees beyond what is kept of it, unless one asks for more or fewer."""
+
+_HALF = 0.5 + 2.0**-12
+"""A half, as float32 may have it: over [-1, 1], say, every other byte of an image in [0, 1] lies between two bytes."""
+
+Watch = Callable[[Sequence[Tile], str], Iterable[Tile]]
+
+_OPTIONS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95, "subsampling": 0}, "WEBP": {"quality": 95}}
+"""How to save in formats that lose something."""
+
+
+def output_shape(bundle: Bundle) -> tuple[int, ...]:
+    """Return the shape of what ``Session.run`` returns: (values,), or (height, width, channels) of an image."""
+    return shape_of(bundle.manifest.outputs[0].value)
+
+
+def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8]:
+    """Return a model's image as bytes: uint8 (height, width, 3), or (height, width) where it has one channel.
+
+    A number becomes the byte that stands for it in the model's input, rounded (halves upwards) and clipped.
+
+    Args:
+        output: what ``Session.run`` returned, (height, width, channels).
+        bundle: the model.
+
+    Raises:
+        InputError: see ``check_picture``.
+    """
+    check_picture(output.shape, bundle)
+    channels = output.shape[2]
+    entry = _picture_of(bundle)
+    scales, zeros = entry.scale_of[:channels], entry.zero_of[:channels]
+    numbers = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
+    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    return pixels[..., 0] if channels == 1 else pixels
+
+
+def check_picture(shape: Sequence[int], bundle: Bundle) -> None:
+    """Refuse an output of ``shape`` that ``to_picture`` can make no picture of.
+
+    Raises:
+        InputError: it is a vector, has another number of channels than 1 or 3, or is grey where the bytes of the
+            model's own picture have another meaning in each channel.
+    """
+    if len(shape) != 3:
+        raise InputError(f"the model ends in a vector of {shape[0]} values, which is no picture")
+    if shape[2] not in (1, 3):
+        raise InputError(f"the model's image has {shape[2]} channels; a picture has 1 or 3")
+    entry = _picture_of(bundle)
+    if shape[2] == 1 and max(len(set(entry.scales)), len(set(entry.zeros))) > 1:
+        raise InputError("the model's image is grey, but its picture has another range in each channel")
+
+
+def run_whole(
+    session: Session,
+    image: ImageSource,
+    *,
+    overlap: int = OVERLAP,
+    raw: bool = False,
+    watch: Watch = lambda tiles, _: tiles,
+) -> NDArray[Any]:
+    """Run a model on a picture of any size, tile by tile, and put the outputs together.
+
+    The picture keeps its pixels: nothing is cut off or scaled. One below the model's size has its edges repeated.
+
+    Args:
+        session: of a model whose image is as large as its input, or 2, 3 ... times as large.
+        image: a path, a Pillow image, or a uint8 array (height, width[, 3 or 4]).
+        overlap: pixels that a tile sees beyond what is kept of it, except at the picture's own edges. Where the
+            network looks no further, the result is that of the whole picture at once.
+        raw: return the numbers as they are, float32 (height, width, channels), instead of ``to_picture`` of them.
+        watch: is given the tiles and what they are called; returns an iterable over them, such as a progress bar.
+
+    Raises:
+        ImageError: the picture cannot be read.
+        InputError: the model ends in something else, the overlap is too large, or memory too small.
+    """
+    bundle, size = session.bundle, session.bundle.manifest.input.size
+    shape = output_shape(bundle)
+    tiling.factor_of(shape, size)
+    if not raw:
+        check_picture(shape, bundle)
+    pixels = np.asarray(preprocess.open_image(image), np.uint8)
+    height, width = pixels.shape[:2]
+    places = tiling.tiles(height, width, size, overlap)
+
+    def run(tiles: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[Any]]:
+        for output in session.stream(tiles):  # the GPU computes one while the CPU puts another in its place
+            yield output if raw else to_picture(output, bundle)
+
+    return tiling.through(run, pixels, size, watch(places, "tiles"))
+
+
+def save(pixels: NDArray[np.uint8], path: str | Path) -> None:
+    """Write a picture; the suffix says how. An existing file is replaced only when all is written.
+
+    Args:
+        pixels: uint8 (height, width) or (height, width, 3).
+        path: the file to write.
+
+    Raises:
+        InputError: an unknown suffix, or the file cannot be written.
+    """
+    path, kind = Path(path), format_of(path)
+    try:
+        with replacing(path) as temporary:
+            Image.fromarray(pixels).save(temporary, kind, **_OPTIONS.get(kind, {}))
+    except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # what Pillow's writers raise
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+
+
+def format_of(path: str | Path) -> str:
+    """Return what Pillow calls the format of a picture file that is to be written.
+
+    Raises:
+        InputError: the suffix is none of a format that Pillow writes.
+    """
+    kind = Image.registered_extensions().get(Path(path).suffix.lower(), "")
+    if kind not in Image.SAVE:
+        raise InputError(f"{path}: no picture format that can be written has this suffix; name the file *.png")
+    return kind
+
+
+def _picture_of(bundle: Bundle) -> FeatureMap:
+    """Return the model's input: where it lies, and what its bytes stand for."""
+    value = next(layer.output for layer in bundle.manifest.model.layers if layer.op == "input")
+    assert isinstance(value, FeatureMap)
+    return value

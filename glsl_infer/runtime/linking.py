@@ -1,0 +1,133 @@
+"""A bundle's shader programs on a driver: taken from the cache where it has them, else compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.handles import Linked
+from glsl_infer.gl.objects import Objects
+from glsl_infer.gl.program_binaries import ProgramBinaries
+from glsl_infer.program import PRELUDE
+from glsl_infer.runtime.drivers import compiler_threads
+from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
+from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
+
+_DRIVER = (GL.GL_VENDOR, GL.GL_RENDERER, GL.GL_VERSION, GL.GL_SHADING_LANGUAGE_VERSION, GL.GL_EXTENSIONS)
+
+
+@dataclass(frozen=True)
+class LinkedBundle:
+    """Programs that are ready to use.
+
+    Attributes:
+        programs: by the names of the manifest.
+        restored: how many of them came from the cache.
+    """
+
+    programs: Mapping[str, Linked]
+    restored: int
+
+
+class Linker:
+    """Makes a bundle's programs; the context must be current.
+
+    Args:
+        drawn: whose programs.
+        context: where.
+        objects: what they belong to, and are deleted with.
+        device_lines: what fragment shaders have after the prelude: ``Context.device_lines``.
+        varyings: how many vec4 attributes the vertices have after their position.
+        cache: whether to keep compiled programs for the next start: True in the usual folder
+            (``program_cache.default_folder``), or in a folder of one's own.
+    """
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        context: Context,
+        objects: Objects,
+        device_lines: str,
+        varyings: int,
+        cache: Union[bool, Path],
+    ) -> None:
+        bundle, members = drawn.bundle, drawn.bundle.members
+        self._samplers = drawn.samplers
+        prelude = members[PRELUDE] + device_lines.encode()
+        self._entries = {entry.name: entry for entry in bundle.manifest.programs}
+        self._sources = {
+            name: (members[entry.vertex], prelude + members[entry.fragment]) for name, entry in self._entries.items()
+        }
+        self._attributes = ["position", *(f"corner{index}" for index in range(varyings))]
+        self._users: dict[str, str] = {}
+        for one in bundle.manifest.passes:
+            self._users.setdefault(one.program, one.layer)
+        self._gl, self._objects = context.gl, objects
+        self._binaries = ProgramBinaries(context)
+        self._cache: ProgramCache | None = None
+        folder = default_folder() if cache is True else cache or None
+        if folder is not None and self._binaries.formats:
+            self._cache = ProgramCache(folder, key_of(driver_strings(context.gl), self._attributes, self._sources))
+
+    def start(self) -> None:
+        """Restore every program, or begin to compile it, and wait for none.
+
+        All are started before any is asked about, so that a driver with threads compiles them side by side.
+        """
+        self._programs = self._restore()
+        self._missing = [name for name in self._sources if name not in self._programs]
+        if self._missing:
+            compiler_threads.allow(self._gl)
+        for name in self._missing:
+            self._programs[name] = self._objects.start_program(*self._sources[name], self._attributes)
+
+    def finish(self) -> LinkedBundle:
+        """Wait for what was started, and ask for all samplers and uniforms.
+
+        Raises:
+            ShaderError: the driver refuses a shader; names the layer and quotes the driver.
+        """
+        for name in self._missing:
+            where = f"layer '{self._users.get(name, name)}' on {self._gl.text(GL.GL_RENDERER)}"
+            self._objects.check_program(self._programs[name], *self._sources[name], where)
+        self._objects.drop_shaders()
+        linked = {name: self._linked(name, self._programs[name]) for name in self._entries}
+        return LinkedBundle(linked, len(self._programs) - len(self._missing))
+
+    def keep(self) -> None:
+        """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""
+        if self._cache is None or not self._missing:
+            return
+        found = {name: self._binaries.get(program) for name, program in self._programs.items()}
+        whole = {name: one for name, one in found.items() if one is not None}
+        if len(whole) == len(found):
+            self._cache.write(whole)
+
+    def _restore(self) -> dict[str, int]:
+        kept = self._cache.read() if self._cache else {}
+        names = {}
+        for name in self._sources:
+            if name in kept:
+                program = self._objects.restored_program(self._binaries, kept[name])
+                if program is None:  # another build of the driver, say: the rest will be no better
+                    break
+                names[name] = program
+        return names
+
+    def _linked(self, name: str, program: int) -> Linked:
+        entry, gl = self._entries[name], self._gl
+        gl.UseProgram(program)
+        units = {**self._samplers, **{sampler: unit for unit, sampler in enumerate(entry.samplers)}}
+        for sampler, unit in units.items():  # GL takes no notice of those that a program does not have
+            gl.Uniform1i(gl.GetUniformLocation(program, sampler.encode()), unit)
+        return Linked(program, {key: gl.GetUniformLocation(program, key.encode()) for key in entry.uniforms})
+
+
+def driver_strings(gl: Api) -> list[str]:
+    """Return everything that the driver of the current context says of itself."""
+    return [gl.text(name) for name in _DRIVER]

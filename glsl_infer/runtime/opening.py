@@ -1,0 +1,69 @@
+"""A bundle and the context that draws it, got at the same time.
+
+A driver makes a context in C, and mostly waits for the kernel; meanwhile a second thread reads the file.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Union
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import ContextError
+from glsl_infer.gl.context import Context
+from glsl_infer.support.stopwatch import Stopwatch
+
+
+class _Reading(threading.Thread):
+    """Reads a bundle from the moment it is made. A ThreadPoolExecutor does the same, and imports more for it."""
+
+    def __init__(self, path: Union[str, Path]) -> None:
+        super().__init__(name="glsl-infer-bundle", daemon=True)
+        self._path = path
+        self._bundle: Bundle | None = None
+        self._error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self._bundle = bundles.read(self._path)
+        except BaseException as error:
+            self._error = error
+
+    def result(self) -> Bundle:
+        """Wait, and return the bundle or raise what reading it raised."""
+        self.join()
+        if self._error is not None:
+            raise self._error
+        assert self._bundle is not None
+        return self._bundle
+
+
+def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[Bundle, Context]:
+    """Read a bundle while a context is made, which is current in the calling thread then.
+
+    Args:
+        path: a ``.glslnn`` file.
+        choice: as for ``Context``.
+        clock: is told ``context``, then ``bundle``: what was left to wait for.
+
+    Raises:
+        BundleError: the file will not do; said first where no context can be made either.
+        ContextError: no context can be made.
+    """
+    reading = _Reading(path)
+    try:
+        context = Context(choice)
+    except ContextError:
+        reading.result()
+        raise
+    clock.lap("context")
+    try:
+        bundle = reading.result()
+    except BaseException:
+        context.close()
+        raise
+    clock.lap("bundle")
+    return bundle, context

@@ -1,0 +1,172 @@
+"""Frames on their way: the GPU computes one while the CPU makes the next ready and reads the last.
+
+What one frame writes while another is still read, the picture's texture and those of the output, exists twice: a frame
+lies in one of two slots. All else is shared, for a GPU draws one frame after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.gl.fences import Fence
+from glsl_infer.gl.handles import Handles
+from glsl_infer.runtime.frame import Call
+
+Wait = Literal["sleep", "spin"]
+"""How to wait for the GPU: ``sleep`` takes least power, ``spin`` least time (and a CPU core)."""
+
+WAITS = ("sleep", "spin")
+
+SLOTS = 2
+"""How many frames are on their way at most: one is drawn, one is read."""
+
+
+@dataclass
+class Slot:
+    """Where a frame lies.
+
+    Attributes:
+        handles: the GL names of everything that its passes refer to.
+        calls: the GL calls that draw it.
+        frame: the frame in it whose output has not been read.
+    """
+
+    handles: Handles
+    calls: Sequence[Call]
+    frame: PendingFrame | None = None
+
+
+class PendingFrame:
+    """A frame that the GPU was given; ``Session.run_async`` makes it."""
+
+    def __init__(
+        self,
+        collect: Callable[[PendingFrame, Wait], None],
+        read: Callable[[], NDArray[np.float32]],
+        fence: Fence | None,
+    ) -> None:
+        self._collect: Callable[[PendingFrame, Wait], None] | None = collect
+        self._read, self._fence = read, fence
+        self._output: NDArray[np.float32] | None = None
+        self._lost = False
+
+    def done(self) -> bool:
+        """Return at once whether ``result`` would not have to wait for the GPU.
+
+        Where the driver has no fences nobody knows, and it is False until the output has been read.
+        """
+        return self._output is not None or self._lost or (self._fence is not None and self._fence.passed())
+
+    def result(self, wait: Wait = "sleep") -> NDArray[np.float32]:
+        """Wait for the frame, and return the output as ``Session.run`` does; again the same when asked again.
+
+        Args:
+            wait: ``sleep`` or ``spin``; without fences, the driver's own way to wait for what is read.
+
+        Raises:
+            InputError: another word for ``wait``.
+            RunError: the session was closed before the frame was read.
+            ContextError: called in another thread than the session's.
+        """
+        check_wait(wait)
+        if self._output is None and self._collect is not None:
+            self._collect(self, wait)
+        if self._output is None:
+            raise RunError("the session was closed before this frame was read; ask for its result before")
+        return self._output
+
+    def _finish(self, wait: Wait) -> None:
+        """Wait and read; the context must be the session's."""
+        if self._fence is not None:
+            (self._fence.spin if wait == "spin" else self._fence.sleep)()
+        self._output = self._read()
+        self._release()
+
+    def _lose(self) -> None:
+        """Give the frame up unread."""
+        self._lost = self._output is None
+        self._release()
+
+    def _release(self) -> None:
+        self._collect = None
+        if self._fence is not None:
+            self._fence.close()
+            self._fence = None
+
+
+class Pipeline:
+    """The slots of a session, which take turns.
+
+    Args:
+        first: the slot of the session's own textures.
+        another: makes one more, when it is needed first.
+        activate: makes the context current and the session's.
+        read: reads the output that lies in a slot.
+        fences: whether there are fences.
+    """
+
+    def __init__(
+        self,
+        first: Slot,
+        another: Callable[[], Slot],
+        activate: Callable[[], None],
+        read: Callable[[Handles], NDArray[np.float32]],
+        fences: bool,
+    ) -> None:
+        self._slots, self._another = [first], another
+        self._activate, self._read, self._fences = activate, read, fences
+        self._turn = 0
+
+    def next(self) -> Slot:
+        """Return the slot whose turn it is; what an older frame left in it is read before."""
+        if len(self._slots) < SLOTS:
+            self._slots.append(self._another())
+        slot = self._slots[self._turn]
+        self._turn = (self._turn + 1) % SLOTS
+        self._settle(slot, "sleep")
+        return slot
+
+    def submitted(self, slot: Slot) -> PendingFrame:
+        """Return the frame whose calls were just made for ``slot``."""
+        fence = Fence() if self._fences else None
+        slot.frame = PendingFrame(self._collect, lambda: self._read(slot.handles), fence)
+        return slot.frame
+
+    def settle(self) -> None:
+        """Read all frames that are on their way, so that every slot is free."""
+        for step in range(len(self._slots)):
+            self._settle(self._slots[(self._turn + step) % len(self._slots)], "sleep")
+
+    def close(self) -> None:
+        """Give up what has not been read; the slots' textures are the session's to delete."""
+        for slot in self._slots:
+            if slot.frame is not None:
+                slot.frame._lose()
+                slot.frame = None
+
+    def _collect(self, frame: PendingFrame, wait: Wait) -> None:
+        for slot in self._slots:
+            if slot.frame is frame:
+                self._settle(slot, wait)
+
+    def _settle(self, slot: Slot, wait: Wait) -> None:
+        if slot.frame is not None:
+            self._activate()
+            slot.frame._finish(wait)
+            slot.frame = None
+
+
+def check_wait(wait: str) -> None:
+    """Refuse a word that is no way to wait.
+
+    Raises:
+        InputError: naming those that are.
+    """
+    if wait not in WAITS:
+        raise InputError(f"wait={wait!r}; choose one of {', '.join(WAITS)}")

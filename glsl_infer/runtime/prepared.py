@@ -1,0 +1,138 @@
+"""A bundle made ready to draw in a context: programs, textures, vertices, and the calls of a frame."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Union
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.handles import Handles
+from glsl_infer.gl.objects import Objects
+from glsl_infer.program import PRELUDE, Pass
+from glsl_infer.program.layout import textures_of
+from glsl_infer.runtime import frame
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
+from glsl_infer.runtime.linking import Linker
+from glsl_infer.runtime.pipeline import Slot
+from glsl_infer.support.stopwatch import Stopwatch
+
+_FLOAT, _ARRAY_BUFFER = GL.GL_FLOAT, GL.GL_ARRAY_BUFFER
+
+
+class Prepared:
+    """What drawing a bundle takes; the context must be current for everything here.
+
+    Args:
+        bundle: what to draw.
+        context: where.
+        objects: what all that is made belongs to, and is deleted with.
+        clock: is told ``rounding_test``, ``programs``, ``program_cache`` and ``textures`` as they end.
+        cache: as for ``Session``.
+
+    Attributes:
+        handles: GL names of programs, textures and framebuffers.
+        frame: the calls of a frame.
+        restored_programs: how many programs came from the cache.
+        prelude: what fragment shaders begin with on this device.
+        covering_vertex: number of the first of six vertices that cover a whole target.
+
+    Raises:
+        ShaderError: the driver refuses a shader.
+        GlError: it cannot render into a texture.
+    """
+
+    def __init__(
+        self, bundle: Bundle, context: Context, objects: Objects, clock: Stopwatch, cache: Union[bool, Path]
+    ) -> None:
+        self._objects, self._gl, self._driver = objects, context.gl, driver_of(context)
+        self._draws_at_once = self._driver.draws_at_once
+        self._drawn = Drawn(bundle, context, objects)
+        manifest, members = self._drawn.bundle.manifest, self._drawn.bundle.members
+        self._textures = {texture.name: texture for texture in manifest.textures}
+        self._varyings = max(program.varyings for program in manifest.programs)
+        device_lines = driver_of(context).device_lines
+        clock.lap("rounding_test")
+        linker = Linker(self._drawn, context, objects, device_lines, self._varyings, cache)
+        linker.start()
+        clock.lap("programs")
+        # What needs no program is made while a driver with threads compiles.
+        textures, framebuffers = self._made(self._textures)
+        vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
+        self.covering_vertex = len(vertices)
+        everything = frame.covering_vertices(self._varyings)
+        self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
+        clock.lap("textures")
+        linked = linker.finish()
+        self.restored_programs = linked.restored
+        self.handles = Handles(linked.programs, textures, framebuffers)
+        clock.lap("programs")
+        linker.keep()
+        clock.lap("program_cache")
+        self.prelude = members[PRELUDE] + device_lines.encode()
+        recorder = self._recorder(self.handles)
+        calls, self._constant = recorder.constant_uniforms(manifest.passes)
+        for function, arguments in calls:
+            function(*arguments)
+        self.frame = recorder.record(manifest.passes, self._constant, spare_clears=self._draws_at_once)
+        clock.lap("textures")
+
+    @cached_property
+    def layers(self) -> Mapping[str, list[frame.Call]]:
+        """The calls of each layer that draws, by its name; a frame takes none of them."""
+        by_layer: dict[str, list[Pass]] = {}
+        for one in self._drawn.bundle.manifest.passes:
+            by_layer.setdefault(one.layer, []).append(one)
+        recorder = self._recorder(self.handles)
+        return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
+
+    def bind(self) -> None:
+        """Set the state that frames take for granted: fixed state, vertex arrays, what stays bound throughout."""
+        gl = self._gl
+        self._objects.fixed_state()
+        self._driver.set_blending()
+        self._drawn.bind()
+        gl.BindBuffer(_ARRAY_BUFFER, self._vertex_buffer)
+        stride = 4 * (2 + 4 * self._varyings)
+        gl.VertexAttribPointer(0, 2, _FLOAT, 0, stride, None)
+        gl.EnableVertexAttribArray(0)
+        for index in range(self._varyings):
+            gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
+            gl.EnableVertexAttribArray(1 + index)
+
+    def another_slot(self) -> Slot:
+        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
+        manifest = self._drawn.bundle.manifest
+        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
+        textures, framebuffers = self._made(sorted(own))
+        handles = Handles(
+            self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
+        )
+        calls = self._recorder(handles).record(manifest.passes, self._constant, spare_clears=self._draws_at_once)
+        return Slot(handles, calls)
+
+    def _recorder(self, handles: Handles) -> frame.Recorder:
+        return frame.Recorder(self._gl, handles, self._textures, self._drawn.bundle.members, self._first_vertex)
+
+    def _made(self, names: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """Make some textures, and what renders into them; return both by the textures' names."""
+        textures: dict[str, int] = {}
+        framebuffers: dict[str, int] = {}
+        if self._draws_at_once:
+            self._objects.fixed_state()  # nothing may keep a clear from a texel
+        for name in names:
+            one = self._textures[name]
+            cleared = one.kind == "target" and self._draws_at_once
+            unwritten = self._objects.unwritten_texture
+            textures[name] = unwritten(one.width, one.height) if cleared else self._drawn.texture(one)
+            if one.kind == "target":
+                framebuffers[name] = self._objects.framebuffer(textures[name])
+            if cleared:
+                self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
+                self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+        return textures, framebuffers

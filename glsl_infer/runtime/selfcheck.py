@@ -1,0 +1,192 @@
+"""The self-check: a picture by formula through every layer of a model, on this machine's driver.
+
+A driver may skip a draw in silence, compute with too few bits, or lose its context; the probe in the bundle (``probe``)
+says what every layer has to make of its picture. ``check`` compares all of them and stops at nothing but a driver that
+reports an error; what it returns says which layer is the first that is wrong, and what to try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.bundle import probe
+from glsl_infer.bundle.probe import LayerError
+from glsl_infer.errors import ContextError, GlError, SelfCheckError
+from glsl_infer.gl import constants as GL
+from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program.layout import textures_of
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.session import Session
+
+WHOLE_FRAME = "(whole frame)"
+"""How the last check is called: all layers as one frame, which replays other calls than layer by layer."""
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """What the self-check found.
+
+    Attributes:
+        layers: every layer's error in stored steps, in order; those after a failure of the driver are missing.
+        whole_frame: how far the output of a whole frame is off, in its own numbers; None where it was not drawn,
+            because a layer is wrong already.
+        whole_frame_allowed: how far it may be.
+        driver: the GL strings, and how the context was made.
+        restored: how many programs came from the cache instead of the compiler.
+        stopped: the layer (or ``WHOLE_FRAME``) in which the driver reported an error, and the error.
+    """
+
+    layers: tuple[LayerError, ...]
+    whole_frame: float | None
+    whole_frame_allowed: float
+    driver: dict[str, str]
+    restored: int = 0
+    stopped: tuple[str, str] | None = None
+
+    @property
+    def wrong(self) -> str | None:
+        """The first layer that is wrong, ``WHOLE_FRAME``, or None where everything is right."""
+        for one in self.layers:
+            if not one.passed:
+                return one.layer
+        if self.stopped is not None:
+            return self.stopped[0]
+        if self.whole_frame is None or not self.whole_frame <= self.whole_frame_allowed:
+            return WHOLE_FRAME
+        return None
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to try where something is wrong, the cheapest first; nothing where all is right."""
+        if self.wrong is None:
+            return ()
+        again = ("start again with GLSL_INFER_CACHE=off: all programs are then compiled anew",) * bool(self.restored)
+        return (
+            *again,
+            "another way to the GPU: --context surfaceless, device or glfw ('glsl-infer info' says which work here)",
+            "smaller shaders: 'glsl-infer export --weights uniform', or --layout planar",
+            "a newer driver; LIBGL_ALWAYS_SOFTWARE=1 shows whether Mesa without the GPU is right about the same file",
+            "please report it with the output of 'glsl-infer info' and of 'glsl-infer selfcheck --json'",
+        )
+
+    def require(self) -> None:
+        """Raise where something is wrong.
+
+        Raises:
+            SelfCheckError: naming the first layer, how far it is off, the GL strings and what to try.
+        """
+        if self.wrong is None:
+            return
+        strings = ", ".join(f"{name} {text}" for name, text in self.driver.items())
+        raise SelfCheckError(
+            "\n  ".join([f"{self._what()} (driver: {strings})", *(f"try: {one}" for one in self.advice)])
+        )
+
+    def _what(self) -> str:
+        for one in self.layers:
+            if not one.passed:
+                allowed = one.allowed
+                return (
+                    f"layer '{one.layer}' comes out wrong on this driver: off by up to {one.worst:g} stored steps "
+                    f"({one.mean:.2f} in the mean), where {allowed.max_error:g} ({allowed.mean_error:.2f} in the mean) "
+                    "are tolerated"
+                )
+        if self.stopped is not None:
+            where, error = self.stopped
+            place = "a whole frame" if where == WHOLE_FRAME else f"layer '{where}'"
+            return f"{place} cannot be computed on this driver: {error}"
+        return (
+            f"every layer comes out right, but the output of a whole frame is off by {self.whole_frame:g}, where "
+            f"{self.whole_frame_allowed:g} is tolerated"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "passed": self.wrong is None,
+            "wrong": self.wrong,
+            "driver": self.driver,
+            "layers": [
+                {
+                    "layer": one.layer,
+                    "passed": one.passed,
+                    "max_error": one.worst,
+                    "max_allowed": one.allowed.max_error,
+                    "mean_error": one.mean,
+                    "mean_allowed": one.allowed.mean_error,
+                    "texels": one.allowed.count,
+                }
+                for one in self.layers
+            ],
+            "whole_frame": {"error": self.whole_frame, "allowed": self.whole_frame_allowed},
+            "stopped": None if self.stopped is None else {"in": self.stopped[0], "error": self.stopped[1]},
+            "advice": list(self.advice),
+        }
+
+
+def check(session: Session) -> SelfCheck:
+    """Run the probe through all layers of a session, then as one frame.
+
+    Raises:
+        RunError: the session is closed.
+    """
+    gl, manifest = session.context.gl, session.bundle.manifest
+    driver = {
+        "vendor": gl.text(GL.GL_VENDOR),
+        "renderer": gl.text(GL.GL_RENDERER),
+        "version": gl.text(GL.GL_VERSION),
+        "shading language": gl.text(GL.GL_SHADING_LANGUAGE_VERSION),
+        "context": session.context.how,
+    }
+    names = iter([*(layer.layer for layer in manifest.probe.layers), WHOLE_FRAME])
+    errors: list[LayerError] = []
+    off: float | None = None
+    stopped: tuple[str, str] | None = None
+    place = next(names)
+    try:
+        for error in _layer_errors(session):
+            errors.append(error)
+            gl.check(f"in layer '{place}'")
+            place = next(names)
+        if all(one.passed for one in errors):
+            off = _whole_frame_error(session)
+            gl.check("in a whole frame")
+    except (GlError, ContextError) as error:
+        stopped = (place, str(error))
+        errors = errors[: len(manifest.probe.layers)] if place == WHOLE_FRAME else _before(errors, place)
+    return SelfCheck(tuple(errors), off, manifest.probe.max_error, driver, session.restored_programs, stopped)
+
+
+def _layer_errors(session: Session) -> Iterator[LayerError]:
+    """Run the probe layer by layer, and yield each one's error before the next is drawn."""
+    manifest, members = session.bundle.manifest, session.bundle.members
+    session.upload(probe.picture(manifest.input.size))
+    yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session), session.bundle.values)
+
+
+def _drawn(session: Session) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
+    """Draw layer by layer and yield each one's textures by name."""
+    for layer in session.bundle.manifest.model.layers:
+        if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
+            session.draw_layer(layer.name)
+            yield layer.name, {name: session.read_texture(name) for name in textures_of(layer.output)}
+
+
+def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
+    """Leave out a layer in which the driver failed: what was read of it says nothing."""
+    return [one for one in errors if one.layer != layer]
+
+
+def _whole_frame_error(session: Session) -> float:
+    manifest = session.bundle.manifest
+    before = session.read_back()
+    output = session.run(probe.picture(manifest.input.size))
+    logits = np.asarray(manifest.probe.logits, np.float32)
+    return float(np.abs(output - (logits if logits.size else before)).max())

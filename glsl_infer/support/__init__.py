@@ -1,0 +1,1 @@
+"""Files, settings, child processes: nothing of networks."""

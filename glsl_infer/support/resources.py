@@ -1,0 +1,34 @@
+"""Files that come with the package: shader templates, the JSON schema, the default model.
+
+In a wheel they lie inside the package; in a checkout (or an editable install of one), shaders/ and
+models/ lie beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
+DEFAULT_MODEL_NAME = "grocery-x22-257.glslnn"
+
+
+def _folder(name: str) -> Path:
+    inside = PACKAGE / name
+    return inside if inside.is_dir() else PACKAGE.parent / name
+
+
+@cache
+def template(name: str) -> str:
+    """Return the text of a shader template."""
+    return (_folder("shaders") / name).read_text("utf-8")
+
+
+def template_names() -> tuple[str, ...]:
+    """Return the names of all shader templates."""
+    return tuple(sorted(path.name for path in _folder("shaders").iterdir() if path.is_file()))
+
+
+def default_model() -> Path:
+    """Return the path of the model that ``classify`` uses when none is given."""
+    return _folder("models") / DEFAULT_MODEL_NAME

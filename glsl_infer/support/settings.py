@@ -1,0 +1,166 @@
+"""Groups of settings: frozen dataclasses that say what each field may be, and refuse everything else.
+
+    @dataclass(frozen=True)
+    class Noise(Settings):
+        share: Annotated[float, Between(0, 1)] = 0.5
+        kind: Literal["grey", "colour"] = "grey"
+
+A field is an int or a float, with ``Between`` where it has limits, a str with ``Text``, a bool, a ``Literal`` of words,
+a pair of numbers (lowest, highest), another group, or a tuple of groups. ``support.strict_yaml`` reads and writes
+them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from glsl_infer.errors import InputError
+
+
+@dataclass(frozen=True)
+class Between:
+    """The limits of a number.
+
+    Attributes:
+        low: the lowest.
+        high: the highest.
+        above: ``low`` itself is not allowed.
+        below: ``high`` itself is not allowed.
+    """
+
+    low: float
+    high: float = math.inf
+    above: bool = False
+    below: bool = False
+
+    def holds(self, number: float) -> bool:
+        """Return whether ``number`` is allowed."""
+        low = self.low < number if self.above else self.low <= number
+        high = number < self.high if self.below else number <= self.high
+        return low and high
+
+    def __str__(self) -> str:
+        low, high = f"{self.low:.10g}", f"{self.high:.10g}"
+        if self.high == math.inf:
+            return f"above {low}" if self.above else f"of at least {low}"
+        if self.above:
+            return f"above {low} and {'below' if self.below else 'up to'} {high}"
+        return f"from {low} to {'below ' if self.below else ''}{high}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a text may be.
+
+    Attributes:
+        pattern: a regular expression that matches all of it.
+        words: the same for people, following 'must be'.
+    """
+
+    pattern: str
+    words: str
+
+    def holds(self, text: str) -> bool:
+        """Return whether ``text`` is allowed."""
+        return re.fullmatch(self.pattern, text) is not None
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of a group of settings: checks every field, then how they go together, when it is made.
+
+    Raises:
+        InputError: a field is not what it may be; the message names it and what is allowed.
+    """
+
+    def __post_init__(self) -> None:
+        hints = hints_of(type(self))
+        for field in fields(self):
+            value, hint = getattr(self, field.name), hints[field.name]
+            if not fits(hint, value):
+                raise InputError(f"{field.name} is {value!r}; it must be {allowed(hint)}")
+            object.__setattr__(self, field.name, _plain(hint, value))
+        conflict = self.conflict()
+        if conflict:
+            raise InputError(conflict)
+
+    def conflict(self) -> str | None:
+        """Return what does not go together, in words, or None."""
+        return None
+
+
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the type of each field of a group, with its limits."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def group_in(hint: Any) -> type[Settings] | None:
+    """Return the group that a field is, or is a tuple of; None for plain values."""
+    inner = get_args(hint)[0] if get_origin(hint) is tuple else hint
+    return inner if isinstance(inner, type) and issubclass(inner, Settings) else None
+
+
+def fits(hint: Any, value: Any) -> bool:
+    """Return whether ``value`` is allowed for a field of type ``hint``."""
+    kind, limits = _parts(hint)
+    if group := group_in(kind):
+        if get_origin(kind) is tuple:
+            return isinstance(value, tuple) and bool(value) and all(isinstance(one, group) for one in value)
+        return isinstance(value, group)
+    if get_origin(kind) is Literal:
+        return isinstance(value, str) and value in get_args(kind)
+    if get_origin(kind) is tuple:
+        pair = isinstance(value, tuple) and len(value) == 2 and all(_is_number(float, one, limits) for one in value)
+        return pair and value[0] <= value[1]
+    if kind is bool:
+        return isinstance(value, bool)
+    if kind is str:
+        return isinstance(value, str) and (not isinstance(limits, Text) or limits.holds(value))
+    return _is_number(kind, value, limits)
+
+
+def allowed(hint: Any) -> str:
+    """Return what a field of type ``hint`` may be, in words that follow 'must be'."""
+    kind, limits = _parts(hint)
+    if group_in(kind):
+        return "a list of groups, at least one" if get_origin(kind) is tuple else "a group of settings"
+    if get_origin(kind) is Literal:
+        return " or ".join(get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"[lowest, highest], two numbers {limits or ''}".rstrip()
+    if kind is bool:
+        return "true or false"
+    if kind is str:
+        return str(limits or "a text")
+    return f"a {'whole ' if kind is int else ''}number {limits or ''}".rstrip()
+
+
+def _parts(hint: Any) -> tuple[Any, Between | Text | None]:
+    if get_origin(hint) is Annotated:
+        kind, limits = get_args(hint)[:2]
+        return kind, limits
+    return hint, None
+
+
+def _is_number(kind: type, value: Any, limits: Between | Text | None) -> bool:
+    kinds = (int,) if kind is int else (int, float)
+    if isinstance(value, bool) or not isinstance(value, kinds) or not math.isfinite(value):
+        return False
+    return not isinstance(limits, Between) or limits.holds(value)
+
+
+def _plain(hint: Any, value: Any) -> Any:
+    """Return a value of the field's own type, where 1 is given for 1.0."""
+    kind, _ = _parts(hint)
+    if kind in (int, float):
+        return kind(value)
+    if get_origin(kind) is tuple and not group_in(kind):
+        return tuple(float(one) for one in value)
+    return value

@@ -1,0 +1,1 @@
+"""What a developer uses."""

@@ -1,0 +1,118 @@
+"""Two results, or two bundles, side by side: as ratios, because a machine is never as fast as it was yesterday."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import __version__
+from glsl_infer.bundle import SUFFIX
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark import frames, machine
+from glsl_infer.tools.benchmark.frames import STEPS, Frame, Tell
+from glsl_infer.tools.benchmark.measuring import model_of, picture_of
+from glsl_infer.tools.benchmark.summary import Summary, summary
+
+FORMAT = "glsl-infer comparison"
+VERSION = 1
+
+
+def are_bundles(a: Path, b: Path) -> bool:
+    """Return whether two files are bundles rather than saved results, by their names.
+
+    Raises:
+        InputError: one of each.
+    """
+    kinds = [path.suffix == SUFFIX for path in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise InputError(f"--compare {a} {b}: give two *{SUFFIX} files, or two results saved with --json")
+    return kinds[0]
+
+
+def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Tell) -> dict[str, Any]:
+    """Run two bundles in one context, in turn: A B A B, a frame each.
+
+    Args:
+        a: a ``.glslnn`` file.
+        b: another, or the same.
+        context: as for ``Session``.
+        runs: counted frames of each.
+        warm_up: frames of each before.
+        tell: hears of every frame, ``2 * (runs + warm_up)`` times.
+
+    Returns:
+        As ``results``; the ratio is that of each pair of frames, one right after the other.
+
+    Raises:
+        InputError: as ``measuring.measure``.
+    """
+    frames.check_counts(runs, warm_up)
+    with contextlib.ExitStack() as stack:
+        shared = stack.enter_context(Context(context))
+        sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]
+        pictures = [picture_of(session) for session in sessions]
+        timed: list[list[Frame]] = [[], []]
+        for index in range(warm_up + runs):
+            for session, picture, seconds in zip(sessions, pictures, timed):
+                session.activate()  # not a frame's work: a program of one model does it once
+                frame = frames.one(session, picture)
+                if index >= warm_up:
+                    seconds.append(frame)
+                tell(1)
+        series = [frames.series(one) for one in timed]
+        ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
+        sides = [
+            {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(one)}
+            for path, session, one in zip((a, b), sessions, series)
+        ]
+        return {**_head(sides, ratio, paired=True), "machine": machine.describe(shared), "runs": runs}
+
+
+def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> dict[str, Any]:
+    """Compare two saved results.
+
+    Returns:
+        ``a`` and ``b`` with ``file`` and ``frame_ms``, and ``ratio``, B's time divided by A's for every step: of the
+        medians, and as small (``p5``) and as large (``p95``) as the two spreads allow; ``paired`` is False.
+    """
+    sides = [
+        {"file": str(path), "model": one["model"], "frame_ms": one["frame_ms"]} for path, one in zip((a, b), saved)
+    ]
+    ratio = {}
+    for step in STEPS:
+        x, y = (one["frame_ms"][step] for one in saved)
+        ratio[step] = {
+            "median": _ratio(y["median"], x["median"]),
+            "p5": _ratio(y["p5"], x["p95"]),
+            "p95": _ratio(y["p95"], x["p5"]),
+        }
+    return _head(sides, ratio, paired=False)
+
+
+def differences(saved: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
+    """Return in words in what the machines of two results differ, as far as it changes times."""
+    names = {"renderer": "driver", "version": "driver version", "cpu": "CPU", "cores": "CPU cores", "python": "Python"}
+    one, other = (result["machine"] for result in saved)
+    return [
+        f"{word}: {one.get(key)} and {other.get(key)}" for key, word in names.items() if one.get(key) != other.get(key)
+    ]
+
+
+def _head(sides: list[dict[str, Any]], ratio: dict[str, Summary], *, paired: bool) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "glsl_infer": __version__,
+        "paired": paired,
+        "a": sides[0],
+        "b": sides[1],
+        "ratio": ratio,
+    }
+
+
+def _ratio(time: float, base: float) -> float:
+    """Return ``time / base``; below a microsecond, which counts as none, a microsecond stands for it."""
+    return max(time, 1e-3) / max(base, 1e-3)

@@ -1,0 +1,122 @@
+"""Frames, timed step by step: upload, submission, the wait for the GPU, read-back."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
+
+STEPS = ("upload", "submit", "gpu", "read_back", "total")
+"""What is measured of a frame; ``submit`` is a part of ``gpu``, and the other three make ``total``."""
+
+Tell = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Seconds of one frame.
+
+    Attributes:
+        upload: until the driver has taken the picture.
+        submit: until it has taken all calls of the frame: what Python and the driver's own CPU work cost.
+        gpu: from the first of these calls until everything is drawn (glFinish).
+        read_back: until the output is there as numbers.
+    """
+
+    upload: float
+    submit: float
+    gpu: float
+    read_back: float
+
+    @property
+    def total(self) -> float:
+        """Seconds from a picture in memory to the model's output."""
+        return self.upload + self.gpu + self.read_back
+
+
+def one(session: Session, picture: NDArray[np.uint8]) -> Frame:
+    """Run one frame on a picture uint8 (size, size, 3), and time its steps."""
+    finish, clock = session.context.gl.Finish, time.perf_counter
+    started = clock()
+    session.upload(picture)
+    uploaded = clock()
+    session.submit()
+    submitted = clock()
+    finish()
+    drawn = clock()
+    session.read_back()
+    return Frame(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
+
+
+def many(session: Session, picture: NDArray[np.uint8], runs: int, warm_up: int, tell: Tell) -> list[Frame]:
+    """Run ``warm_up`` frames and then ``runs`` more, whose times are returned; ``tell`` hears of each.
+
+    Raises:
+        InputError: no runs, or fewer warm-up runs than none.
+    """
+    check_counts(runs, warm_up)
+    for _ in range(warm_up):
+        one(session, picture)
+        tell(1)
+    gc.collect()  # what was left behind by the start is not the frames' to clean up
+    frames = []
+    for _ in range(runs):
+        frames.append(one(session, picture))
+        tell(1)
+    return frames
+
+
+def check_counts(runs: int, warm_up: int) -> None:
+    """Refuse numbers of runs that nothing can be said of.
+
+    Raises:
+        InputError: naming the argument.
+    """
+    if runs < 1:
+        raise InputError(f"--runs {runs}; at least 1 is needed (100 give a steady median)")
+    if warm_up < 0:
+        raise InputError(f"--warm-up {warm_up}; 0 or more are possible (10 are usual)")
+
+
+def series(frames: list[Frame]) -> dict[str, list[float]]:
+    """Return the milliseconds of every frame, step by step."""
+    return {step: [milliseconds(getattr(frame, step)) for frame in frames] for step in STEPS}
+
+
+def summaries(runs_ms: dict[str, list[float]]) -> dict[str, Summary]:
+    """Return the summary of every step's milliseconds."""
+    return {step: summary(values) for step, values in runs_ms.items()}
+
+
+def counts(session: Session, picture: NDArray[np.uint8]) -> dict[str, Any]:
+    """Run a frame and count what it takes: draws, jobs, programs, GL calls by step and by name, textures."""
+    gl = session.context.gl
+    session.activate()  # what a session sets when it takes a context over is no part of a frame
+    with gl.counting() as upload:
+        session.upload(picture)
+    with gl.counting() as submitted:
+        for function, arguments in session.frame:  # it holds functions of its own
+            gl.by_name(function)(*arguments)
+    with gl.counting() as read_back:
+        session.read_back()
+    steps = {"upload": upload, "frame": submitted, "read_back": read_back}
+    found = session.statistics()
+    return {
+        "draws": found.passes,
+        "jobs": found.jobs,
+        "programs": found.programs,
+        "programs_restored": session.restored_programs,
+        "gl_calls": {step: sum(calls.values()) for step, calls in steps.items()},
+        "gl_calls_of_frame": dict(submitted.most_common()),
+        "textures": len(session.bundle.manifest.textures),
+        "texture_bytes": found.texture_bytes,
+    }

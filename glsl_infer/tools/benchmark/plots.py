@@ -1,0 +1,98 @@
+"""Pictures of a profile and of a sustained run. Matplotlib is imported here, and only when something is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.support.files import replacing
+
+BLUE, PALE = "#2b6cb0", "#bcd4ee"
+DPI = 120
+
+
+def check(path: Path) -> None:
+    """Refuse, before anything is measured, what cannot be drawn in the end.
+
+    Raises:
+        InputError: the file is not named ``*.png``, is a folder, or its folder does not exist.
+        MissingExtraError: Matplotlib is not installed.
+    """
+    if path.suffix.lower() != ".png":
+        raise InputError(f"--plot {path}; name the file *.png")
+    if not path.parent.is_dir():
+        raise InputError(f"--plot {path}; no such folder")
+    if path.is_dir():
+        raise InputError(f"--plot {path}; that is a folder, name a file")
+    _figure(1, 1)
+
+
+def profile(result: dict[str, Any], path: Path) -> None:
+    """Write a profile as bars: a layer each, its median, with a line from the 5th to the 95th percentile.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    rows = result["profile"]["layers"]
+    figure = _figure(9.0, 1.2 + 0.19 * len(rows))
+    axes = figure.add_subplot()
+    places, medians = range(len(rows)), [row["ms"]["median"] for row in rows]
+    spreads = [
+        [row["ms"]["median"] - row["ms"]["p5"] for row in rows],
+        [row["ms"]["p95"] - row["ms"]["median"] for row in rows],
+    ]
+    axes.barh(places, medians, xerr=spreads, color=BLUE, ecolor=PALE, height=0.7)
+    axes.set_yticks(places, [f"{row['layer']}  {100 * row['share']:.1f} %" for row in rows], fontsize=7)
+    axes.set_ylim(len(rows) - 0.5, -0.5)  # the first layer at the top
+    axes.set_xlim(left=0)
+    axes.set_xlabel(f"ms, median of {result['profile']['runs']} runs, 5 % to 95 %; by {result['profile']['by']}")
+    axes.set_title(_title(result), fontsize=9)
+    _save(figure, path)
+
+
+def sustained(result: dict[str, Any], path: Path) -> None:
+    """Write a sustained run as a line: latency over time, the median and the band from 5 % to 95 %.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    windows = result["sustained"]["windows"]
+    figure = _figure(9.0, 4.0)
+    axes = figure.add_subplot()
+    minutes = [window["from_s"] / 60.0 for window in windows]
+    low, median, high = ([window["ms"][key] for window in windows] for key in ("p5", "median", "p95"))
+    axes.fill_between(minutes, low, high, color=PALE, label="5 % to 95 %")
+    axes.plot(minutes, median, color=BLUE, label="median")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("minutes")
+    axes.set_ylabel("ms a frame")
+    axes.set_title(_title(result), fontsize=9)
+    axes.legend(loc="lower right")
+    _save(figure, path)
+
+
+def _title(result: dict[str, Any]) -> str:
+    machine = result["machine"]
+    # Names come from files and drivers: a dollar sign in one is no formula.
+    return f"{Path(result['model']['file']).name} on {machine['renderer']}, {machine['cpu']}".replace("$", r"\$")
+
+
+def _figure(width: float, height: float) -> Any:
+    """Return an empty figure of so many inches, apart from Matplotlib's global state."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError.of("Matplotlib", "tools", "--plot") from None
+    figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _save(figure: Any, path: Path) -> None:
+    try:
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None

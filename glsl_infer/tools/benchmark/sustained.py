@@ -1,0 +1,78 @@
+"""Frames without a pause for minutes: what is left of the speed when a GPU gets warm."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark.frames import Tell, one
+from glsl_infer.tools.benchmark.summary import milliseconds, summary
+
+WINDOWS = 120
+"""Into how many stretches of equal time a run is divided, at most: each has a second."""
+
+ENDS = 0.1
+"""Share of the stretches at either end that ``slowdown`` compares."""
+
+
+def check_minutes(minutes: float) -> None:
+    """Refuse what is no time.
+
+    Raises:
+        InputError: it is not a number above 0, or more than a day.
+    """
+    if not 0.0 < minutes <= 1440.0:
+        raise InputError(f"--minutes {minutes:g}; give more than 0, and 1440 (a day) at most")
+
+
+def sustain(session: Session, picture: NDArray[np.uint8], minutes: float, tell: Tell) -> dict[str, Any]:
+    """Run frames for some minutes.
+
+    Args:
+        session: what to measure.
+        picture: uint8 (size, size, 3).
+        minutes: how long, above 0; the frame that is running then is the last.
+        tell: hears of every second that has passed.
+
+    Returns:
+        ``minutes``, ``runs``, ``ms`` (a summary of all frames), ``windows``: for each stretch in which a frame ended
+        ``from_s``, its beginning, ``runs`` and ``ms``; and ``slowdown``, see there, of the windows' medians.
+
+    Raises:
+        InputError: ``minutes`` is no time.
+    """
+    check_minutes(minutes)
+    length, told = 60.0 * minutes, 0
+    count = max(1, min(WINDOWS, int(length)))
+    found: dict[int, list[float]] = {}
+    started = time.perf_counter()
+    while (elapsed := time.perf_counter() - started) < length or not found:
+        frame = one(session, picture)
+        window = min(int(elapsed / length * count), count - 1)
+        found.setdefault(window, []).append(milliseconds(frame.total))
+        if int(elapsed) > told:
+            tell(int(elapsed) - told)
+            told = int(elapsed)
+    windows: list[dict[str, Any]] = [
+        {"from_s": round(index * length / count, 3), "runs": len(values), "ms": summary(values)}
+        for index, values in found.items()
+    ]
+    everything = [value for values in found.values() for value in values]
+    return {
+        "minutes": minutes,
+        "runs": len(everything),
+        "ms": summary(everything),
+        "windows": windows,
+        "slowdown": slowdown([window["ms"]["median"] for window in windows]),
+    }
+
+
+def slowdown(medians: list[float]) -> float:
+    """Return how many times the first tenth of some medians (at least one) the last tenth is."""
+    count = max(1, round(ENDS * len(medians)))
+    return float(np.median(medians[-count:]) / np.median(medians[:count]))

@@ -1,0 +1,79 @@
+"""Which way frames take to the GPU: where they lie, as dma-bufs, if it reads them there; else copied by the CPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from glsl_infer.errors import GlError, ImageError, InputError, ShaderError
+from glsl_infer.gl import dma_import
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.camera.frame import Frame
+from glsl_infer.tools.camera.sources import Source
+
+TOLERANCE = 2
+"""Steps of 255 between what the GPU reads of a dma-buf and of its copy; what is no picture of it is far off."""
+
+
+def frames_for(session: Session, source: Source, *, copy: bool = False) -> Iterator[Frame]:
+    """Return the frames of a source, as dma-bufs where it has them and the session's driver reads the first one right.
+
+    Where the driver says that it imports dma-bufs and then does not, a line on standard error says so.
+
+    Args:
+        session: whose context decides.
+        source: ``source.frames`` is returned untouched, or not used at all.
+        copy: have pixels in any case.
+
+    Raises:
+        RunError: the camera gives no frame.
+    """
+    if copy or source.shared is None or dma_import.refusal(session.context) is not None:
+        return source.frames
+    frames, first = source.shared(), None
+    try:
+        first = next(frames)
+        _try(session, first)
+    except (InputError, ShaderError, GlError) as error:
+        _give_back(frames, first)
+        print(f"note: {error}; frames are copied to the GPU instead", file=sys.stderr)
+        return source.frames
+    except BaseException:
+        _give_back(frames, first)
+        raise
+    return _resumed(first, frames)
+
+
+def _try(session: Session, frame: Frame) -> None:
+    """Have the GPU read a frame in both ways.
+
+    Raises:
+        ImageError: the driver does not import it, or reads something else there.
+        ShaderError, GlError: as ``Session.run``.
+    """
+    seen = []
+    for picture in (frame.picture, frame.pixels()):
+        session.upload(picture)
+        seen.append(session.input_pixels().astype(int))
+        session.context.gl.check("when the GPU read a frame of the camera")
+    off = int(np.abs(seen[0] - seen[1]).max())
+    if off > TOLERANCE:
+        raise ImageError(f"the driver reads something else in {frame.picture} ({off} of 255 off)")
+
+
+def _give_back(frames: Iterator[Frame], first: Frame | None) -> None:
+    if first is not None:
+        first.close()
+    close = getattr(frames, "close", None)
+    if close is not None:
+        close()
+
+
+def _resumed(first: Frame, frames: Iterator[Frame]) -> Iterator[Frame]:
+    try:
+        yield first
+        yield from frames
+    finally:
+        _give_back(frames, None)

@@ -1,0 +1,144 @@
+"""Where frames come from: a folder of pictures, a film, a V4L2 device, or the camera of a Raspberry Pi.
+
+Folders, and films that Pillow reads (animated GIF, PNG and WebP), need nothing more; other films and ``/dev/video*``
+need PyAV (``pip install 'glsl-infer[camera]'``), ``picamera2`` the library of that name, which Raspberry Pi OS has as
+``python3-picamera2``.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from glsl_infer.errors import ImageError, InputError, MissingExtraError, RunError
+from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.tools.camera import raspberry_pi
+from glsl_infer.tools.camera.frame import Frame
+from glsl_infer.tools.camera.raspberry_pi import SIZE
+
+PICAMERA2 = "picamera2"
+
+_ANIMATED = {".gif", ".png", ".apng", ".webp"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Frames, and whether they come by themselves: those of a live source that nobody takes are lost.
+
+    Attributes:
+        frames: frames of pixels; close it to give the camera or the file back.
+        shared: opens the same source anew for frames in dma-bufs, where it can give those; ``importing`` decides.
+    """
+
+    name: str
+    live: bool
+    frames: Iterator[Frame]
+    shared: Callable[[], Iterator[Frame]] | None = None
+
+
+def open_source(name: str) -> Source:
+    """Open a source by its name: ``picamera2``, ``/dev/videoN``, a film file or a folder.
+
+    Raises:
+        InputError: there is no such thing, or it holds no frames.
+        MissingExtraError: the library that it needs is not installed.
+    """
+    if name == PICAMERA2:
+        library = raspberry_pi.library()
+        return Source(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
+    path = Path(name)
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"--source {name}: {reason}; give picamera2, /dev/videoN, a film file or a folder of pictures"
+        ) from None
+    if stat.S_ISDIR(mode):
+        return Source(name, False, _folder(pictures.find([path])))
+    if stat.S_ISCHR(mode):
+        return Source(name, True, _v4l2(name, _av("reading a camera")))
+    if not stat.S_ISREG(mode):
+        raise InputError(f"--source {name}: is no film, no folder and no camera")
+    if path.suffix.lower() in _ANIMATED:
+        return Source(name, False, _animation(path))
+    if path.suffix.lower() in pictures.SUFFIXES:
+        return Source(name, False, _folder([path]))
+    return Source(name, False, _film(name, _av("reading a film that is no GIF, PNG or WebP")))
+
+
+def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:
+    """Yield every ``step``-th frame, the first among them, and close the others; closing it closes ``frames``."""
+    try:
+        for frame in frames:
+            if frame.index % step == 0:
+                yield frame
+            else:
+                frame.close()
+    finally:
+        close = getattr(frames, "close", None)
+        if close is not None:
+            close()
+
+
+def _folder(files: list[Path]) -> Iterator[Frame]:
+    """Yield the pictures of a folder; one that cannot be read is named and passed over."""
+    for index, path in enumerate(files):
+        try:
+            pixels = np.asarray(preprocess.open_image(path))
+        except ImageError as error:
+            print(f"warning: {error}; left out", file=sys.stderr)
+            continue
+        yield Frame(pixels, index, str(path))
+
+
+def _animation(path: Path) -> Iterator[Frame]:
+    preprocess.open_image(path)  # says in words what is wrong with it
+    try:
+        with Image.open(path) as image:
+            for index in range(getattr(image, "n_frames", 1)):
+                image.seek(index)
+                yield Frame(np.asarray(image.convert("RGB")), index)
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise InputError(f"{path}: damaged ({error}); the frames before were computed") from None
+
+
+def _film(name: str, av: Any) -> Iterator[Frame]:
+    try:
+        with av.open(name) as container:
+            for index, frame in enumerate(container.decode(video=0)):
+                yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index)
+    except (av.error.FFmpegError, IndexError) as error:  # IndexError: there is no picture in it
+        raise InputError(f"{name}: not a film that can be read ({error})") from None
+
+
+def _v4l2(name: str, av: Any) -> Iterator[Frame]:
+    width, height = SIZE
+    try:
+        container = av.open(name, format="v4l2", options={"video_size": f"{width}x{height}"})
+    except av.error.FFmpegError as error:
+        raise InputError(f"{name}: the camera cannot be opened ({error}); is another program using it?") from None
+    with container:
+        try:
+            for index, frame in enumerate(container.decode(video=0)):
+                yield Frame(np.ascontiguousarray(frame.to_ndarray(format="rgb24")), index)
+        except av.error.FFmpegError as error:
+            raise RunError(f"{name}: the camera gives no more frames ({error}); was it unplugged?") from None
+    raise RunError(f"{name}: the camera gives no more frames; was it unplugged?")
+
+
+def _av(purpose: str) -> Any:
+    try:
+        import av
+    except ImportError:
+        raise MissingExtraError.of("PyAV", "camera", purpose) from None
+    return av

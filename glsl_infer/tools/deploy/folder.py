@@ -1,0 +1,118 @@
+"""Makes the folder of a deployment: everything beside its name first, so that it is whole or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import __version__
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.support.child_process import ROOT
+from glsl_infer.tools.deploy import raspberry_pi
+from glsl_infer.tools.deploy.description import Deployment, Model
+from glsl_infer.tools.deploy.fetch import fetch, sha256_of
+
+CONTENTS = "deployment.json"
+"""What is in the folder, as data; also by which a folder is known to be a deployment."""
+
+Say = Callable[[str], object]
+
+
+def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: None) -> dict[str, Any]:
+    """Make the folder ``out``, in place of an older deployment there, and return what is in it.
+
+    Args:
+        deployment: what to make.
+        base: where relative paths of the deployment file begin.
+        out: the folder.
+        say: hears what is being done.
+
+    Raises:
+        InputError: a source, or what is at ``out`` already, cannot be used.
+        RunError: a download or an export failed.
+    """
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out.absolute().parent}: no such folder; make it, or name another")
+    if out.exists() and not (out / CONTENTS).is_file():
+        raise InputError(f"{out}: is there already and no deployment of glsl-infer; name another folder, or remove it")
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
+            new = Path(name) / "new"
+            found = _fill(deployment, base, new, Path(name), say)
+            if out.exists():
+                out.rename(Path(name) / "old")
+            new.rename(out)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
+    return found
+
+
+def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
+    (new / "models").mkdir(parents=True)
+    models = [_model(one, base, new, work, say) for one in deployment.models]
+    files = {one["file"]: one["sha256"] for one in models}
+    if deployment.target == "raspberry-pi":
+        for name, text, mode in (
+            (raspberry_pi.UNIT, raspberry_pi.unit(deployment), 0o644),
+            (raspberry_pi.INSTALL, raspberry_pi.install(deployment), 0o755),
+        ):
+            (new / name).write_text(text, "utf-8")
+            (new / name).chmod(mode)
+        files[raspberry_pi.UNIT] = sha256_of(new / raspberry_pi.UNIT)
+    sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
+    (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
+    found: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
+    if deployment.target == "raspberry-pi":
+        found["service"] = {"unit": raspberry_pi.UNIT, **vars(deployment.service), "model": deployment.served}
+    (new / CONTENTS).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    return found
+
+
+def _model(model: Model, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
+    say(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.source}")
+    source = fetch(model, base, work, lambda _: None)
+    target = new / "models" / f"{model.name}{bundles.SUFFIX}"
+    if model.is_bundle:
+        shutil.copyfile(source, target)
+    else:
+        say(f"{model.name}: exporting")
+        _export(model, source, base, target)
+    bundle = bundles.read(target)
+    size = bundle.manifest.input.size
+    if model.input_size and size != model.input_size:
+        raise InputError(f"model '{model.name}': reads pictures of {size}x{size}, not of input_size {model.input_size}")
+    return {
+        "name": model.name,
+        "file": f"models/{target.name}",
+        "sha256": sha256_of(target),
+        "bytes": target.stat().st_size,
+        "source": model.source,
+        "source_sha256": sha256_of(source),
+        "input_size": size,
+        "labels": len(bundle.labels),
+        "passes": len(bundle.manifest.passes),
+    }
+
+
+def _export(model: Model, source: Path, base: Path, target: Path) -> None:
+    """Export in a process of its own: Keras must not stay in this one."""
+    options = ["--weights", model.weights, "--layout", model.layout]
+    options += ["--labels", str(base / model.labels)] if model.labels else []
+    options += ["--calibrate", str(base / model.calibrate)] if model.calibrate else []
+    if model.input_range != (0.0, 0.0):
+        options += ["--input-range", *(f"{one:.9g}" for one in model.input_range)]
+    command = [sys.executable, "-m", "glsl_infer", "export", str(source), "-o", str(target), *options, "--json"]
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        kind = InputError if done.returncode == InputError.exit_code else RunError
+        raise kind(f"model '{model.name}': {said.replace('error: ', '', 1)}")

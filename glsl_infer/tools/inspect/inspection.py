@@ -1,0 +1,147 @@
+"""What a bundle is made of: its layers, passes, textures and members, counted without a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from typing import Any
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.manifest import Layer
+from glsl_infer.compiler import amplification
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.texels import shape_of
+
+KINDS = {"shaders": "shaders", "weights": "weights", "labels.txt": "labels"}
+"""How sums call the members, by the first part of their names; the probe stands apart."""
+
+
+def inspect(bundle: Bundle) -> dict[str, Any]:
+    """Return what ``glsl-infer inspect`` shows, as plain data.
+
+    Args:
+        bundle: as ``bundle.read`` returned it, so that everything in it fits together.
+
+    Raises:
+        BundleError: layers and weights do not fit together.
+
+    Returns:
+        ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``input``, ``output``,
+        ``labels``, ``limits`` that a driver must have, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
+        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``.
+    """
+    manifest = bundle.manifest
+    output = manifest.outputs[0]
+    layers = _layers(bundle)
+    return {
+        "file": {
+            "path": None if bundle.path is None else str(bundle.path),
+            "bytes": None if bundle.path is None else bundle.path.stat().st_size,
+        },
+        "model": manifest.model.name,
+        "input": {"size": manifest.input.size, "preprocessing": manifest.input.preprocessing},
+        "output": {"name": output.name, "layer": manifest.model.output, "shape": list(shape_of(output.value))},
+        "labels": len(bundle.labels),
+        "limits": dict(vars(manifest.limits)),
+        "totals": {
+            "layers": len(layers),
+            "passes": len(manifest.passes),
+            "jobs": manifest.jobs,
+            "programs": len(manifest.programs),
+            "textures": len(manifest.textures),
+            "weights": sum(one["weights"] for one in layers),
+        },
+        "memory": _memory(bundle),
+        "members": _members(bundle),
+        "layers": layers,
+        "passes": [
+            {
+                "layer": one.layer,
+                "program": one.program,
+                "target": one.target,
+                "clear": one.clear,
+                "textures": list(one.textures),
+                "quads": len(one.quads),
+                "pixels": sum(quad.width * quad.height for quad in one.quads),
+            }
+            for one in manifest.passes
+        ],
+        "textures": [
+            {
+                "name": one.name,
+                "kind": one.kind,
+                "width": one.width,
+                "height": one.height,
+                "bytes": 4 * one.width * one.height,
+            }
+            for one in manifest.textures
+        ],
+    }
+
+
+def stored_as(value: Value) -> str:
+    """Return in a few words how a layer's output is stored."""
+    if isinstance(value, FeatureMap):
+        return f"8 bit, {len(value.views)} slice{'s' * (len(value.views) != 1)}"
+    if isinstance(value, FixedMap):
+        return f"16 bit, {len(value.views)} tiles"
+    assert isinstance(value, FixedPoint)
+    return "16 bit, partial sums" if value.columns else "16 bit, vector"
+
+
+def _layers(bundle: Bundle) -> list[dict[str, Any]]:
+    gains = amplification.gains(bundle.graph, bundle.values)
+    passes: Counter[str] = Counter()
+    programs: defaultdict[str, set[str]] = defaultdict(set)
+    pixels: Counter[str] = Counter()
+    for one in bundle.manifest.passes:
+        passes[one.layer] += 1
+        programs[one.layer].add(one.program)
+        pixels[one.layer] += sum(quad.width * quad.height for quad in one.quads)
+
+    def described(layer: Layer) -> dict[str, Any]:
+        return {
+            "layer": layer.name,
+            "op": layer.op,
+            "inputs": list(layer.inputs),
+            "shape": list(shape_of(layer.output)),
+            "stored": stored_as(layer.output),
+            "passes": passes[layer.name],
+            "programs": len(programs[layer.name]),
+            "pixels": pixels[layer.name],
+            "weights": sum(math.prod(shape) for shape in layer.weights.values()),
+            "gain": _finite(gains.get(layer.name)),
+            "textures": list(textures_of(layer.output)),
+        }
+
+    return [described(layer) for layer in bundle.manifest.model.layers]
+
+
+def _finite(number: float | None) -> float | None:
+    """Return a number that JSON can say; those of hostile weights may be none."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def _memory(bundle: Bundle) -> dict[str, int]:
+    kinds = Counter({"input": 0, "target": 0, "constant": 0})
+    for one in bundle.manifest.textures:
+        kinds[one.kind] += 4 * one.width * one.height
+    drawn = {one.layer for one in bundle.manifest.passes}  # the others only rename what these made
+    outputs = sum(4 * _texels(value) for name, value in bundle.values.items() if name in drawn)
+    return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
+
+
+def _texels(value: Value) -> int:
+    """Return how many texels an output takes, without gutters."""
+    if isinstance(value, FixedPoint):
+        width, height = value.size
+        return width * height
+    return len(value.views) * value.height * value.width
+
+
+def _members(bundle: Bundle) -> dict[str, int]:
+    sizes: Counter[str] = Counter(dict.fromkeys((*KINDS.values(), "probe"), 0))
+    for name, data in bundle.members.items():
+        kind = "probe" if name == bundle.manifest.probe.member else KINDS[name.split("/")[0]]
+        sizes[kind] += len(data)
+    return {**sizes, "total": sum(sizes.values())}

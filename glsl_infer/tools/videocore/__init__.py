@@ -1,0 +1,23 @@
+"""What a bundle costs a VideoCore IV, read off that GPU's own compiler and command stream.
+
+Mesa's ``vc4`` driver compiles and submits as it does on a Raspberry Pi; a shim takes the kernel's place, so that no
+board is needed and nothing is computed. docs/videocore.md explains every number.
+
+    driver.py      where the driver is, and the environment that a process needs to see it
+    harness.py     in such a process: draw a bundle's passes and write down what the driver says
+    transcript.py  what it said -> statistics of each program and jobs of each layer
+    measure.py     both of them, from an ordinary process
+    floor.py       the least that a layer's arithmetic takes
+    report.py      statistics -> a row for each layer, totals, problems
+    estimate.py    rows -> milliseconds, an estimate
+    advice.py      rows -> what to change
+    table.py, plot.py    what people see of it
+"""
+
+from __future__ import annotations
+
+from glsl_infer.tools.videocore.driver import Driver, find
+from glsl_infer.tools.videocore.measure import measure
+from glsl_infer.tools.videocore.report import Report, report
+
+__all__ = ["Driver", "Report", "find", "measure", "report"]

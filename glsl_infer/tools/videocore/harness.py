@@ -1,0 +1,142 @@
+"""Draws a bundle on the vc4 driver and prints a transcript of what the driver says; see ``transcript``.
+
+A process of its own (``python -m glsl_infer.tools.videocore.harness BUNDLE``), because it has to see another OpenGL
+driver than everything else; ``measure`` starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from ctypes import CFUNCTYPE, c_char_p, c_int, c_uint, c_void_p
+from typing import Any
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle, probe
+from glsl_infer.errors import ContextError, GlslInferError, RunError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.api import egl_library
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.videocore.driver import LIBRARIES_HINT
+
+_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS = 0x92E0, 0x8242
+_CALLBACK = CFUNCTYPE(None, c_uint, c_uint, c_uint, c_uint, c_int, c_char_p, c_void_p)
+
+DRIVER = "VC4"
+"""What the driver's GL_RENDERER begins with."""
+
+
+class Listener:
+    """Marks draws in the transcript and puts KHR_debug messages into it, as they come.
+
+    Each layer's passes are followed by a flush, so that its jobs are submitted before the next layer's begin.
+
+    Raises:
+        ContextError: the driver is another than vc4.
+    """
+
+    def __init__(self, context: Context, made: Bundle) -> None:
+        self._gl, self._passes = context.gl, made.manifest.passes
+        renderer, version = (self._gl.text(name) for name in (GL.GL_RENDERER, GL.GL_VERSION))
+        if not renderer.startswith(DRIVER):
+            raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
+        _write(f"@driver {renderer}, {version}")
+        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
+        _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
+        for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
+            _function("glEnable", c_uint)(what)
+        self._flush = _function("glFlush")
+        self._draw = self._gl.prepared.DrawArrays
+        self.drawn: int | None = 0
+
+    def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
+        _write(f"@says {text.decode('utf-8', 'replace')}")
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Have draws go through ``draw``; sessions made meanwhile record that in their frames."""
+        vars(self._gl.prepared)["DrawArrays"] = self.draw
+        try:
+            yield
+        finally:
+            vars(self._gl.prepared)["DrawArrays"] = self._draw
+
+    def draw(self, *arguments: int) -> None:
+        """Draw the next pass; mark it, and flush after the last of a layer, until ``drawn`` is None."""
+        if self.drawn is None:
+            self._draw(*arguments)
+            return
+        index, self.drawn = self.drawn, self.drawn + 1
+        if index >= len(self._passes):
+            raise RunError(f"a frame draws more than its {len(self._passes)} passes")
+        _write(f"@draw {index}")
+        self._draw(*arguments)
+        following = self._passes[index + 1].layer if index + 1 < len(self._passes) else None
+        if following != self._passes[index].layer:
+            self._flush()
+
+
+def draw(made: Bundle) -> None:
+    """Draw every pass once, then a whole frame as a runner does, and write the transcript to file descriptor 2.
+
+    Raises:
+        ContextError: this process does not see the vc4 driver.
+        ShaderError: the driver refuses a shader; names the layer.
+        RunError: a frame draws something else than its passes.
+    """
+    picture = probe.picture(made.manifest.input.size)
+    with Context("surfaceless") as context:
+        # Nothing is drawn here, so how stores round cannot be measured; they are taken to round to nearest.
+        vars(driver_of(context))["rounds_stores"] = False
+        listener = Listener(context, made)
+        with listener.listening(), Session(made, context=context) as session:
+            session.run(picture)
+            if listener.drawn != len(made.manifest.passes):
+                raise RunError(f"a frame draws {listener.drawn} times, it has {len(made.manifest.passes)} passes")
+            listener.drawn = None
+            _write("@frame")
+            session.run(picture)
+
+
+@contextlib.contextmanager
+def heard() -> Iterator[None]:
+    """Let all that is written to file descriptor 2, by whatever library, go to standard output."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(1, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _write(line: str) -> None:
+    os.write(2, f"{line}\n".encode())
+
+
+def _function(name: str, *arguments: Any) -> Any:
+    address = egl_library().eglGetProcAddress(name.encode())
+    if not address:
+        raise ContextError(f"the driver has no {name}")
+    return CFUNCTYPE(None, *arguments)(address)
+
+
+def main() -> int:
+    """Draw the bundle that the first argument names and print the transcript as it comes; return the exit code."""
+    try:
+        made = bundles.read(sys.argv[1])
+        with heard():
+            draw(made)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

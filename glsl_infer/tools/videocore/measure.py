@@ -1,0 +1,82 @@
+"""Measures a bundle: starts ``harness`` in a process that sees the vc4 driver, and reads its transcript."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import ContextError, InputError, RunError
+from glsl_infer.tools.videocore.driver import LIBRARIES_HINT, Driver
+from glsl_infer.tools.videocore.transcript import FRAGMENT_COMPILED, Measured, parse
+
+Watch = Callable[[Sequence[int], str], Iterable[int]]
+"""Returns the items it is given, and shows how many of them are used; the text says of what."""
+
+
+def _unwatched(items: Sequence[int], _: str) -> Iterable[int]:
+    return items
+
+
+def measure(
+    path: str | Path, driver: Driver, *, disassembly: bool = False, watch: Watch = _unwatched
+) -> tuple[Bundle, Measured]:
+    """Return a bundle and what it makes the driver do. A layer that fails is no error here: see ``Measured.failures``.
+
+    Args:
+        path: a ``.glslnn`` file.
+        driver: see ``driver.find``.
+        disassembly: with the listing of every fragment shader.
+        watch: sees how many shaders are compiled; each is twice, when it is linked and when it is drawn with.
+
+    Raises:
+        BundleError: the file is none.
+        ContextError: the driver does not work on this machine.
+        RunError: the driver refuses a shader, or breaks down.
+    """
+    made = bundles.read(path)
+    shaders = range(2 * len({one.program for one in made.manifest.passes}))
+    command = [sys.executable, "-m", "glsl_infer.tools.videocore.harness", str(path)]
+    with tempfile.TemporaryFile() as messages:
+        with subprocess.Popen(
+            command,
+            env=driver.environment(disassembly=disassembly),
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            errors="backslashreplace",
+        ) as process:
+            assert process.stdout is not None
+            lines = list(_counted(process.stdout, watch(shaders, Path(path).name)))
+        messages.seek(0)
+        said = messages.read().decode("utf-8", "backslashreplace")
+    if process.returncode < 0:
+        raise RunError(f"{path}: the vc4 driver in {driver.prefix} broke down (signal {-process.returncode})")
+    if process.returncode:
+        raise _failure(path, driver, process.returncode, said)
+    return made, parse(lines, made.manifest.passes)
+
+
+def _counted(lines: Iterable[str], steps: Iterable[int]) -> Iterator[str]:
+    """Yield the lines, using up a step at each fragment shader that is compiled, and the others in the end."""
+    left = iter(steps)
+    for line in lines:
+        if line.startswith(FRAGMENT_COMPILED):
+            next(left, None)
+        yield line
+    for _ in left:
+        pass
+
+
+def _failure(path: str | Path, driver: Driver, code: int, said: str) -> InputError | RunError:
+    """Return the error that the process beside this one ended with."""
+    before, mark, message = f"\n{said}".partition("\nerror: ")  # the message may quote the driver's own errors
+    if not mark:
+        return RunError(f"{path}: the process on the vc4 driver failed:\n{said.strip()}")
+    if "cannot be preloaded" in before:  # the loader says so and goes on with the machine's own driver
+        return ContextError(f"the vc4 driver in {driver.prefix} cannot be loaded on this machine", LIBRARIES_HINT)
+    return (InputError if code == InputError.exit_code else RunError)(f"{path}: {message.strip()}")

@@ -1,0 +1,71 @@
+"""A picture of where a frame's instructions go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.support.files import replacing
+from glsl_infer.tools.videocore.report import Report
+from glsl_infer.tools.videocore.table import distinct
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def check(path: Path) -> None:
+    """Refuse, before anything is measured, a file that a plot cannot be written to.
+
+    Raises:
+        InputError: another suffix than ``SUFFIXES``, a folder that is not there, or a folder's own name.
+        MissingExtraError: matplotlib is not installed.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: name the plot *{' or *'.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder")
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError.of("matplotlib", "tools", "--plot") from None
+
+
+def plot(reports: Sequence[Report], path: Path) -> None:
+    """Draw a bar for each layer and bundle, instructions times pixels in millions, with a mark at the floor.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    layers = list(dict.fromkeys(row.layer for report in reports for row in report.rows))
+    figure = Figure(figsize=(9.0, 1.5 + 0.22 * len(layers) * max(1, len(reports))), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    thickness = 0.8 / len(reports)
+    for index, (name, report) in enumerate(zip(distinct([one.file for one in reports]), reports)):
+        rows = {row.layer: row for row in report.rows}
+        places = [layers.index(layer) + (index - (len(reports) - 1) / 2) * thickness for layer in rows]
+        axes.barh(
+            places, [row.total / 1e6 for row in rows.values()], thickness, label=f"{name}: {report.total / 1e6:.1f}"
+        )
+        floors = [(place, row.least_total / 1e6) for place, row in zip(places, rows.values()) if row.least_total]
+        axes.vlines(
+            [x for _, x in floors],
+            [place - thickness / 2 for place, _ in floors],
+            [place + thickness / 2 for place, _ in floors],
+            colors="black",
+            label="floor" if index == 0 and floors else "_",
+        )
+    axes.set_yticks(range(len(layers)), layers)
+    axes.invert_yaxis()
+    axes.set_xlabel("QPU instructions times pixels, million a frame")
+    axes.legend()
+    try:
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:].lower())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,222 @@
+"""What was measured of a bundle, as a row for each layer, totals, and problems by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.program import Pass
+from glsl_infer.program.layout import slices_of
+from glsl_infer.tools.videocore import floor
+from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
+
+LANES = 16
+"""Pixels that a QPU works on at once."""
+
+SMALL = 0.01
+"""Share of a frame's instructions up to which a layer may do with one thread."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A layer's cost. A number of a pass that differs from pass to pass is its largest.
+
+    Attributes:
+        passes, programs: draws, and shader programs they use.
+        pixels: that the passes draw.
+        groups: of 16 pixels, as QPUs work on them; each quad's last may be incomplete.
+        least, instructions: QPU instructions of the shortest and of the longest of its shaders.
+        total: instructions times pixels.
+        issued: instructions times groups.
+        threads, uniforms, cycles: see ``transcript.Shader``; of threads, the fewest of a shader that fetches.
+        fetches: texels that a pass fetches for a pixel.
+        fetched: texels that all its pixels fetch.
+        products: see ``floor.products``; None where there is no floor.
+        jobs, tiles, loads, command_bytes: of its jobs; see ``transcript.Job``.
+        texture_bytes: of the textures it renders into, 4 a texel.
+        failed: whether one of its shaders did not get through; the numbers then leave that one out.
+    """
+
+    layer: str
+    op: str
+    passes: int
+    programs: int
+    pixels: int
+    groups: int
+    least: int
+    instructions: int
+    total: int
+    issued: int
+    threads: int
+    uniforms: int
+    cycles: int
+    fetches: int
+    fetched: int
+    products: int | None
+    jobs: int
+    tiles: int
+    loads: int
+    command_bytes: int
+    texture_bytes: int
+    failed: bool
+
+    @property
+    def per_fetch(self) -> float | None:
+        """Instructions per fetch."""
+        return self.total / self.fetched if self.fetched else None
+
+    @property
+    def least_total(self) -> int | None:
+        """Instructions times pixels of the floor, or None where there is none."""
+        return None if self.products is None else self.products + floor.COORDINATES * self.fetched
+
+    @property
+    def floor_per_fetch(self) -> float | None:
+        """The same per fetch."""
+        return None if self.least_total is None or not self.fetched else self.least_total / self.fetched
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a layer; ``fatal`` where it must not be shipped."""
+
+    layer: str
+    text: str
+    fatal: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """A bundle's cost.
+
+    Attributes:
+        file: the bundle's, as it was given.
+        driver: what the driver calls itself.
+        rows: one for each layer that draws, in order.
+        shaders: statistics of every program.
+        frame: the jobs of a whole frame.
+        problems: layers that fail or fall to one thread.
+        texture_bytes: of all textures that passes render into; layers may share some.
+    """
+
+    file: str
+    driver: str
+    rows: tuple[Row, ...]
+    shaders: Mapping[str, Shader]
+    frame: tuple[Job, ...]
+    problems: tuple[Problem, ...]
+    texture_bytes: int
+
+    @property
+    def total(self) -> int:
+        """Instructions times pixels of a frame."""
+        return sum(row.total for row in self.rows)
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Sums over a frame: passes, jobs, loads and so on; jobs as a runner makes them, with no flushes between."""
+        summed = ("passes", "pixels", "total", "fetched")
+        return {
+            **{name: sum(getattr(row, name) for row in self.rows) for name in summed},
+            "texture_bytes": self.texture_bytes,
+            "programs": len(self.shaders),
+            "jobs": len(self.frame),
+            "tiles": sum(job.tiles for job in self.frame),
+            "loads": sum(job.loads for job in self.frame),
+            "command_bytes": sum(job.command_bytes for job in self.frame),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return {
+            "file": self.file,
+            "driver": self.driver,
+            "layers": [
+                {**asdict(row), "per_fetch": row.per_fetch, "floor_per_fetch": row.floor_per_fetch} for row in self.rows
+            ],
+            "totals": self.totals,
+            "shaders": {name: asdict(shader) for name, shader in self.shaders.items()},
+            "problems": [asdict(problem) for problem in self.problems],
+        }
+
+
+def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
+    """Return the report on a bundle and what was measured of it."""
+    textures = {texture.name: 4 * texture.width * texture.height for texture in made.manifest.textures}
+    rows = []
+    for layer in made.manifest.model.layers:
+        passes = [one for one in made.manifest.passes if one.layer == layer.name]
+        if passes:
+            targets = sum(textures[name] for name in {one.target for one in passes})
+            rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
+    problems = _failures(made.manifest.passes, measured) + _single_threaded(rows)
+    rendered = sum(textures[name] for name in {one.target for one in made.manifest.passes})
+    return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
+
+
+def _row(
+    layer: str, op: str, passes: Sequence[Pass], measured: Measured, texture_bytes: int, products: int | None
+) -> Row:
+    compiled = [(one, measured.programs[one.program]) for one in passes if one.program in measured.programs]
+    shaders = [shader for _, shader in compiled]
+    waiting = [shader for shader in shaders if shader.fetches]  # others have one thread and no need of two
+    jobs = measured.jobs.get(layer, ())
+    return Row(
+        layer,
+        op,
+        len(passes),
+        len({one.program for one in passes}),
+        sum(_pixels(one) for one in passes),
+        sum(_groups(one) for one in passes),
+        min((shader.instructions for shader in shaders), default=0),
+        max((shader.instructions for shader in shaders), default=0),
+        sum(shader.instructions * _pixels(one) for one, shader in compiled),
+        sum(shader.instructions * _groups(one) for one, shader in compiled),
+        min((shader.threads for shader in waiting or shaders), default=0),
+        max((shader.uniforms for shader in shaders), default=0),
+        max((shader.cycles for shader in shaders), default=0),
+        max((shader.fetches for shader in shaders), default=0),
+        sum(shader.fetches * _pixels(one) for one, shader in compiled),
+        products,
+        len(jobs),
+        sum(job.tiles for job in jobs),
+        sum(job.loads for job in jobs),
+        sum(job.command_bytes for job in jobs),
+        texture_bytes,
+        layer in measured.failures or any(one.program in measured.failures for one in passes),
+    )
+
+
+def _pixels(one: Pass) -> int:
+    return sum(quad.width * quad.height for quad in one.quads)
+
+
+def _groups(one: Pass) -> int:
+    return sum(slices_of(quad.width * quad.height, LANES) for quad in one.quads)
+
+
+def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
+    """Return a problem for each layer that fails; a program that several layers use is named in each."""
+    found: dict[tuple[str, str], Problem] = {}
+    for one in passes:
+        for name, where in ((one.program, f"program '{one.program}': "), (one.layer, "")):
+            if name in measured.failures:
+                text = f"{where}{measured.failures[name]}"
+                found.setdefault((one.layer, measured.failures[name]), Problem(one.layer, text, True))
+    return list(found.values())
+
+
+def _single_threaded(rows: Sequence[Row]) -> list[Problem]:
+    frame = sum(row.total for row in rows)
+    return [
+        Problem(
+            row.layer,
+            f"falls to one thread, so that nothing is computed while a texel is on its way ({row.total / frame:.2%} of "
+            "the frame's instructions); keep fewer values alive at once, and no fetch in a branch",
+            row.total > SMALL * frame,
+        )
+        for row in rows
+        if row.threads == 1 and row.fetches
+    ]

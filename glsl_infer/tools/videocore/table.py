@@ -1,0 +1,196 @@
+"""Reports as text for people, and as rows for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.tools.videocore import estimate
+from glsl_infer.tools.videocore.advice import advise
+from glsl_infer.tools.videocore.report import Report, Row
+
+NOTHING = "-"
+"""Where a number does not apply."""
+
+MOST_ADVICE = 12
+
+HEADS = (
+    *("layer", "passes", "inst", "million", "share", "thr", "unif", "fetch", "i/fetch", "floor", "cycles"),
+    *("jobs", "loads", "tiles", "kB", "cmd kB", "est ms"),
+)
+"""Of the table of one bundle; docs/videocore.md explains each."""
+
+
+def as_text(report: Report, draw_share: float) -> str:
+    """Return the table of one bundle, its totals, the estimate and what to change. docs/videocore.md explains it."""
+    lines = [
+        f"{report.file}: {report.driver}",
+        "",
+        *_aligned([HEADS, *(_cells(row, report.total, draw_share) for row in report.rows), _sums(report, draw_share)]),
+        "",
+        *estimates(report, draw_share),
+    ]
+    found = advise(report)
+    if found:
+        lines += ["", "what to change:"]
+    for one in found[:MOST_ADVICE]:
+        saves = f" (up to {one.saves / 1e6:.1f} million)" if one.saves else ""
+        lines.append(f"  {one.layer}: {one.text}{saves}")
+    if len(found) > MOST_ADVICE:
+        lines.append(f"  and {len(found) - MOST_ADVICE} more (--json has all)")
+    return "\n".join(lines)
+
+
+def estimates(report: Report, draw_share: float) -> list[str]:
+    """Return a line for each board."""
+    lines = []
+    for board in estimate.BOARDS:
+        found = estimate.estimate(report, board, draw_share)
+        lines.append(
+            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {found.total:.0f} ms a frame, {found.gpu:.1f} of "
+            f"them computing ({found.low:.0f} to {found.high:.0f} by what draws and jobs cost)"
+        )
+    return lines
+
+
+def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
+    """Return the table of several bundles: of each a pass's instructions and cycles, and a frame's million."""
+    layers = list(dict.fromkeys(row.layer for report in reports for row in report.rows))
+    names = distinct([report.file for report in reports])
+    rows: list[Sequence[str]] = [
+        ["layer", *(cell for name in names for cell in (name, "", "")), *(["change"] * (len(reports) - 1))],
+        ["", *(["inst", "cycles", "million"] * len(reports)), *names[1:]],
+    ]
+    for layer in layers:
+        found = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
+        cells = [layer]
+        for row in found:
+            cells += [NOTHING] * 3 if row is None else _cells_beside(row)
+        rows.append(cells + [_change(found[0], row) for row in found[1:]])
+    totals = [report.total for report in reports]
+    rows.append(
+        ["total", *(cell for total in totals for cell in ("", "", f"{total / 1e6:.1f}"))]
+        + [_percent(totals[0], total) for total in totals[1:]]
+    )
+    lines = _aligned(rows)
+    for name, report in zip(names, reports):
+        sums = report.totals
+        lines += [
+            "",
+            f"{name}: {sums['passes']} passes, {sums['programs']} programs, {sums['jobs']} jobs, {sums['loads']} loads "
+            f"of the tile buffer, {sums['tiles']} tiles",
+            *estimates(report, draw_share),
+        ]
+    return "\n".join(lines)
+
+
+def as_csv(reports: Sequence[Report], draw_share: float) -> str:
+    """Return a row for each layer of each bundle, with all that is known of it; empty where a number does not apply."""
+    text = io.StringIO()
+    writer: Any = None
+    for report in reports:
+        for row in report.rows:
+            entry = {
+                "file": report.file,
+                **vars(row),
+                "per_fetch": row.per_fetch,
+                "floor_per_fetch": row.floor_per_fetch,
+                **{
+                    f"estimated_ms_{board.clock / 1e6:.0f}mhz": estimate.layer_ms(row, board, draw_share)
+                    for board in estimate.BOARDS
+                },
+            }
+            if writer is None:
+                writer = csv.DictWriter(text, list(entry), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow(entry)
+    return text.getvalue().rstrip("\n")
+
+
+def distinct(files: Sequence[str]) -> list[str]:
+    """Return names to tell files by: without folder and suffix, where those differ."""
+    stems = [Path(file).stem for file in files]
+    return stems if len(set(stems)) == len(stems) else list(files)
+
+
+def _cells(row: Row, total: int, draw_share: float) -> list[str]:
+    known = row.instructions > 0
+    return [
+        row.layer,
+        str(row.passes),
+        _span(row),
+        f"{row.total / 1e6:.2f}" if known else NOTHING,
+        f"{row.total / total:.1%}" if known else NOTHING,
+        str(row.threads) if known else NOTHING,
+        str(row.uniforms) if known else NOTHING,
+        str(row.fetches) if known else NOTHING,
+        NOTHING if row.per_fetch is None else f"{row.per_fetch:.1f}",
+        NOTHING if row.floor_per_fetch is None else f"{row.floor_per_fetch:.1f}",
+        str(row.cycles) if known else NOTHING,
+        str(row.jobs),
+        str(row.loads),
+        str(row.tiles),
+        f"{row.texture_bytes / 1e3:.1f}",
+        f"{row.command_bytes / 1e3:.1f}",
+        f"{estimate.layer_ms(row, estimate.BOARDS[0], draw_share):.1f}" if known else NOTHING,
+    ]
+
+
+def _cells_beside(row: Row) -> list[str]:
+    """Return what stands of a layer where there are several bundles."""
+    if not row.instructions:
+        return [NOTHING] * 3
+    return [_span(row), str(row.cycles), f"{row.total / 1e6:.2f}"]
+
+
+def _sums(report: Report, draw_share: float) -> list[str]:
+    sums = report.totals
+    fetched = sums["fetched"]
+    return [
+        "total",
+        str(sums["passes"]),
+        "",
+        f"{sums['total'] / 1e6:.1f}",
+        "",
+        "",
+        "",
+        "",
+        f"{sums['total'] / fetched:.1f}" if fetched else NOTHING,
+        "",
+        "",
+        str(sums["jobs"]),
+        str(sums["loads"]),
+        str(sums["tiles"]),
+        f"{sums['texture_bytes'] / 1e3:.1f}",
+        f"{sums['command_bytes'] / 1e3:.1f}",
+        f"{estimate.estimate(report, estimate.BOARDS[0], draw_share).total:.1f}",
+    ]
+
+
+def _span(row: Row) -> str:
+    if not row.instructions:
+        return NOTHING
+    return str(row.instructions) if row.least == row.instructions else f"{row.least}-{row.instructions}"
+
+
+def _change(before: Row | None, after: Row | None) -> str:
+    return NOTHING if before is None or after is None else _percent(before.total, after.total)
+
+
+def _percent(before: int, after: int) -> str:
+    return f"{after / before - 1.0:+.1%}" if before else NOTHING
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines of columns: the first flush left, the others flush right."""
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""A window that shows pictures and labels."""
