@@ -151,15 +151,16 @@ def make_key(keystore: Path) -> None:
     if keystore.exists():
         return
     keystore.parent.mkdir(parents=True, exist_ok=True)
-    temporary = keystore.with_name(f".{keystore.name}.{os.getpid()}")
-    run(
-        [
-            *("keytool", "-genkeypair", "-keystore", temporary, "-storepass", "android", "-keypass", "android"),
-            *("-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"),
-            *("-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"),
-        ]
-    )
-    temporary.replace(keystore)
+    with tempfile.TemporaryDirectory(prefix=".key-", dir=keystore.parent) as folder:  # nobody else may look into it
+        made = Path(folder) / keystore.name
+        run(
+            [
+                *("keytool", "-genkeypair", "-keystore", made, "-storepass", "android", "-keypass", "android"),
+                *("-alias", "androiddebugkey", "-dname", "CN=Android Debug,O=Android,C=US"),
+                *("-keyalg", "RSA", "-keysize", "2048", "-validity", "10950", "-storetype", "PKCS12"),
+            ]
+        )
+        made.replace(keystore)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.cli.progress import bar
 from glsl_infer.compiler.export import Options, build
 from glsl_infer.errors import GlslInferError, InputError, RunError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import write_text
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver, Report, report
 
@@ -133,8 +133,7 @@ def write(path: Path, text: str) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_text(text, "utf-8")
+        write_text(path, text)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None
 

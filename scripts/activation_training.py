@@ -26,7 +26,7 @@ from activation_page import ACTIVATIONS, EPOCHS, SEEDS, TRAINING
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import RunError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "docs/activations/training.json"
@@ -82,8 +82,7 @@ def study(args: argparse.Namespace) -> None:
                 found[name].append({"seed": seed, "val": round(run.result(), 5)})
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    with replacing(args.out) as temporary:
-        temporary.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    write_text(args.out, json.dumps(found, indent=1) + "\n")
 
 
 def main() -> int:

@@ -26,7 +26,7 @@ from glsl_infer.cli import progress
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.pictures.preprocess import load
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import output_file, write_text
 from training import command, labelled_pictures, logits, manifest, reading, scores
 from training.labelled_pictures import LabelledPictures
 
@@ -74,6 +74,8 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
         raise InputError(f"{args.model}: no such file; give a saved Keras model (*.keras)")
     if args.json and not args.json.absolute().parent.is_dir():
         raise InputError(f"{args.json.parent}: no such folder; make it, or give --json another place")
+    if args.json:
+        output_file(args.json)
     labels = labelled_pictures.labels_of(args.model, args.bundle, args.data)
     pictures = labelled_pictures.find(args.data, labels)
     if args.limit:
@@ -112,8 +114,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             },
         }
     if args.json:
-        with replacing(args.json) as temporary:
-            temporary.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write_text(args.json, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return found
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import output_file, replacing
 from training.efficientnet_lite import efficientnet_lite
 
 SIZES = {0: 224, 1: 240, 2: 260}
@@ -51,6 +51,7 @@ def convert(args: argparse.Namespace) -> None:
     """
     if args.out.suffix != ".keras" or not args.out.parent.is_dir():
         raise InputError(f"{args.out}: give a name that ends in .keras, in a folder that exists")
+    output_file(args.out)
     network = with_weights(args.variant, published(args.variant))
     with replacing(args.out) as temporary:
         network.save(temporary)

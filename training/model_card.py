@@ -19,7 +19,7 @@ from typing import Any
 
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import write_text, writing
 from training.cards import pictures, sources, text
 from training.cards.sources import Place
 
@@ -91,10 +91,9 @@ def write(place: Place, words: sources.Words, collected: dict[str, Any]) -> None
     written = text.card(place, words, collected)
     for which, data in drawn.items():
         place.picture(which).parent.mkdir(exist_ok=True)
-        with replacing(place.picture(which)) as temporary:
-            temporary.write_bytes(data)
-    with replacing(place.card) as temporary:
-        temporary.write_text(written, "utf-8")
+        with writing(place.picture(which)) as file:
+            file.write(data)
+    write_text(place.card, written)
 
 
 def problems(place: Place) -> Iterator[str]:

@@ -22,7 +22,7 @@ import keras
 import numpy as np
 
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import replacing, write_text, writing
 from training.averaging import Checkpoint, Weights
 
 
@@ -119,8 +119,8 @@ class RunFolder:
         }
         # The history first: too long beside an older state it is cut, too short it could not be completed.
         self.keep_history(history)
-        with replacing(self.path / "state.npz") as temporary:
-            np.savez(temporary, about=np.array(json.dumps(about)), **arrays)
+        with writing(self.path / "state.npz") as file:
+            np.savez(file, about=np.array(json.dumps(about)), **arrays)
 
     def keep_history(self, history: list[dict[str, float]]) -> None:
         """Write history.json."""
@@ -153,8 +153,7 @@ class RunFolder:
         return State(about["epoch"], values("weights"), values("optimizer"), values("average"), best, top)
 
     def _write(self, name: str, text: str) -> None:
-        with replacing(self.path / name) as temporary:
-            temporary.write_text(text, "utf-8")
+        write_text(self.path / name, text)
 
 
 def _first_difference(recorded: str, given: str) -> str:

@@ -28,7 +28,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import activation
 from glsl_infer.program.layout import FixedPoint, Value
 from glsl_infer.program.texels import shape_of
-from glsl_infer.support.files import not_a_file, replacing
+from glsl_infer.support.files import cannot_be_written, not_a_file, writing
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
@@ -116,7 +116,7 @@ def write(bundle: Bundle, path: str | Path) -> None:
     )
     members = {**bundle.members, MANIFEST: text.encode("utf-8")}
     try:
-        with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        with writing(path) as file, zipfile.ZipFile(file, "w") as archive:
             for name in sorted(members):
                 info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
                 info.compress_type = zipfile.ZIP_DEFLATED
@@ -124,7 +124,7 @@ def write(bundle: Bundle, path: str | Path) -> None:
                 info.external_attr = 0o644 << 16
                 archive.writestr(info, members[name], compresslevel=9)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise cannot_be_written(path, error) from None
 
 
 def read(path: str | Path) -> Bundle:

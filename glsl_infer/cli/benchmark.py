@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 from glsl_infer.cli import benchmark_text, progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
+from glsl_infer.support import files
 
 RUNS, WARM_UP = 100, 10
 
@@ -107,8 +109,7 @@ def check(args: argparse.Namespace) -> None:
             raise InputError(f"--csv {args.csv}; name the file *.csv")
         if not args.csv.parent.is_dir():
             raise InputError(f"--csv {args.csv}; no such folder")
-        if args.csv.is_dir():
-            raise InputError(f"--csv {args.csv}; that is a folder, name a file")
+        files.output_file(args.csv)
     if args.plot is not None:
         from glsl_infer.tools.benchmark import plots
 
@@ -177,12 +178,11 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
-    from glsl_infer.support.files import replacing
-
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
     try:
-        with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        files.write_text(path, text.getvalue())
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise files.cannot_be_written(path, error) from None

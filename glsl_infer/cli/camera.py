@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.cli import execution, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
+from glsl_infer.support.files import output_file, writing
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
@@ -87,6 +88,7 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError("--screenshot is about the window; give --window as well")
         if args.screenshot.suffix.lower() != ".png" or not args.screenshot.absolute().parent.is_dir():
             raise InputError(f"--screenshot {args.screenshot}; name a file *.png in a folder that exists")
+        output_file(args.screenshot)
 
 
 def _as_lines(args: argparse.Namespace, source: Source) -> None:
@@ -140,7 +142,8 @@ def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) 
         _classify(args, classifier, while_open(frames), report)
         if args.screenshot is not None:
             try:
-                window.screenshot().save(args.screenshot, "PNG")
+                with writing(args.screenshot) as file:
+                    window.screenshot().save(file, "PNG")
             except OSError as error:
                 raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import execution, progress
-from glsl_infer.cli.table_file import open_table
+from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
@@ -95,6 +95,7 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--window and --csv exclude each other; leave one out")
     if not args.csv.absolute().parent.is_dir():
         raise InputError(f"--csv {args.csv}; no such folder")
+    check_table(args.csv)
 
 
 @contextmanager

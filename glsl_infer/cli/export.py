@@ -15,6 +15,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
     from glsl_infer.compiler.export import Report
@@ -90,6 +91,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
+    output_file(args.out)
     if not 50.0 < args.percentile <= 100.0:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
     calibration = _spread(pictures.find(args.calibrate), MAX_CALIBRATION)

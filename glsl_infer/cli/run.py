@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from glsl_infer.cli import progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
+from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,8 +98,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
         images.format_of(args.out)
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
-    if args.out.is_dir():
-        raise InputError(f"{args.out}: is a folder; name a file")
+    output_file(args.out)
 
 
 def _check_model(args: argparse.Namespace, bundle: Bundle) -> None:
@@ -136,16 +136,16 @@ def _save(output: NDArray[Any], path: Path) -> None:
     import numpy as np
 
     from glsl_infer.runtime import images
-    from glsl_infer.support.files import replacing
+    from glsl_infer.support.files import cannot_be_written, writing
 
     if path.suffix.lower() != ARRAY:
         images.save(output, path)
         return
     try:
-        with replacing(path) as temporary, temporary.open("wb") as file:
+        with writing(path) as file:
             np.save(file, output)
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise cannot_be_written(path, error) from None
 
 
 def _report(args: argparse.Namespace, bundle: Bundle, output: NDArray[Any]) -> None:

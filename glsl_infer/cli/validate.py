@@ -12,6 +12,7 @@ from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.support import files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,16 +90,17 @@ def _check(args: argparse.Namespace) -> None:
             raise InputError(f"--report {args.report}; name the file *.html")
         if not args.report.absolute().parent.is_dir():
             raise InputError(f"--report {args.report}; no such folder")
+        files.output_file(args.report)
 
 
 def _pictures(args: argparse.Namespace, size: int) -> tuple[list[NDArray[np.uint8]], int]:
     """Return the pictures as the network reads them, and how many cannot be read."""
     from glsl_infer.runtime.pictures import preprocess
 
-    files = pictures.find([args.data])
-    count = min(args.limit, len(files))
+    paths = pictures.find([args.data])
+    count = min(args.limit, len(paths))
     given, skipped = [], 0
-    for path in progress.bar([files[index * len(files) // count] for index in range(count)], "reading pictures"):
+    for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading pictures"):
         try:
             given.append(preprocess.load(path, size))
         except ImageError as error:
@@ -131,14 +133,12 @@ def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
 
 
 def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
-    from glsl_infer.support.files import replacing
     from glsl_infer.tools.validate.page import page
 
     try:
-        with replacing(path) as temporary:
-            temporary.write_text(page(found, failures), "utf-8", "backslashreplace")
+        files.write_text(path, page(found, failures), "backslashreplace")
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+        raise files.cannot_be_written(path, error) from None
 
 
 def _text(found: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from glsl_infer.cli import progress
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.files import output_file, writing
 from glsl_infer.tools.window.window import PictureWindow
 
 Report = Callable[[Path, Sequence[Prediction]], None]
@@ -34,6 +35,7 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
         raise InputError(f"--screenshot {args.screenshot}; name the file *.png")
     if not args.screenshot.parent.is_dir():
         raise InputError(f"--screenshot {args.screenshot}; no such folder")
+    output_file(args.screenshot)
     if len(files) > 1:
         raise InputError(f"--screenshot takes one picture, {len(files)} were given")
 
@@ -48,7 +50,8 @@ def run(args: argparse.Namespace, files: list[Path], report: Report) -> int:
         viewer.step(0)
         if args.screenshot is not None and viewer.files:
             try:
-                window.screenshot().save(args.screenshot, "PNG")
+                with writing(args.screenshot) as file:
+                    window.screenshot().save(file, "PNG")
             except OSError as error:
                 raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
             window.quit()

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import manifest_json
+from glsl_infer.errors import InputError
 from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.linking import driver_strings
 from glsl_infer.runtime.program_cache import default_folder
-from glsl_infer.support.files import is_own, replacing
+from glsl_infer.support.files import is_own, writing
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
@@ -75,12 +76,10 @@ def _passed(path: Path) -> bool:
 
 def _keep(path: Path) -> None:
     """Write the verdict; where that fails, the next start checks again."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, InputError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(path) as temporary:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_TEXT)
+        with writing(path, private=True) as file:
+            file.write(_TEXT)
         files = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda one: one.stat().st_mtime)
         for old in files[: max(0, len(files) - MAX_FILES)]:
             old.unlink()

@@ -24,7 +24,7 @@ from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pictures.tiling import Tile
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import cannot_be_written, writing
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
@@ -136,10 +136,10 @@ def save(pixels: NDArray[np.uint8], path: str | Path) -> None:
     """
     path, kind = Path(path), format_of(path)
     try:
-        with replacing(path) as temporary:
-            Image.fromarray(pixels).save(temporary, kind, **_OPTIONS.get(kind, {}))
+        with writing(path) as file:
+            Image.fromarray(pixels).save(file, kind, **_OPTIONS.get(kind, {}))
     except (OSError, ValueError, KeyError, OverflowError, struct.error) as error:  # what Pillow's writers raise
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise cannot_be_written(path, error) from None
 
 
 def format_of(path: str | Path) -> str:

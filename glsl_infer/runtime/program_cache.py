@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from glsl_infer.errors import InputError
 from glsl_infer.gl.program_binaries import Binary
-from glsl_infer.support.files import is_own, replacing
+from glsl_infer.support.files import is_own, writing
 
 FORMAT = "glsl-infer programs 1"
 SUFFIX = ".programs"
@@ -109,12 +110,10 @@ class ProgramCache:
             return False
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with replacing(self.path) as temporary:
-                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(hashlib.sha256(body).digest() + body)
+            with writing(self.path, private=True) as file:
+                file.write(hashlib.sha256(body).digest() + body)
             self._prune()
-        except (OSError, ValueError):
+        except (OSError, ValueError, InputError):
             return False
         return True
 

@@ -1,7 +1,11 @@
 """Reading and writing files with care.
 
 Only regular files are opened: reading a pipe or a terminal may wait for ever. What is written appears under its name
-when it is complete.
+when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a socket or a folder.
+
+Every file that is made beside its name first is made here. Such a temporary has a random name and must be new
+(``O_EXCL``, ``O_NOFOLLOW``), and it is written through the descriptor that made it: neither a link that another user
+has put there nor another process with the same number can get at it.
 """
 
 from __future__ import annotations
@@ -11,6 +15,12 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
+
+from glsl_infer.errors import InputError
+
+TEMPORARY = ".tmp-"
+"""What the names of temporaries begin with; a random number and the end of the file's own name follow."""
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -19,6 +29,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+_NAME_END = 50  # characters of a name, at most 200 bytes: a temporary's name must not be longer than names may be
 
 
 def not_a_file(path: str | Path) -> str | None:
@@ -30,19 +41,154 @@ def not_a_file(path: str | Path) -> str | None:
     return _KINDS.get(stat.S_IFMT(Path(path).stat().st_mode))
 
 
+def output_file(path: str | Path) -> Path:
+    """Return the file that is made or replaced when ``path`` is written: ``path``, or what a symbolic link leads to.
+
+    Raises:
+        InputError: something else than a regular file is there, or it may not be looked at.
+    """
+    path = Path(path)
+    try:
+        kind = not_a_file(path)
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    except (FileNotFoundError, NotADirectoryError):
+        return Path(os.path.realpath(path)) if path.is_symlink() else path
+    except (OSError, ValueError) as error:
+        raise cannot_be_written(path, error) from None
+    if kind == "a folder":
+        raise InputError(f"{path}: is a folder; name a file")
+    if kind is not None:
+        advice = f"name a file, and copy it there: cat FILE > {path}"
+        raise InputError(f"{path}: is {kind}, which a file would replace; {advice}")
+    if not target.exists():  # /dev/stdout of a file that was removed
+        raise InputError(f"{path}: leads to a file that has no name any more; name a file")
+    return target
+
+
+def cannot_be_written(path: Path, error: Exception) -> InputError:
+    """Return the error to raise where ``error`` was met in writing ``path``."""
+    return InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})")
+
+
+class Replacement:
+    """A new file beside ``path``, to be filled, and then to take its name.
+
+    Args:
+        path: the name in the end; a symbolic link there stays, and the file that it leads to is replaced.
+        private: nobody but this user may read it, and a symbolic link at ``path`` is replaced, not followed: for a
+            folder that other users may be able to write to.
+
+    Attributes:
+        file: to write to.
+        target: the file that will be made or replaced.
+
+    Raises:
+        InputError: something else than a regular file is at ``path``.
+        OSError, ValueError: no file can be made in the folder.
+    """
+
+    def __init__(self, path: Path, *, private: bool = False) -> None:
+        self.target = path if private and path.is_symlink() else output_file(path)
+        self._temporary = self.target.parent / f"{TEMPORARY}{os.urandom(8).hex()}-{self.target.name[-_NAME_END:]}"
+
+        self._rescued = False
+
+        def opener(name: str, flags: int) -> int:
+            return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o600 if private else 0o666)
+
+        # The mode x is O_CREAT | O_EXCL. The umask takes its share of the rights, as of any new file's.
+        self.file = cast(BinaryIO, open(self._temporary, "x+b", opener=opener))  # noqa: SIM115
+
+    def commit(self) -> None:
+        """Give the file its name, once its bytes are on the disk.
+
+        Raises:
+            OSError: that failed.
+        """
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        self._temporary.replace(self.target)
+        _sync_folder(self.target.parent)
+
+    def rescue(self, target: Path) -> Path:
+        """Keep what was written so far as ``target``, in the same folder; where that fails, under its present name.
+
+        Returns:
+            Where it lies. Nothing is raised: a disk that is full, or a pipe at ``target``, may be why it is rescued.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        with contextlib.suppress(OSError, ValueError):
+            self.file.close()
+        self._rescued = True
+        try:
+            place = output_file(target)
+            self._temporary.replace(place)
+        except (OSError, InputError):
+            return self._temporary
+        _sync_folder(place.parent)
+        return place
+
+    def discard(self) -> None:
+        """Close the file and remove it; after ``commit`` or ``rescue`` nothing is left to do."""
+        if self._rescued:
+            return
+        with contextlib.suppress(OSError, ValueError):
+            self.file.close()
+        with contextlib.suppress(OSError, ValueError):
+            self._temporary.unlink()
+
+
+@contextlib.contextmanager
+def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
+    """Yield a file to fill, which takes the name ``path`` in the end; after an error nothing has changed.
+
+    It can be sought in, and its ``name`` has the suffix of ``path``, for writers that choose the format by it.
+    Arguments and errors are those of ``Replacement``.
+    """
+    replacement = Replacement(path, private=private)
+    try:
+        yield replacement.file
+        replacement.commit()
+    finally:
+        replacement.discard()
+
+
+def write_text(path: Path, text: str, errors: str = "strict") -> None:
+    """Write a text file as UTF-8; until all is written, what was there stays.
+
+    Args:
+        path: the file; see ``Replacement``, also for what is raised.
+        text: what is to be in it.
+        errors: what to do with what is no UTF-8, as ``str.encode`` knows it.
+    """
+    with writing(path) as file:
+        file.write(text.encode("utf-8", errors))
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path beside ``path`` to write to, which takes its name in the end; after an error nothing has changed.
+    """Do as ``writing``, for writers that want a path: yield one of that name in a folder of its own, and copy it."""
+    import shutil
+    import tempfile
 
-    It has the suffix of ``path``, for writers that choose the format by it.
-    """
-    temporary = path.parent / f".tmp-{os.getpid()}-{path.name}"
-    try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        with contextlib.suppress(OSError, ValueError):
-            temporary.unlink()
+    with writing(path) as file, tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        made = Path(folder) / path.name
+        yield made
+        with made.open("rb") as source:
+            shutil.copyfileobj(source, file)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write a folder's names to the disk, where the system can: Windows cannot, nor can every file system."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_own(status: os.stat_result) -> bool:

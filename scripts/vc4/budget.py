@@ -20,7 +20,7 @@ from typing import Any
 
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import GlslInferError, InputError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import cannot_be_written, write_text
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver, Report
 
@@ -116,10 +116,9 @@ def write(path: Path, found: Numbers) -> None:
     """
     text = re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(found, indent=1))
     try:
-        with replacing(path) as temporary:
-            temporary.write_text(f"{text}\n", "utf-8")
+        write_text(path, f"{text}\n")
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise cannot_be_written(path, error) from None
 
 
 def main() -> int:

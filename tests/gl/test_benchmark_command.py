@@ -147,7 +147,7 @@ def test_a_failed_benchmark_leaves_old_files_as_they_were(option: str, tmp_path:
 def test_a_folder_is_no_file_to_write(option: str, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / f"folder.{'csv' if option == '--csv' else 'png'}"
     folder.mkdir()
-    assert "that is a folder" in refused(capsys, ["benchmark", "--profile", option, folder])
+    assert "is a folder; name a file" in refused(capsys, ["benchmark", "--profile", option, folder])
 
 
 def test_the_defaults_are_those_of_the_paper() -> None:

@@ -75,20 +75,75 @@ def test_refusals_leave_the_old_file(tmp_path: Path, capsys: Capture) -> None:
     assert out.read_text() == "mine"
 
 
-def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path) -> None:
+def has_rows(folder: Path) -> bool:
+    return any(path.stat().st_size > 1000 for path in folder.glob(".tmp-*-out.csv"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_keeps_the_rows_so_far_and_the_old_file(tmp_path: Path, number: signal.Signals) -> None:
     folder, out = photos(tmp_path / "photos", 3000), tmp_path / "out.csv"
     out.write_text("mine")
     argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
     process = subprocess.Popen([sys.executable, "-m", "glsl_infer", *argv], stderr=subprocess.PIPE, text=True)
-    (temporary,) = [tmp_path / f".tmp-{process.pid}-out.csv"]
-    while process.poll() is None and not (temporary.exists() and temporary.stat().st_size > 1000):
+    while process.poll() is None and not has_rows(tmp_path):
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (130, "interrupted\n")
+    assert process.returncode == 128 + number
+    partial = tmp_path / "out.csv.partial"
+    by_signal = f"interrupted by {number.name}; the rows so far are in {partial}\n"
+    assert said == ("interrupted\n" if number == signal.SIGINT else by_signal)
     assert out.read_text() == "mine"
-    assert 0 < len(rows(tmp_path / "out.csv.partial")) < 3000
+    assert 0 < len(rows(partial)) < 3000
     assert sorted(path.name for path in tmp_path.glob(".tmp-*")) == []
+
+
+def test_nohup_goes_on_when_the_terminal_is_gone(tmp_path: Path) -> None:
+    folder, out = photos(tmp_path / "photos", 1000), tmp_path / "out.csv"
+    argv = ["classify", "--model", str(write_tiny(tmp_path)), "--csv", str(out), str(folder)]
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "glsl_infer", *argv], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not has_rows(tmp_path):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 0
+    assert len(rows(out)) == 1000
+
+
+HANGS = """
+import ctypes, pathlib, sys
+from glsl_infer.cli.table_file import open_table
+with open_table(pathlib.Path(sys.argv[1]), ["file"]) as table:
+    table.write(["a.png"])
+    print("hangs", flush=True)
+    mutex = ctypes.create_string_buffer(256)
+    for _ in range(2):  # as a driver that does not come back: no signal ends this wait
+        ctypes.CDLL(None).pthread_mutex_lock(mutex)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a mutex of zeros is unlocked on Linux")
+def test_a_driver_that_hangs_is_ended_and_the_rows_are_kept(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", HANGS, str(tmp_path / "out.csv")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hangs\n"
+        process.send_signal(signal.SIGTERM)
+        try:
+            assert process.wait(60) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv.partial"]
+    assert len(rows(tmp_path / "out.csv.partial")) == 1
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.csv.partial"])
+def test_a_pipe_is_refused(tmp_path: Path, capsys: Capture, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    folder = photos(tmp_path / "photos", 1)
+    assert f"{name}: is a pipe" in refused(capsys, ["classify", folder, "--csv", tmp_path / "out.csv"])
+    assert (tmp_path / name).is_fifo()
 
 
 PEAKS = """

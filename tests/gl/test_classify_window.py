@@ -118,5 +118,5 @@ def test_no_screen(folder: Path, no_screen: None, monkeypatch: pytest.MonkeyPatc
 
 def test_a_screenshot_that_cannot_be_written(folder: Path, capsys: Capture) -> None:
     (folder / "taken.png").mkdir()
-    assert classify(folder, "--window", "--screenshot", str(folder / "taken.png"), str(folder / "a.png")) == 1
-    assert "taken.png: cannot be written (Is a directory)" in capsys.readouterr().err
+    assert classify(folder, "--window", "--screenshot", str(folder / "taken.png"), str(folder / "a.png")) == 2
+    assert "taken.png: is a folder; name a file" in capsys.readouterr().err

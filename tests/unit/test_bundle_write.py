@@ -125,7 +125,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("name", ["x" * 300, "nul\0", "."])
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0"])
 def test_impossible_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         bundles.write(tiny.tiny_bundle(), tmp_path / name)
@@ -134,7 +134,7 @@ def test_impossible_names(tmp_path: Path, name: str) -> None:
 
 def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
     (tmp_path / "tiny.glslnn").mkdir()
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="is a folder; name a file"):
         tiny.write_tiny(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.glslnn"]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import tiny
 
-from glsl_infer.errors import InputError
+from glsl_infer.cli.table_file import open_table
+from glsl_infer.errors import InputError, RunError
 
 
 @contextmanager
@@ -38,3 +39,15 @@ def test_the_old_file_is_intact(tmp_path: Path, good: bytes, percent: int) -> No
 def test_a_disk_with_just_enough(tmp_path: Path, good: bytes) -> None:
     with files_end_after(len(good)):
         assert tiny.write_tiny(tmp_path).read_bytes() == good
+
+
+def test_the_rows_that_had_room_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    with files_end_after(1000), pytest.raises(RunError, match="File too large"), open_table(path, ["number"]) as table:
+        for number in range(1000):
+            table.write([number])
+    assert path.read_text() == "old"
+    kept = (tmp_path / "out.csv.partial").read_text().split()
+    assert kept[: table.rows + 1] == ["number", *map(str, range(table.rows))]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["out.csv", "out.csv.partial"]

@@ -79,7 +79,7 @@ def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None
     images.save(noise(4, 4), tmp_path / "out.png")
     before = (tmp_path / "out.png").read_bytes()
     (tmp_path / "folder.png").mkdir()
-    with pytest.raises(InputError, match=r"folder.png: cannot be written"):
+    with pytest.raises(InputError, match=r"folder.png: is a folder"):
         images.save(noise(4, 4), tmp_path / "folder.png")
     with pytest.raises(InputError, match=r"nowhere/out.png: cannot be written"):
         images.save(noise(4, 4), tmp_path / "nowhere" / "out.png")

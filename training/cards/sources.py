@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import write_text
 
 FORMAT = 1
 
@@ -164,8 +164,7 @@ def collect(place: Place, runs: Sequence[Path], evaluations: Sequence[Path]) -> 
                 del result["confusion"], result["per_class"]
     collected = {"format": FORMAT, "runs": [_run(path) for path in runs], "evaluations": measured}
     place.collected.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(place.collected) as temporary:
-        temporary.write_text(_lines(collected) + "\n", "utf-8")
+    write_text(place.collected, _lines(collected) + "\n")
     return collected
 
 

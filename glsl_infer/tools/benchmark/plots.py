@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import cannot_be_written, output_file, writing
 
 BLUE, PALE = "#2b6cb0", "#bcd4ee"
 DPI = 120
@@ -16,15 +16,14 @@ def check(path: Path) -> None:
     """Refuse, before anything is measured, what cannot be drawn in the end.
 
     Raises:
-        InputError: the file is not named ``*.png``, is a folder, or its folder does not exist.
+        InputError: the file is not named ``*.png``, is there and no regular file, or its folder does not exist.
         MissingExtraError: Matplotlib is not installed.
     """
     if path.suffix.lower() != ".png":
         raise InputError(f"--plot {path}; name the file *.png")
     if not path.parent.is_dir():
         raise InputError(f"--plot {path}; no such folder")
-    if path.is_dir():
-        raise InputError(f"--plot {path}; that is a folder, name a file")
+    output_file(path)
     _figure(1, 1)
 
 
@@ -92,7 +91,7 @@ def _figure(width: float, height: float) -> Any:
 
 def _save(figure: Any, path: Path) -> None:
     try:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png")
+        with writing(path) as file:
+            figure.savefig(file, format="png")
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
+        raise cannot_be_written(path, error) from None

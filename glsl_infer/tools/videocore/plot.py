@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.support.files import replacing
+from glsl_infer.support.files import output_file, writing
 from glsl_infer.tools.videocore.report import Report
 from glsl_infer.tools.videocore.table import distinct
 
@@ -17,15 +17,14 @@ def check(path: Path) -> None:
     """Refuse, before anything is measured, a file that a plot cannot be written to.
 
     Raises:
-        InputError: another suffix than ``SUFFIXES``, a folder that is not there, or a folder's own name.
+        InputError: another suffix than ``SUFFIXES``, a folder that is not there, or no regular file.
         MissingExtraError: matplotlib is not installed.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: name the plot *{' or *'.join(SUFFIXES)}")
     if not path.parent.is_dir():
         raise InputError(f"{path.parent}: no such folder")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; name a file")
+    output_file(path)
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -65,7 +64,7 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     axes.set_xlabel("QPU instructions times pixels, million a frame")
     axes.legend()
     try:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:].lower())
+        with writing(path) as file:
+            figure.savefig(file, format=path.suffix[1:].lower())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,0 +1,172 @@
+"""Files that are written beside their name first: what they may replace, their names, rights and links."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from glsl_infer.errors import InputError
+from glsl_infer.gl.program_binaries import Binary
+from glsl_infer.runtime.program_cache import ProgramCache
+from glsl_infer.support import files
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(path))  # a socket's path is short
+
+
+NODES: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": os.mkdir,
+    "a socket": listening,
+    "a device": lambda path: path.symlink_to(os.ttyname(os.openpty()[1])),
+}
+
+
+@pytest.mark.parametrize("kind", NODES)
+@pytest.mark.parametrize("linked", [False, True])
+def test_only_regular_files_are_replaced(
+    tmp_path: Path, kind: str, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    node = tmp_path / "node"
+    NODES[kind](node)
+    before, path = node.stat(), node
+    if linked:
+        path = tmp_path / "link"
+        path.symlink_to(node)
+    for write in (files.write_text, write_by_path):
+        with pytest.raises(InputError, match=f"is {kind}.*; name a file"):
+            write(path, "text")
+    after = node.stat()
+    assert (before.st_ino, before.st_mode) == (after.st_ino, after.st_mode)
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(files.TEMPORARY)] == []
+
+
+def write_by_path(path: Path, text: str) -> None:
+    with files.replacing(path) as made:
+        assert made.suffix == path.suffix
+        made.write_text(text)
+
+
+def test_standard_output_is_refused_with_advice(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with pytest.raises(InputError, match=r"is a pipe.*cat FILE > "):
+        files.output_file(f"/proc/self/fd/{writing}")
+    os.close(reading)
+    os.close(writing)
+    with (tmp_path / "gone").open("w") as file:
+        (tmp_path / "gone").unlink()
+        with pytest.raises(InputError, match="no name"):
+            files.output_file(f"/proc/self/fd/{file.fileno()}")
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("write", [files.write_text, write_by_path])
+def test_a_link_stays_and_its_target_is_replaced(
+    tmp_path: Path, there: bool, write: Callable[[Path, str], None]
+) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link.txt"
+    folder.mkdir()
+    target = folder / "target.txt"
+    if there:
+        target.write_text("old")
+    link.symlink_to("folder/target.txt")
+    write(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert [path.name for path in folder.iterdir()] == ["target.txt"]
+
+
+def test_links_in_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(InputError, match="cannot be written"):
+        files.write_text(tmp_path / "a", "text")
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_rights_are_those_of_any_new_file(tmp_path: Path, mask: int) -> None:
+    with umask(mask):
+        files.write_text(tmp_path / "public", "text")
+        with files.writing(tmp_path / "private", private=True) as file:
+            file.write(b"text")
+    assert stat.S_IMODE((tmp_path / "public").stat().st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o600
+
+
+def test_a_link_in_the_way_of_a_temporary_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / f".tmp-{os.getpid()}-out.txt").symlink_to(victim)
+    files.write_text(tmp_path / "out.txt", "text")
+    assert (victim.read_text(), (tmp_path / "out.txt").read_text()) == ("mine", "text")
+
+
+def test_two_at_once_share_nothing(tmp_path: Path) -> None:
+    with files.writing(tmp_path / "out") as a, files.writing(tmp_path / "out") as b:
+        a.write(b"aaaa")
+        b.write(b"b")
+    assert (tmp_path / "out").read_bytes() == b"aaaa"  # the last that is complete
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_was_opened_is_what_is_written(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    with pytest.raises(RuntimeError), files.writing(tmp_path / "out") as file:
+        Path(file.name).unlink()
+        Path(file.name).symlink_to(victim)  # as another user may who owns the folder
+        file.write(b"text")
+        file.flush()
+        raise RuntimeError
+    assert victim.read_text() == "mine"
+
+
+def test_a_name_as_long_as_names_may_be(tmp_path: Path) -> None:
+    path = tmp_path / f"{'é' * 125}.txt"
+    files.write_text(path, "text")
+    assert path.read_text() == "text"
+
+
+def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[str, bool]] = []
+    fsync = os.fsync
+
+    def watch(descriptor: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        synced.append((kind, (tmp_path / "out").exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watch)
+    files.write_text(tmp_path / "out", "text")
+    assert synced == [("file", False), ("folder", True)]
+
+
+def test_the_cache_follows_no_link(tmp_path: Path) -> None:
+    victim, cache = tmp_path / "victim", ProgramCache(tmp_path / "cache", "0" * 64)
+    victim.write_text("mine")
+    cache.path.parent.mkdir()
+    cache.path.symlink_to(victim)
+    assert cache.write({"a": Binary(1, b"code")})
+    assert victim.read_text() == "mine"
+    assert cache.read() == {"a": Binary(1, b"code")}
+    cache.path.unlink()
+    os.mkfifo(cache.path)
+    assert not cache.write({"a": Binary(1, b"code")})
