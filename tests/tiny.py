@@ -8,7 +8,8 @@ number, so half a pad texel). Its weights are in uniform arrays unless another p
     bundle = tiny_bundle()          # a Bundle in memory; the same object every time, so do not change it
     path = write_tiny(tmp_path)     # the same as a file
     data = tiny_manifest()          # its manifest.json, parsed: a fresh copy, change it as you like
-    logits = glsl_infer.Session(path).run(tiny_picture(1))
+    with glsl_infer.Session(path) as session:
+        logits = session.run(tiny_picture(1))
 """
 
 from __future__ import annotations

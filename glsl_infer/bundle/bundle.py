@@ -23,7 +23,7 @@ from glsl_infer.bundle import manifest_json, probe, vertex_shaders, zip_director
 from glsl_infer.bundle.caps import MAX_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.bundle.manifest import Layer, Manifest
 from glsl_infer.bundle.manifest_check import LABELS, check
-from glsl_infer.errors import BundleError, InputError, ModelError
+from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import activation
 from glsl_infer.program.layout import FixedPoint, Value

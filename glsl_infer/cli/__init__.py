@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from glsl_infer.cli import benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4
 from glsl_infer.cli.execution import Parser, add_debug, execute
+from glsl_infer.cli.terminal_text import guarded
 
 COMMANDS = (benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4)
 
@@ -31,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(sub)
         add_debug(sub)
         sub.set_defaults(run=module.run)
-    return execute(parser, argv)
+    with guarded():
+        return execute(parser, argv)
 
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
@@ -40,4 +42,5 @@ def main_classify(argv: Sequence[str] | None = None) -> int:
     classify.add_arguments(parser)
     add_debug(parser)
     parser.set_defaults(run=classify.run)
-    return execute(parser, argv)
+    with guarded():
+        return execute(parser, argv)

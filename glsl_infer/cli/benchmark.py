@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer.cli import benchmark_text, progress
+from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support import files
+from glsl_infer.support.plain_text import cell
 
 RUNS, WARM_UP = 100, 10
 
@@ -82,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(result, indent=1))
     else:
-        print("\n".join(benchmark_text.comparison(result) if args.compare else benchmark_text.result(result)))
+        print_lines(benchmark_text.comparison(result) if args.compare else benchmark_text.result(result))
     return 0
 
 
@@ -181,7 +183,7 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(rows[0]))
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: cell(value) for key, value in row.items()} for row in rows)
     try:
         files.write_text(path, text.getvalue())
     except (OSError, ValueError) as error:

@@ -16,6 +16,7 @@ from glsl_infer.cli import execution, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file, writing
+from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
@@ -114,7 +115,7 @@ def _as_lines(args: argparse.Namespace, source: Source) -> None:
                 return
             what = frame.name or f"frame {frame.index}"
             labels = ", ".join(f"{100 * one.probability:.2f} % {one.label}" for one in predictions)
-            print(f"{what}: {labels} ({rate:.1f} frames a second)", flush=True)
+            print(one_line(f"{what}: {labels} ({rate:.1f} frames a second)"), flush=True)
 
         _classify(args, classifier, frames, report)
 

@@ -17,6 +17,7 @@ from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
@@ -58,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
 
     def report(path: Path, predictions: Sequence[Prediction]) -> None:
         if len(files) > 1:
-            print(f"{path}:")
+            print(f"{one_line(path)}:")
         for one in predictions:
-            print(f"{100 * one.probability:6.2f} %  {one.label}")
+            print(f"{100 * one.probability:6.2f} %  {one_line(one.label)}")
 
     if args.window:
         from glsl_infer.cli import viewer
@@ -129,7 +130,7 @@ def _classified(
         except ImageError as error:
             if args.debug:
                 raise
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {one_line(error)}", file=sys.stderr)
             if waiting is not None:
                 yield finished(*waiting)
                 waiting = None
@@ -162,5 +163,5 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
     else:
         print(f"{args.csv}: {len(files)} pictures, {failed} of them cannot be read")
         for label, count in counted.most_common():
-            print(f"{count:8}  {label}")
+            print(f"{count:8}  {one_line(label)}")
     return ImageError.exit_code if failed else 0

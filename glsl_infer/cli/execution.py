@@ -6,14 +6,14 @@ Those of ``glsl_infer`` and of ``training`` alike.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from glsl_infer.errors import GlslInferError
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.support.plain_text import one_line
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,6 +21,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
+        self.color = False  # Python 3.14 colours its help with the control characters that we show
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
@@ -64,7 +65,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     Returns:
         What ``run`` returns; 0 for None. 1 it failed, 2 what was given cannot be used, 130 it was interrupted.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # file names and labels may have what the terminal cannot show
+    if hasattr(sys.stdout, "reconfigure"):  # file names and labels may have what the terminal cannot show
         sys.stdout.reconfigure(errors="backslashreplace")
     debug = False
     try:
@@ -78,7 +79,8 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except GlslInferError as error:
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
+        # What was refused may have a stranger's name; only a driver has logs of several lines.
+        print(f"error: {one_line(error) if isinstance(error, InputError) else error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)

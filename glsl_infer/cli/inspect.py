@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import progress
+from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 
@@ -51,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found, indent=1))
     else:
-        print("\n".join(_text(found, passes=args.passes)))
+        print_lines(_text(found, passes=args.passes))
     return 0
 
 

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from glsl_infer.cli.terminal_text import raw
+from glsl_infer.support.plain_text import one_line
+
 if TYPE_CHECKING:
     from glsl_infer.runtime.session import Session
 
@@ -21,7 +24,7 @@ def bar(items: Sequence[Item], what: str) -> Iterable[Item]:
         from tqdm import tqdm
     except ImportError:
         return items
-    shown: Iterable[Item] = tqdm(items, desc=what, leave=False, file=sys.stderr)
+    shown: Iterable[Item] = tqdm(items, desc=what, leave=False, file=raw(sys.stderr))
     return shown
 
 
@@ -34,7 +37,7 @@ def counter(total: int, what: str) -> Iterator[Callable[[int], object]]:
             with contextlib.suppress(ImportError):
                 from tqdm import tqdm
 
-                tell = stack.enter_context(tqdm(total=total, desc=what, leave=False, file=sys.stderr)).update
+                tell = stack.enter_context(tqdm(total=total, desc=what, leave=False, file=raw(sys.stderr))).update
         yield tell
 
 
@@ -45,7 +48,7 @@ def status(name: str) -> Iterator[Callable[[str], None]]:
 
     def write(text: str) -> None:
         if terminal:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{one_line(text)}", end="", file=raw(sys.stderr), flush=True)
 
     try:
         yield lambda words: write(f"{name}: {words}")

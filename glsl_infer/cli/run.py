@@ -11,6 +11,7 @@ from glsl_infer.cli import progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
+from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,4 +164,4 @@ def _report(args: argparse.Namespace, bundle: Bundle, output: NDArray[Any]) -> N
         print(f"{args.out}: {'x'.join(map(str, shape))}")
     else:
         for index, value in enumerate(output):
-            print(f"{labels[index]}: {value:.6g}" if labels else f"{value:.6g}")
+            print(one_line(f"{labels[index]}: {value:.6g}") if labels else f"{value:.6g}")

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.gl.context import CHOICES
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({"file": str(file), **found.as_json()}, indent=1))
     else:
-        print("\n".join(_text(found)))
+        print_lines(_text(found))
     found.require()
     return 0
 

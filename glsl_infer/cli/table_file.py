@@ -1,7 +1,8 @@
 """A CSV file that is written row by row and takes its name when it is complete.
 
-Thousands of rows never lie in memory. Where the work is interrupted (SIGINT, SIGTERM, SIGHUP) or fails, the rows so far
-are kept beside it as ``NAME.partial``, and a file that was there before is as it was.
+No cell holds a control character, and none is a formula (``plain_text.cell``). Thousands of rows never lie in memory.
+Where the work is interrupted (SIGINT, SIGTERM, SIGHUP) or fails, the rows so far are kept beside it as
+``NAME.partial``, and a file that was there before is as it was.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 from glsl_infer.cli.ending import before_a_signal_ends_it
 from glsl_infer.errors import RunError
 from glsl_infer.support.files import Replacement, cannot_be_written, output_file
+from glsl_infer.support.plain_text import cell
 
 PARTIAL = ".partial"
 
@@ -38,7 +40,7 @@ class TableFile:
         self._lock = threading.Lock()
         self._ended: str | None = None  # once the file has its name: what is to say about it
         self.rows = 0
-        self._writer.writerow(head)
+        self._writer.writerow([cell(name) for name in head])
 
     def write(self, row: Sequence[object]) -> None:
         """Write a row.
@@ -48,7 +50,7 @@ class TableFile:
         """
         with self._lock:
             try:
-                self._writer.writerow(row)
+                self._writer.writerow([cell(value) for value in row])
                 self._text.flush()  # so that a full disk is noticed at this row
             except OSError as error:
                 raise RunError(f"{self._path}: cannot be written ({error.strerror or error})") from None

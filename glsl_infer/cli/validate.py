@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import progress
+from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps({**found, "failures": failures}, indent=1))
     else:
-        print("\n".join(_text(found)))
+        print_lines(_text(found))
     if failures:
         raise RunError("; ".join(failures))
     return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import progress
 from glsl_infer.errors import InputError
+from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,7 +123,8 @@ def _complain(reports: Sequence[Report]) -> int:
         for problem in report.problems:
             code = 1 if problem.fatal else code
             kind = "error" if problem.fatal else "warning"
-            print(f"{kind}: {report.file}: layer '{problem.layer}': {problem.text}", file=sys.stderr)
+            where = one_line(f"{report.file}: layer '{problem.layer}'")
+            print(f"{kind}: {where}: {problem.text}", file=sys.stderr)
     return code
 
 
@@ -139,5 +141,5 @@ def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
         made, measured = measure(path, driver, disassembly=True)
         used = list(dict.fromkeys(one.program for one in made.manifest.passes if one.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
-        print(f"; {path}: layer '{layer}', program '{used[0]}'{more}")
+        print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))

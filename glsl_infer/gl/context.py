@@ -7,7 +7,9 @@ window (``glfw_window.py``). Whatever the way, everything is rendered into textu
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 from typing import Protocol, Union
@@ -16,7 +18,7 @@ from glsl_infer.errors import ContextError
 from glsl_infer.gl import egl, glfw_window, rounding
 from glsl_infer.gl.api import LIBRARIES_HINT, Api, egl_library, gles2
 from glsl_infer.support import llvm_clash
-from glsl_infer.support.closing import Closing
+from glsl_infer.support.closing import Closing, warn_unclosed
 
 
 class Native(Protocol):
@@ -71,6 +73,8 @@ _FORKED = (
 class Context(Closing):
     """An OpenGL ES 2.0 context, current in the thread that made it.
 
+    One that nobody closes is destroyed with its last reference, and a ResourceWarning says so.
+
     Args:
         choice: ``auto``, ``surfaceless``, ``device`` or ``glfw``; or a function that makes one of another kind,
             which then belongs to this object.
@@ -80,12 +84,14 @@ class Context(Closing):
         gl: the functions to call while it is current.
         refusals: why the ways that ``auto`` tried before did not work.
         native: what its platform has of it.
-        owner: the session whose vertex arrays and fixed state the context has, if any.
+        adopted: a session made it, and warns where nobody closes both.
         driver: what the runtime knows of its driver (``runtime.drivers``), kept here for as long as the context lives.
 
     Raises:
         ContextError: none can be made; with ``auto``, the message says why for each way.
     """
+
+    _closed = True  # until there is one
 
     def __init__(self, choice: Union[str, Callable[[], Native]] = "auto") -> None:
         if isinstance(choice, str) and choice not in CHOICES:
@@ -95,12 +101,14 @@ class Context(Closing):
         egl_library()  # says what to install when it is missing
         self.gl: Api = gles2()
         self.refusals: list[str] = []
-        self.owner: object = None
+        self.adopted = False
         self.driver: object = None
-        self._closed = False
+        self._owner: weakref.ref[object] | None = None
+        self._left: list[Callable[[], None]] = []
         leave_current()
         _process.first = os.getpid()
         self.native = self._make(choice) if isinstance(choice, str) else choice()
+        self._closed = False
         self.how = self.native.how
         _thread.native = self.native
         if llvm_clash.tensorflow_loaded() and llvm_clash.mesa_llvm_loaded():
@@ -119,6 +127,15 @@ class Context(Closing):
                 advices.append(error.advice)
         advice = "; ".join(dict.fromkeys(filter(None, advices))) or LIBRARIES_HINT
         raise ContextError(f"no OpenGL ES 2.0 context could be made ({'; '.join(self.refusals)})", advice)
+
+    @property
+    def owner(self) -> object:
+        """The session whose vertex arrays and fixed state the context has, if any; it is not kept alive by that."""
+        return None if self._owner is None else self._owner()
+
+    @owner.setter
+    def owner(self, session: object) -> None:
+        self._owner = None if session is None else weakref.ref(session)
 
     @cached_property
     def store_threshold(self) -> float:
@@ -142,8 +159,12 @@ class Context(Closing):
             raise ContextError("the OpenGL context is closed")
         if _forked():
             raise ContextError(_FORKED)
-        if self.native.is_current():
-            return
+        if not self.native.is_current():
+            self._switch()
+        while self._left:
+            self._left.pop()()
+
+    def _switch(self) -> None:
         leave_current()
         try:
             self.native.make_current()
@@ -153,6 +174,25 @@ class Context(Closing):
                 "give each thread its own Session"
             ) from None
         _thread.native = self.native
+
+    def free_later(self, free: Callable[[], None]) -> None:
+        """Call a function that deletes GL objects when the context is made current next; never, if that is its end.
+
+        Python drops objects in any thread, and in the midst of what others draw. No GL call may be made there.
+        """
+        self._left.append(free)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is destroyed, and all that lived in it."""
+        return self._closed
+
+    def __del__(self) -> None:
+        if self._closed or sys.is_finalizing() or _forked():
+            return
+        self.close()
+        if not self.adopted:
+            warn_unclosed(f"OpenGL context ({self.how})", self)
 
     def close(self) -> None:
         """Destroy the context and all that lives in it; further calls do nothing."""

@@ -72,6 +72,14 @@ class Importer(Closing):
         if slot in self._held:
             self._held.pop(slot).close()
 
+    def give_back(self) -> list[ExternalTexture]:
+        """Give the memory of all pictures back, and return the textures; it is the one method without the context."""
+        textures = list(self._held.values())
+        self._held.clear()
+        for texture in textures:
+            texture.image.close()
+        return textures
+
     def close(self) -> None:
         """Give everything back."""
         for slot in list(self._held):

@@ -89,6 +89,7 @@ class ExternalTexture(Closing):
 
     Attributes:
         name: its GL name.
+        image: what it is made of.
 
     Raises:
         ImageError: the driver makes no texture of it; the image is destroyed.
@@ -96,7 +97,7 @@ class ExternalTexture(Closing):
     """
 
     def __init__(self, gl: Api, image: EglImage) -> None:
-        self._gl, self._image = gl, image
+        self._gl, self.image = gl, image
         self.name = 0
         try:
             self._make()
@@ -114,7 +115,7 @@ class ExternalTexture(Closing):
             gl.TexParameteri(TEXTURE_EXTERNAL, parameter, GL.GL_NEAREST)
         for parameter in (GL.GL_TEXTURE_WRAP_S, GL.GL_TEXTURE_WRAP_T):
             gl.TexParameteri(TEXTURE_EXTERNAL, parameter, GL.GL_CLAMP_TO_EDGE)
-        _function("glEGLImageTargetTexture2DOES")(TEXTURE_EXTERNAL, self._image.handle)
+        _function("glEGLImageTargetTexture2DOES")(TEXTURE_EXTERNAL, self.image.handle)
         code = gl.GetError()
         if code:
             raise ImageError(f"OpenGL error {code:#x}")
@@ -124,7 +125,7 @@ class ExternalTexture(Closing):
         if self.name:
             self._gl.DeleteTextures(1, (c_uint * 1)(self.name))
         self.name = 0
-        self._image.close()
+        self.image.close()
 
 
 @cache

@@ -24,6 +24,9 @@ _XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
 _HIDDEN_SIZE = (64, 64)
 
 _windows: set[int] = set()
+_left: list[GlfwWindow] = []
+"""Windows whose end came in another thread than glfw's; the main thread destroys them."""
+
 _started_here = False
 
 
@@ -81,7 +84,10 @@ class GlfwWindow:
         self.glfw.make_context_current(None)
 
     def destroy(self) -> None:
-        """Destroy the window; the last one ends glfw, if it was started here."""
+        """Destroy the window; the last one ends glfw, if it was started here. In other threads it waits."""
+        if threading.current_thread() is not threading.main_thread():
+            _left.append(self)
+            return
         with _errors(self.glfw):
             _windows.discard(_address(self.handle))
             self.glfw.destroy_window(self.handle)
@@ -119,6 +125,8 @@ def _start() -> Any:
         raise ContextError("glfw makes windows in the main thread only", "choose another context in other threads")
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise ContextError("glfw has no screen: neither DISPLAY nor WAYLAND_DISPLAY is set", _SCREEN_HINT)
+    while _left:
+        _left.pop().destroy()
     glfw = _import()
     with _errors(glfw) as said:
         running = bool(glfw.get_timer_frequency())  # 0 before initialisation

@@ -52,7 +52,8 @@ class PendingFrame:
         fence: Fence | None,
     ) -> None:
         self._collect: Callable[[PendingFrame, Wait], None] | None = collect
-        self._read, self._fence = read, fence
+        self._read: Callable[[], NDArray[np.float32]] | None = read
+        self._fence = fence
         self._output: NDArray[np.float32] | None = None
         self._lost = False
 
@@ -85,6 +86,7 @@ class PendingFrame:
         """Wait and read; the context must be the session's."""
         if self._fence is not None:
             (self._fence.spin if wait == "spin" else self._fence.sleep)()
+        assert self._read is not None  # it is there until the frame is read or lost
         self._output = self._read()
         self._release()
 
@@ -94,7 +96,7 @@ class PendingFrame:
         self._release()
 
     def _release(self) -> None:
-        self._collect = None
+        self._collect = self._read = None  # which keep the session's textures in mind
         if self._fence is not None:
             self._fence.close()
             self._fence = None

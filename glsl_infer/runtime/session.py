@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import TypeVar, Union, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,7 @@ from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.runtime.prepared import Prepared
 from glsl_infer.runtime.transfers import Transfers
-from glsl_infer.support.closing import Closing
+from glsl_infer.support.closing import Closing, warn_unclosed
 from glsl_infer.support.stopwatch import Stopwatch
 
 
@@ -53,7 +55,8 @@ class Statistics:
 class Session(Closing):
     """A bundle, compiled and ready on an OpenGL ES 2.0 context. Use it as a context manager, or ``close`` it.
 
-    A session belongs to the thread that uses it; another thread needs its own.
+    A session belongs to the thread that uses it; another thread needs its own. One that is dropped without ``close`` is
+    freed with its last reference, and a ResourceWarning says so; its unread frames are lost.
 
     Args:
         model: path of a ``.glslnn`` file, or a bundle that was read already.
@@ -75,6 +78,8 @@ class Session(Closing):
         SelfCheckError: with ``selfcheck``, a layer that computes something else than the reference.
     """
 
+    _closed = True  # until it holds anything
+
     def __init__(
         self,
         model: Union[str, Path, Bundle],
@@ -87,12 +92,14 @@ class Session(Closing):
         self.start_up: Mapping[str, float] = clock.laps
         self._own_context = not isinstance(context, Context)
         self.bundle, self.context = _opened(model, context, clock)
-        self._closed = self._checked = False
+        self._checked = False
         self._pipeline: Pipeline | None = None
         self._resampler: Resampler | None = None
         self._importer = Importer(self.context)
         self._gl = self.context.gl
         self._objects = Objects(self._gl)
+        self.context.adopted = self.context.adopted or self._own_context
+        self._closed = False
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
@@ -150,8 +157,8 @@ class Session(Closing):
             self._pipeline = Pipeline(
                 Slot(self._handles, self.frame),
                 self._prepared.another_slot,
-                self.activate,
-                self._read_output,
+                _weakly(self.activate),
+                _weakly(self._read_output),
                 fences.available(self.context),
             )
         slot = self._pipeline.next()
@@ -300,6 +307,19 @@ class Session(Closing):
             if self._own_context:
                 self.context.close()
 
+    def __del__(self) -> None:
+        if self._closed or self.context.forked or sys.is_finalizing():
+            return
+        if self.context.closed and not self._own_context:  # whoever closed it has freed all
+            return
+        self._closed = True
+        if self._pipeline is not None:
+            self._pipeline.close()
+        # Nothing of these knows the context, which would keep itself alive.
+        left = (*self._importer.give_back(), self._resampler, self._objects)
+        self.context.free_later(lambda: _close_all(left))
+        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.model.name}", self)
+
     # The state of the context ------------------------------------------------------------------------
 
     def activate(self) -> None:
@@ -341,6 +361,27 @@ class Session(Closing):
         """
         for function, arguments in self._prepared.layers.get(layer, ()):
             function(*arguments)
+
+
+def _close_all(left: Iterable[Closing | None]) -> None:
+    for holder in left:
+        if holder is not None:
+            holder.close()
+
+
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def _weakly(method: Method) -> Method:
+    """Return a method for those who may not keep its object alive; they do not call it when that is gone."""
+    weak = weakref.WeakMethod(method)
+
+    def call(*arguments: object) -> object:
+        bound = weak()
+        assert bound is not None
+        return bound(*arguments)
+
+    return cast(Method, call)
 
 
 def _opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock: Stopwatch) -> tuple[Bundle, Context]:

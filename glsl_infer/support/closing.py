@@ -1,7 +1,8 @@
-"""What holds GPU resources is closed at the end of a ``with`` block."""
+"""What holds GPU resources is closed at the end of a ``with`` block; what nobody closed is complained of."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TypeVar
@@ -23,3 +24,8 @@ class Closing(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def warn_unclosed(what: str, source: object) -> None:
+    """Warn of something that was dropped without ``close``, once it is freed: a warning may be an error."""
+    warnings.warn(f"unclosed {what}: close it, or use it in a 'with' statement", ResourceWarning, 2, source)

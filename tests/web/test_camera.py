@@ -83,11 +83,19 @@ def test_another_model_goes_on_with_the_camera(filmed: Page) -> None:
 
 
 def test_the_camera_is_let_go(filmed: Page) -> None:
+    choose(filmed, DEFAULT_MODEL.stem)
+    filmed.wait_for("document.querySelector('#labels li')")
     filmed.evaluate("globalThis.track = document.getElementById('video').srcObject.getTracks()[0]")
     filmed.evaluate("document.getElementById('camera').click()")
     assert filmed.evaluate("track.readyState") == "ended"
     assert text(filmed, "status") == "The camera is off."
     assert text(filmed, "camera") == "Start camera"
+    # A frame that was on its way when the camera stopped is not shown either.
+    filmed.evaluate("new Promise((resolve) => setTimeout(resolve, 1000))")
+    assert text(filmed, "labels") == ""
+    assert text(filmed, "frames") == "0"
+    assert text(filmed, "time") == "–"
+    filmed.screenshot(SHOTS / "stopped.png")
 
 
 def test_without_a_camera_the_page_says_what_to_do(browser: Browser, site: Site) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 from chromium import Browser, Page
-from demo_page import DROP, drop, opened, status
+from demo_page import DROP, choose, drop, opened, status
 from PIL import Image
 from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
 from glsl_infer import bundle as bundles
+from glsl_infer.program.layout import FeatureMap
 
 PHOTOGRAPH = ROOT / "docs/images/carrots014.jpg"
 
@@ -79,9 +81,25 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     assert not demo.evaluate("document.getElementById('activations').hidden")
 
 
-def test_the_gpu_is_checked_on_demand(demo: Page) -> None:
+@pytest.mark.parametrize("model", ["grocery-x22-257", "superres-x2-96"])
+def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
+    choose(demo, model)
+    demo.wait_for("!document.getElementById('check').disabled")
     demo.evaluate("document.getElementById('check').click()")
-    assert status(demo).startswith("This GPU computes all ")
+    told = re.fullmatch(
+        r"This GPU computes all (\d+) layers as it should\. Closest to its limit is layer '(.+)': "
+        r"its values are off by up to (\d+) of (255|65535) steps \((8|16) bits\), and (\d+) are allowed\.",
+        status(demo),
+    )
+    assert told, status(demo)
+    manifest = bundles.read(ROOT / f"models/{model}.glslnn").manifest
+    [layer] = [one for one in manifest.model.layers if one.name == told[2]]
+    [tolerance] = [one for one in manifest.probe.layers if one.layer == told[2]]
+    assert int(told[1]) == len(manifest.probe.layers)
+    assert (told[4], told[5]) == (("255", "8") if isinstance(layer.output, FeatureMap) else ("65535", "16"))
+    assert int(told[3]) <= int(told[6]) == tolerance.max_error
+    if model == "grocery-x22-257":
+        demo.screenshot(SHOTS / "checked.png")
 
 
 @pytest.mark.parametrize("width", [360, 412])
@@ -128,17 +146,47 @@ def test_what_is_no_picture_is_refused_in_words(demo: Page, site: Site) -> None:
     assert status(demo) == "words.txt: no picture that this browser can read. JPEG, PNG and WebP are."
 
 
-def test_a_dropped_model_is_used(demo: Page) -> None:
+def test_what_is_wrong_looks_so(demo: Page, site: Site) -> None:
+    colour = "getComputedStyle(document.getElementById('status')).color"
+    quiet = demo.evaluate(colour)
+    site.files["/words.txt"] = b"not a picture"
+    drop(demo, "/words.txt")
+    demo.screenshot(SHOTS / "wrong.png")
+    for scheme, wrong in (("light", "rgb(160, 24, 24)"), ("dark", "rgb(255, 154, 147)")):
+        demo.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        assert demo.evaluate(colour) == wrong != quiet
+        assert min(demo.evaluate(CONTRASTS)) >= 4.5, scheme
+
+
+def test_a_dropped_model_is_used(demo: Page, site: Site) -> None:
     drop_only = DROP.replace("stage", "hint")
     demo.evaluate(drop_only, "/models/superres-x2-96.glslnn", "mine.glslnn")
     demo.wait_for("document.getElementById('about').textContent.startsWith('mine.glslnn')")
     assert status(demo) == "Ready."
+    assert chosen(demo) == "mine.glslnn (your file)"
+    demo.screenshot(SHOTS / "mine.png")
+
+    site.files["/broken.glslnn"] = b"PK"
+    demo.evaluate(drop_only, "/broken.glslnn", "broken.glslnn")
+    demo.wait_for("document.getElementById('status').className === 'wrong'")
+    assert chosen(demo) == "mine.glslnn (your file)"
+
+    choose(demo, DEFAULT_MODEL.stem)
+    demo.wait_for(f"document.getElementById('about').textContent.startsWith('{DEFAULT_MODEL.name}')")
+    assert chosen(demo) == DEFAULT_MODEL.stem
+    assert "mine" not in demo.evaluate("document.getElementById('model').textContent")
+
+
+def chosen(page: Page) -> str:
+    """What the list of models shows."""
+    return str(page.evaluate("document.getElementById('model').selectedOptions[0].text"))
 
 
 def test_a_model_that_cannot_be_used_changes_nothing(demo: Page, site: Site) -> None:
     site.files["/broken.glslnn"] = b"PK"
     drop(demo, "/broken.glslnn")
     assert status(demo).startswith("broken.glslnn: not a glsl-infer model, or cut off before its end")
+    assert chosen(demo) == DEFAULT_MODEL.stem
     demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
     demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
 

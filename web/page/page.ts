@@ -1,6 +1,6 @@
 /** The demo page: a model, a camera or a picture, and what comes out. */
 
-import { GlslInfer, read, type Picture } from "glsl-infer";
+import { GlslInfer, read, type LayerError, type Picture } from "glsl-infer";
 import * as camera from "./camera.ts";
 import * as comparison from "./comparison.ts";
 import { complain, page, say } from "./elements.ts";
@@ -18,6 +18,8 @@ const COMPARED = 10;
 let model: GlslInfer | undefined;
 /** The file of the page's list that it came from, if it did. */
 let listed: string | undefined;
+/** The entry of the list that a model of the person's own has, while it is used. */
+const own = new Option("", "own");
 /** The picture that was chosen last, as its file has it. */
 let picture: ImageBitmap | undefined;
 /** Counts the models and the films that were begun, so that what takes long notices that another is wanted. */
@@ -68,13 +70,24 @@ async function useModel(source: string | File): Promise<void> {
     model?.close();
     model = loaded;
     listed = typeof source === "string" ? name : undefined;
+    own.text = `${name} (your file)`;
     describe(loaded, name, performance.now() - begun);
     forget();
     say("Ready.");
   } finally {
-    if (mine === turn) enable(model !== undefined);
+    if (mine === turn) {
+      enable(model !== undefined);
+      if (model) showChoice();
+    }
   }
   if (picture && !camera.isOn()) await frame(picture);
+}
+
+/** Let the list show the model that is used, whatever was chosen or dropped. */
+function showChoice(): void {
+  if (listed) own.remove();
+  else page.model.add(own);
+  page.model.value = listed ? `models/${listed}` : own.value;
 }
 
 async function load(source: string | File, name: string): Promise<GlslInfer> {
@@ -131,6 +144,7 @@ function stopCamera(): void {
   page.video.hidden = true;
   page.hint.hidden = false;
   page.camera.textContent = "Start camera";
+  results.reset();
   enable(true);
   say("The camera is off.");
 }
@@ -148,16 +162,16 @@ async function watch(): Promise<void> {
   }
 }
 
-/** Run the model on a picture, and show what comes out. */
+/** Run the model on a picture, and show what comes out, unless another model or film was begun meanwhile. */
 async function frame(source: Picture): Promise<void> {
-  const used = model;
+  const [used, shown] = [model, film];
   if (!used) return;
   const begun = performance.now();
   try {
     const output = await used.run(source);
-    if (used === model) results.show(used, output, performance.now() - begun);
+    if (used === model && shown === film) results.show(used, output, performance.now() - begun);
   } catch (error) {
-    if (used === model) throw error; // else another model was chosen meanwhile, and this one is closed
+    if (used === model && shown === film) throw error; // else the model is closed, or the camera is off
   }
 }
 
@@ -234,8 +248,15 @@ function inputPixels({ session }: GlslInfer): Pixels {
 function check(): void {
   if (!model) return;
   const errors = model.session.selfcheck();
-  const worst = errors.reduce((most, error) => Math.max(most, error.worst), 0);
-  say(`This GPU computes all ${errors.length} layers as it should; the worst stored value is off by ${worst}.`);
+  const part = ({ worst, allowed }: LayerError): number => worst / Math.max(allowed.max_error, 1);
+  const closest = errors.reduce((most, error) => (part(error) > part(most) ? error : most));
+  const { output } = model.session.bundle.manifest.model.layers.find(({ name }) => name === closest.layer)!;
+  const [bits, steps] = output.kind === "map" ? [8, 255] : [16, 65535];
+  say(
+    `This GPU computes all ${errors.length} layers as it should. Closest to its limit is layer '${closest.layer}': ` +
+      `its values are off by up to ${closest.worst} of ${steps} steps (${bits} bits), and ` +
+      `${closest.allowed.max_error} are allowed.`,
+  );
 }
 
 void attempt(main);

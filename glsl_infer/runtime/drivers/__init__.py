@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import cached_property
 
 from glsl_infer.gl import constants as GL
@@ -23,7 +24,13 @@ class Driver:
     """What the driver of a context needs, and what suits it. Each answer is worked out once."""
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self._reference = weakref.ref(context)  # the context keeps this object: no circle, so that it ends in time
+
+    @property
+    def _context(self) -> Context:
+        context = self._reference()
+        assert context is not None, "whoever asks holds the context"
+        return context
 
     def _text(self, name: int) -> str:
         self._context.make_current()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from glsl_infer.support import plain_text
 from glsl_infer.tools.videocore import estimate
 from glsl_infer.tools.videocore.advice import advise
 from glsl_infer.tools.videocore.report import Report, Row
@@ -41,7 +42,7 @@ def as_text(report: Report, draw_share: float) -> str:
         lines.append(f"  {one.layer}: {one.text}{saves}")
     if len(found) > MOST_ADVICE:
         lines.append(f"  and {len(found) - MOST_ADVICE} more (--json has all)")
-    return "\n".join(lines)
+    return "\n".join(map(plain_text.one_line, lines))
 
 
 def estimates(report: Report, draw_share: float) -> list[str]:
@@ -84,7 +85,7 @@ def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
             f"of the tile buffer, {sums['tiles']} tiles",
             *estimates(report, draw_share),
         ]
-    return "\n".join(lines)
+    return "\n".join(map(plain_text.one_line, lines))
 
 
 def as_csv(reports: Sequence[Report], draw_share: float) -> str:
@@ -106,7 +107,7 @@ def as_csv(reports: Sequence[Report], draw_share: float) -> str:
             if writer is None:
                 writer = csv.DictWriter(text, list(entry), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow(entry)
+            writer.writerow({key: plain_text.cell(value) for key, value in entry.items()})
     return text.getvalue().rstrip("\n")
 
 

@@ -1,0 +1,68 @@
+"""What the command line prints shows control characters instead of sending them to the terminal (``plain_text``).
+
+While a command runs, standard output and standard error are replaced by streams that see to it: whatever prints goes
+through them, argparse, warnings and tracebacks included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, TextIO, cast
+
+from glsl_infer.support.plain_text import one_line, visible
+
+
+class VisibleStream:
+    """A text stream that writes control characters out; all else is the stream's behind it.
+
+    Attributes:
+        behind: where the text goes.
+    """
+
+    def __init__(self, behind: TextIO) -> None:
+        self.behind = behind
+
+    def write(self, text: str) -> int:
+        """Write text, visibly."""
+        return self.behind.write(visible(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write several texts, visibly."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.behind, name)
+
+
+def raw(stream: TextIO) -> TextIO:
+    """Return the stream that obeys control characters, for progress bars: give it no text of a stranger."""
+    return stream.behind if isinstance(stream, VisibleStream) else stream
+
+
+def print_lines(lines: Iterable[object]) -> None:
+    """Print each as one line: no name in it can begin another."""
+    for line in lines:
+        print(one_line(line))
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """Let all that is printed in the block be visible, and so the traceback of an error that leaves it."""
+    kept = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) for stream in kept)
+    try:
+        yield
+    except Exception:
+        sys.excepthook = _show
+        raise
+    finally:
+        sys.stdout, sys.stderr = kept
+
+
+def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    sys.stderr.write(visible("".join(traceback.format_exception(kind, error, trace))))

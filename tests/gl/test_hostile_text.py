@@ -1,0 +1,75 @@
+"""Labels, layer names and file names with escape sequences: no command sends them to the terminal or into a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tiny
+from PIL import Image
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import MANIFEST, manifest_json
+from glsl_infer.cli import main
+
+ESCAPES = "\x1b]0;owned\x07\x9b2J\u202e\x7f\r"
+LABELS = tuple(f"=label{ESCAPES}größe 👩\u200d🌾 {index}" for index in range(3))
+LAYER = f"unit-pw{ESCAPES}\nerror: forged"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder, with a name that has escapes, of a bundle whose labels and one layer have them, and a picture."""
+    folder = tmp_path_factory.mktemp("hostile") / f"folder{ESCAPES}"
+    folder.mkdir()
+    made = tiny.tiny_bundle(labels=LABELS)
+    text = json.dumps(manifest_json.to_json(made.manifest)).replace('"unit-pw"', json.dumps(LAYER))
+    manifest = manifest_json.from_json(json.loads(text))
+    bundles.write(bundles.Bundle(manifest, {**made.members, MANIFEST: text.encode()}), folder / "hostile.glslnn")
+    Image.fromarray(tiny.tiny_picture(1)).save(folder / "picture.png")
+    return folder
+
+
+COMMANDS = {
+    "classify": ["classify", "PICTURE", "PICTURE", "--model", "MODEL", "--no-selfcheck"],
+    "run": ["run", "MODEL", "PICTURE"],
+    "inspect": ["inspect", "MODEL", "--passes"],
+    "selfcheck": ["selfcheck", "MODEL"],
+    "benchmark": ["benchmark", "MODEL", "--profile", "--runs", "1", "--warm-up", "0"],
+    "camera": ["camera", "--source", "FOLDER", "--model", "MODEL", "--frames", "1", "--no-selfcheck"],
+    "a refusal": ["run", "MODEL", "PICTURE", "-o", f"nowhere{ESCAPES}/out.npy"],
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_terminal_gets_no_escape(name: str, hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = {"MODEL": hostile / "hostile.glslnn", "PICTURE": hostile / "picture.png", "FOLDER": hostile}
+    code = main([str(given.get(word, word)) for word in COMMANDS[name]])
+    said = capsys.readouterr()
+    assert code == (2 if name == "a refusal" else 0), said.err
+    shown = said.out + said.err
+    assert "\\u001b]0;owned\\u0007\\u009b2J\\u202e\\u007f\\u000d" in shown
+    assert all(one.isprintable() for line in shown.split("\n") for one in line if one not in "\u200d\t")
+    assert not any(line.startswith("error: forged") for line in shown.split("\n"))
+    if name in ("classify", "run", "camera"):
+        assert "größe 👩\u200d🌾" in shown
+
+
+def test_json_keeps_the_text(hostile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture, model = str(hostile / "picture.png"), str(hostile / "hostile.glslnn")
+    assert main(["classify", picture, "--model", model, "--json", "--no-selfcheck"]) == 0
+    text = capsys.readouterr().out
+    [answer] = json.loads(text)
+    assert {one["label"] for one in answer["predictions"]} == set(LABELS)
+    assert answer["file"] == picture
+    assert text.isascii() and "\x1b" not in text and "\x7f" not in text
+
+
+def test_the_table_has_neither_escapes_nor_formulas(hostile: Path, tmp_path: Path) -> None:
+    table = tmp_path / "out.csv"
+    model = str(hostile / "hostile.glslnn")
+    assert main(["classify", str(hostile), "--model", model, "--csv", str(table), "--no-selfcheck"]) == 0
+    text = table.read_text("utf-8")
+    assert "'=label\\u001b]0;owned" in text and "größe" in text
+    assert all(line.replace("\u200d", "").isprintable() for line in text.splitlines())

@@ -1,0 +1,183 @@
+"""Sessions and contexts that nobody closes: freed with their last reference, wherever that is, and complained of."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import tiny
+from gl_objects import living
+from numpy.testing import assert_array_equal
+
+from glsl_infer.errors import RunError
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime.classifier import Classifier
+from glsl_infer.runtime.session import Session
+
+MANY = 50
+
+
+@pytest.fixture(autouse=True)
+def no_collector() -> Iterator[None]:
+    """What is freed here is freed without Python's search for circles."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def used(session: Session) -> None:
+    """Use all that a session has: layers, a pipeline with a frame that nobody reads, a picture that is scaled."""
+    session.run(tiny.tiny_picture(1))
+    session.run(tiny.tiny_picture(1).repeat(2, 0).repeat(2, 1))
+    assert dict(session.layers(tiny.tiny_picture(2)))
+    session.run_async(tiny.tiny_picture(1)).result()
+    session.run_async(tiny.tiny_picture(2))
+
+
+def test_many_on_one_context_leave_no_object(context: Context) -> None:
+    counts = set()
+    for _ in range(MANY):
+        session = Session(tiny.tiny_bundle(), context=context)
+        used(session)
+        with pytest.warns(ResourceWarning, match="unclosed session of tiny: close it, or use it in a 'with'") as said:
+            del session
+        assert len(said) == 1
+        context.make_current()
+        counts.add(living(context.gl))
+    assert len(counts) == 1
+
+
+MEMORY = """
+import sys, warnings
+import tiny
+from glsl_infer.session import Session
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+said = []
+warnings.showwarning = lambda message, kind, *rest: said.append(kind)
+warnings.simplefilter("always")
+for index in range(int(sys.argv[1]) + 5):
+    if index == 5:
+        before = resident()
+    session = Session(tiny.tiny_bundle())
+    session.run(tiny.tiny_picture(1))
+    session.run_async(tiny.tiny_picture(2))
+    del session
+print(resident() - before, said.count(ResourceWarning))
+"""
+
+
+def test_many_with_their_own_contexts_take_no_memory() -> None:
+    here = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, str(MANY)],
+        env={**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{here.parent}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    grown, warned = map(int, done.stdout.split())
+    assert warned == MANY + 5
+    assert grown < MANY * 1_000_000, f"{grown / MANY:.0f} bytes a session"
+
+
+def test_others_go_on_in_the_midst_of_what_they_draw(context: Context) -> None:
+    picture = tiny.tiny_picture(3)
+    with Session(tiny.tiny_bundle(), context=context) as session:
+        expected = session.run(picture)
+        on_same, on_own = Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())
+        used(on_same)
+        used(on_own)
+        session.upload(picture)
+        with pytest.warns(ResourceWarning) as said:
+            del on_same, on_own
+        assert len(said) == 2
+        session.submit()
+        assert_array_equal(session.read_back(), expected)
+        assert_array_equal(session.run(picture), expected)
+
+
+def test_another_thread_may_drop_it(context: Context) -> None:
+    held = [Session(tiny.tiny_bundle(), context=context), Session(tiny.tiny_bundle())]
+    for session in held:
+        used(session)
+    context.make_current()
+    before = living(context.gl)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=held.clear)
+        del session
+        thread.start()
+        thread.join()
+    assert [one.category for one in said] == [ResourceWarning] * 2
+    context.make_current()
+    assert living(context.gl) < before
+
+
+def test_a_circle_of_the_users_own_is_freed_by_the_collector() -> None:
+    session = Session(tiny.tiny_bundle())
+    destroyed = weakref.ref(session.context.native)
+    session.mine = session.context.mine = [session]  # type: ignore[attr-defined]
+    with pytest.warns(ResourceWarning, match="unclosed session") as said:
+        del session
+        gc.collect()
+    assert len(said) == 1
+    del said  # a warning that is kept keeps what it is about
+    gc.collect()
+    with Context():
+        assert destroyed() is None
+
+
+def test_a_classifier_and_a_context_warn_once() -> None:
+    with pytest.warns(ResourceWarning, match="unclosed session of tiny") as said:
+        Classifier(tiny.tiny_bundle())
+    assert len(said) == 1
+    with pytest.warns(ResourceWarning, match=r"unclosed OpenGL context \(") as said:
+        Context()
+    assert len(said) == 1
+
+
+def test_what_was_closed_or_never_made_says_nothing(context: Context, tmp_path: Path) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        Session(tiny.tiny_bundle()).close()
+        Context().close()
+        for wrong in ("magic", "auto"):
+            with pytest.raises(Exception, match=r"nowhere|magic"):
+                Session(tmp_path / "nowhere.glslnn", context=wrong)
+        lent = Context()
+        session = Session(tiny.tiny_bundle(), context=lent)
+        lent.close()
+        del session
+    assert not said
+
+
+def test_a_frame_outlives_its_session_as_an_error() -> None:
+    session = Session(tiny.tiny_bundle())
+    read, unread = session.run_async(tiny.tiny_picture(1)), session.run_async(tiny.tiny_picture(2))
+    output = read.result()
+    with pytest.warns(ResourceWarning):
+        del session
+    assert_array_equal(read.result(), output)
+    with pytest.raises(RunError, match="the session was closed before this frame was read"):
+        unread.result()
+
+
+def test_a_context_outlives_the_session_that_made_it() -> None:
+    first = Session(tiny.tiny_bundle())
+    with Session(tiny.tiny_bundle(), context=first.context) as second:
+        expected = first.run(tiny.tiny_picture(1))
+        with pytest.warns(ResourceWarning):
+            del first
+        assert_array_equal(second.run(tiny.tiny_picture(1)), expected)
