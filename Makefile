@@ -17,6 +17,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
+# Unset where no login was, as in some services; the scripts need it.
+export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 
 .PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-arm test-keras docs lint types clean
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from toolchain import ANDROID, ToolError, Tools, run
 
 APK = ANDROID / "build" / "glsl-infer-demo.apk"
-KEYSTORE = Path.home() / ".android" / "debug.keystore"
+KEYSTORE = Path("~/.android/debug.keystore")
 MODULES = ("runner", "gles", "app")
 MAIN = ANDROID / "app" / "src" / "main"
 
@@ -43,6 +43,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--keystore", type=Path, default=KEYSTORE, metavar="FILE", help="made if it is not there")
     parser.add_argument("--json", action="store_true", help="print the facts about the APK as JSON")
     arguments = parser.parse_args(argv)
+    try:
+        arguments.keystore = arguments.keystore.expanduser()
+    except RuntimeError:
+        print(f"error: {arguments.keystore}: this user has no home folder; give --keystore FILE", file=sys.stderr)
+        return 2
     for model in arguments.model:
         if model.suffix != ".glslnn" or not zipfile.is_zipfile(model):
             print(f"error: {model}: not a model file; give a *.glslnn file", file=sys.stderr)

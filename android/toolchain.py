@@ -11,6 +11,15 @@ from pathlib import Path
 ANDROID = Path(__file__).resolve().parent
 
 
+ENJARIFY = """\
+import sys
+sys.path[:] = [sys.argv.pop(1), *(folder for folder in sys.path if folder)]
+import runpy
+runpy.run_module("enjarify.main", run_name="__main__", alter_sys=True)
+"""
+"""Runs enjarify from the folder that is the first argument, and imports nothing from the current folder."""
+
+
 class ToolError(Exception):
     """A tool that is missing or that failed; the message has what it said."""
 
@@ -23,7 +32,10 @@ class Tools:
     """
 
     def __init__(self) -> None:
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        try:
+            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        except RuntimeError:
+            raise ToolError("this user has no home folder; set XDG_CACHE_HOME to a folder for the tools") from None
         self.root = cache / "glsl-infer" / "android" / "root"
         run([ANDROID / "fetch-tools"], show=True)
         (self._libraries,) = (self.root / "usr" / "lib").glob("*-linux-gnu*")
@@ -82,8 +94,7 @@ class Tools:
         """Turn an APK's dex back into a jar."""
         packages = self.root / "usr" / "lib" / "python3" / "dist-packages"
         run(
-            [sys.executable, "-O", "-m", "enjarify.main", "-f", "-o", jar, dex],
-            environment={"PYTHONPATH": str(packages)},
+            [sys.executable, "-O", "-c", ENJARIFY, packages, "-f", "-o", jar, dex],
         )
 
 

@@ -69,9 +69,15 @@ class MissingExtraError(InputError):
     """An optional dependency is not installed."""
 
     @classmethod
-    def of(cls, package: str, extra: str, purpose: str) -> MissingExtraError:
-        """Build the message that names the pip command."""
-        return cls(f"{purpose} needs {package}, which is not installed: pip install 'glsl-infer[{extra}]'")
+    def of(cls, package: str, pip_names: str, purpose: str) -> MissingExtraError:
+        """Build the message that names the pip command.
+
+        Args:
+            package: what is missing, as people call it.
+            pip_names: what pip is to install; never this project by its name, which on an index may be anybody's.
+            purpose: what needs it.
+        """
+        return cls(f"{purpose} needs {package}, which is not installed: pip install {pip_names}")
 
 
 class RunError(GlslInferError):

@@ -6,7 +6,7 @@
     python scripts/accuracy.py --only layers,superres # some sections; the others are those of the last time
 
 Each section's numbers are kept in docs/accuracy/SECTION.json, and the page is composed from those files.
-Needs glsl-infer[train]: the float results are Keras' own, computed in processes beside this one. Exit code 1 when
+Needs TensorFlow: the float results are Keras' own, computed in processes beside this one. Exit code 1 when
 a bound of docs/accuracy.md is missed; the page is written all the same.
 """
 

@@ -11,7 +11,7 @@ are those that scripts/activation_training.py has written to docs/activations/tr
     {ACTIVATION: [{"seed": 1, "val": 0.734}, ...], ...}
 
 with ``val`` the top-1 accuracy on the validation split, 0 to 1; what is not there is not measured. Needs
-glsl-infer[train]: Keras runs in processes beside this one.
+TensorFlow: Keras runs in processes beside this one.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     make docs                                    # the same, with everything it needs, into build/api
     python scripts/api_reference.py build/api    # build/api/index.html is where to begin
 
-Needs pdoc (pip install 'glsl-infer[dev]'), and neither a GPU nor TensorFlow: what imports Keras is left out, and the
+Needs pdoc (pip install pdoc), and neither a GPU nor TensorFlow: what imports Keras is left out, and the
 command line, which documents itself. Exit code 1 when a link leads nowhere, 2 when the folder cannot be written.
 """
 
@@ -53,7 +53,7 @@ def write(folder: Path) -> int:
     try:
         import pdoc
     except ImportError as error:
-        raise MissingExtraError("the API reference needs pdoc; pip install 'glsl-infer[dev]'") from error
+        raise MissingExtraError.of("pdoc", "pdoc", "the API reference") from error
     pdoc.render.configure(docformat="google", show_source=False)
     pdoc.pdoc(*modules(), output_directory=folder)
     return len(list(folder.rglob("*.html")))

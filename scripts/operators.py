@@ -3,7 +3,7 @@
 
     python scripts/operators.py
 
-Needs glsl-infer[train]: the models are exported in a process beside this one. The rows are in operator_table/.
+Needs TensorFlow: the models are exported in a process beside this one. The rows are in operator_table/.
 """
 
 from __future__ import annotations

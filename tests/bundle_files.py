@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -38,6 +39,8 @@ HOSTILE_VERTEX_SHADERS: dict[str, Callable[[bytes], bytes]] = {
     "nothing": lambda text: b"",
 }
 """What a stranger may make of a bundle's vertex shader; the first ones end a process with some drivers."""
+
+_CAPABILITY_VERSION, _DAC_OVERRIDE, _DAC_READ_SEARCH = 0x20080522, 1 << 1, 1 << 2  # of linux/capability.h
 
 SECOND_TILE = tiny.tiny_manifest()["model"]["layers"][1]["output"]["views"][1][1:]
 """Where the second slice of the first convolution lies; the probe's first record belongs to the first."""
@@ -109,15 +112,23 @@ def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:
 
 @contextmanager
 def ordinary_user() -> Iterator[None]:
-    """Give up root's right to write anywhere, where the tests run as root."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
+    """Give up root's right to read and write whatever the permissions say, where the tests run as root.
+
+    It stays root, so it may still read its own files: what is imported now may lie in a folder that is private to root.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, had = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, had) == 0, os.strerror(ctypes.get_errno())
+    less = type(had)(*had)
+    less[0] &= ~(_DAC_OVERRIDE | _DAC_READ_SEARCH)  # the first number: the lower 32 effective ones
+    assert libc.capset(header, less) == 0, os.strerror(ctypes.get_errno())
     try:
         yield
     finally:
-        if root:
-            os.seteuid(0)
+        assert libc.capset(header, had) == 0
 
 
 @contextmanager

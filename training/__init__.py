@@ -1,4 +1,4 @@
-"""The training side of glsl-infer: layers, architectures, data, recipes. Needs ``glsl-infer[train]``.
+"""The training side of glsl-infer: layers, architectures, data, recipes. Needs TensorFlow or JAX.
 
 Keras is imported when a layer is asked for, not before: recipes and data sets are read without it.
 """

@@ -27,7 +27,7 @@ try:
 
         keras.ops.zeros(1)  # looks for devices, and says so where there is no GPU
 except ImportError as error:
-    missing = MissingExtraError.of(f"Keras with a backend ({error})", "train", "training")
+    missing = MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow pyyaml tqdm tensorboard", "training")
     print(f"error: {missing}", file=sys.stderr)
     sys.exit(missing.exit_code)
 except ValueError as error:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from glsl_infer.cli import progress
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.runtime.pictures.preprocess import load
+from glsl_infer.support.child_process import module_command
 from glsl_infer.support.files import output_file, write_text
 from training import command, labelled_pictures, logits, manifest, reading, scores
 from training.labelled_pictures import LabelledPictures
@@ -183,11 +183,8 @@ def _exported(model: Path, labels: tuple[str, ...], folder: Path) -> Path:
     """Export the model in a process of its own, for Keras must not stay in this one."""
     names, out = folder / "labels.txt", folder / f"exported{bundles.SUFFIX}"
     names.write_text("".join(f"{label}\n" for label in labels), "utf-8")
-    command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(out), "--labels", str(names)]
-    path = os.pathsep.join(filter(None, (str(logits.ROOT), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        [*command, "--json"], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
-    )
+    command = module_command("glsl_infer", "export", model, "-o", out, "--labels", names, "--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         kind = InputError if done.returncode == InputError.exit_code else RunError

@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.preprocess import load
-from glsl_infer.support.child_process import ROOT, ChildProcess, execute, tell
+from glsl_infer.support.child_process import ChildProcess, execute, tell
 
 BATCH = 8
 """Pictures that Keras computes at a time: always as many, so that no picture's logits depend on how many follow."""
 
 _ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
-__all__ = ["NAMES", "ROOT", "Computed", "compute"]
+__all__ = ["NAMES", "Computed", "compute"]
 
 NAMES = {"float": "float Keras", "exact": "exact reference", "gpu": "GPU"}
 """How the engines are called in reports."""

@@ -98,7 +98,7 @@ def check_version(data: Any) -> Fields:
     if version > VERSION:
         raise BundleError(
             f"the model has format version {version}, this program reads up to {VERSION}; "
-            "update glsl-infer: pip install -U glsl-infer"
+            "update glsl-infer: git pull in its checkout, then pip install ."
         )
     return fields
 

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the file, fetch and export its models, and write the folder."""
     from glsl_infer.tools.deploy import description, folder
+    from glsl_infer.tools.deploy.raspberry_pi import MAKE_WHEEL
 
     deployment = description.read(args.deployment)
     names = [one.name for one in deployment.models]
@@ -45,5 +46,7 @@ def run(args: argparse.Namespace) -> int:
             f"{one['labels']} labels, {one['passes']:,} passes"
         )
     if deployment.target == "raspberry-pi":
+        if not found["wheel"]:
+            print(f"note: no wheel can be made of a glsl-infer that is not installed; make one, {MAKE_WHEEL}")
         print(f"\ncopy it and install it:\n  scp -r {out} PI:\n  ssh PI sudo ./{out.name}/install.sh")
     return 0

@@ -6,12 +6,14 @@ glfw is imported when the first window is asked for, and not before: its library
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import ContextError
@@ -22,6 +24,7 @@ _SCREEN_HINT = "set DISPLAY or WAYLAND_DISPLAY to a screen that you may use, or 
 _GLFW_HINT = "pip install glfw, or on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libglfw3"
 _XLIB_HINT = "on Debian, Ubuntu or Raspberry Pi OS: sudo apt install libx11-6"
 _HIDDEN_SIZE = (64, 64)
+_GLFW_LIBRARY = "PYGLFW_LIBRARY"  # the variable by which glfw is told
 
 _windows: set[int] = set()
 _left: list[GlfwWindow] = []
@@ -108,7 +111,7 @@ def _import() -> Any:
     if "glfw" in sys.modules:
         return sys.modules["glfw"]
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _library_named():
             warnings.simplefilter("ignore")
             import glfw
     except ImportError as error:
@@ -116,6 +119,30 @@ def _import() -> Any:
             raise ContextError("the Python package glfw is not installed", _GLFW_HINT) from None
         raise ContextError(f"the library glfw cannot be loaded ({error})", _GLFW_HINT) from None
     return glfw
+
+
+@contextmanager
+def _library_named() -> Iterator[None]:
+    """Tell glfw which library to load, while it is imported.
+
+    Left alone it asks each library that it finds for its version, by ``python -c`` in the current folder. That executes
+    a ``ctypes.py`` that lies there. Beside the package is the library that came with it, else the system has one.
+    """
+    package = importlib.util.find_spec("glfw")
+    if sys.platform == "win32" or os.environ.get(_GLFW_LIBRARY) or package is None or not package.origin:
+        yield
+        return
+    folder = Path(package.origin).resolve().parent
+    wayland = "wayland" in (os.environ.get("PYGLFW_LIBRARY_VARIANT", "").lower(), os.environ.get("XDG_SESSION_TYPE"))
+    mac = sys.platform == "darwin"
+    pattern, usual = ("libglfw*.dylib", "libglfw.3.dylib") if mac else ("libglfw.so*", "libglfw.so.3")
+    places = (folder / ("wayland" if wayland else "x11"), folder, Path(sys.prefix) / "lib")
+    files = (path for place in places for path in sorted(place.glob(pattern), reverse=True))
+    os.environ[_GLFW_LIBRARY] = str(next(files, usual))
+    try:
+        yield
+    finally:
+        del os.environ[_GLFW_LIBRARY]
 
 
 def _start() -> Any:

@@ -1,13 +1,15 @@
 """Work in a process of its own: TensorFlow and Mesa's LLVM crash in one (``llvm_clash``).
 
-A job is a JSON file; the process is ``python -m MODULE JOB.json``. It prints a line for each thing that is done, and
-ends as a command does: with an exit code, and ``error: ...`` as its last words on standard error.
+A job is a JSON file; the process is ``module_command(MODULE, JOB.json)``. It prints a line for each thing that is done,
+and ends as a command does: with an exit code, and ``error: ...`` as its last words on standard error.
+
+Every Python module that runs in another process is started by ``module_command``: ``python -m`` would import from the
+current folder first, and so execute a ``numpy.py`` that lies beside somebody's model.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +20,30 @@ from glsl_infer.errors import GlslInferError, InputError, RunError
 
 ROOT = Path(__file__).resolve().parents[2]
 
+_START = """\
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]  # '' is the current folder; -P exists from Python 3.11 only
+root, module = sys.argv[1:3]
+del sys.argv[1:3]
+if root not in sys.path:
+    sys.path.insert(0, root)
+import runpy
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+"""What a child executes. Until the current folder is off the path it may import nothing but what is built in."""
+
 DONE = "done\n"
 """The line that a process prints for each thing that is done."""
+
+
+def module_command(module: str, *arguments: object) -> list[str]:
+    """Return the command line that runs a module as ``python -m`` does, but imports nothing from the current folder.
+
+    Args:
+        module: its full name; the folder that this package is in is on the module's path.
+        arguments: for the module.
+    """
+    return [sys.executable, "-c", _START, str(ROOT), module, *map(str, arguments)]
 
 
 class ChildProcess:
@@ -44,14 +68,13 @@ class ChildProcess:
         self._what = what
         file = stem.with_suffix(".json")
         file.write_text(json.dumps(job), "utf-8")
-        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         self._errors = stem.with_suffix(".err").open("w+", encoding="utf-8", errors="replace")
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", module, str(file)],
+            module_command(module, file),
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            env={**(os.environ if environment is None else environment), "PYTHONPATH": path},
+            env=environment,
         )
 
     def __enter__(self) -> ChildProcess:

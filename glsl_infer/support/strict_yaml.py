@@ -171,5 +171,5 @@ def _yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError.of("PyYAML", "tools", "reading a YAML file") from None
+        raise MissingExtraError.of("PyYAML", "pyyaml", "reading a YAML file") from None
     return yaml

@@ -46,6 +46,7 @@ from glsl_infer import bundle
 from glsl_infer.cli.progress import bar
 from glsl_infer.errors import GlslInferError, InputError, RunError
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.child_process import module_command
 
 HERE = Path(__file__).resolve().parent
 PHOTOGRAPH = HERE.parents[1] / "docs/images/example.jpg"
@@ -118,13 +119,13 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
         if one.file.endswith(".glslnn") and not (folder / one.file).exists():
             labels = _labels(folder, keras)
             layers = _picture_layers(folder / CONTENDERS[UNIFORM].file) if one.picture else []
-            command = [sys.executable, "-m", "glsl_infer", "export", str(model), "-o", str(folder / one.file)]
+            command = module_command("glsl_infer", "export", model, "-o", folder / one.file)
             command += ["--labels", str(labels), *one.export]
             run([*command, *(f"--weights-for={layer}={one.picture}" for layer in layers)], f"exporting {one.file}")
     there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
     if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
         # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder / "site")]
+        command = module_command("pip", "install", "--quiet", "--no-deps", "--target", folder / "site")
         run([*command, "ai-edge-litert"], "installing LiteRT")
 
 

@@ -80,7 +80,7 @@ refused like the first one here.
 TAIL = """
 ## How this page is made
 
-`python scripts/operators.py` writes it (with glsl-infer[train] installed): one process builds and exports the models
+`python scripts/operators.py` writes it (with TensorFlow installed): one process builds and exports the models
 of `scripts/operator_table/`, another runs them. `tests/keras/test_operator_table.py` compares each model with Keras
 in float32 and each refusal with its words; `tests/gl/test_operator_table.py` runs each bundle, checks every layer on
 random stored inputs against the tolerance and the output against Keras, and fails when this page is not what the

@@ -50,7 +50,7 @@ def no_gl_errors(context: Context) -> Iterator[None]:
 def mobilenet(tmp_path_factory: pytest.TempPathFactory) -> mobilenets.MobileNet:
     """MobileNet v1 0.25 at 64 px, exported in a process of its own."""
     if find_spec("keras") is None:
-        pytest.fail("this test exports with Keras, which is not installed: pip install 'glsl-infer[train]'")
+        pytest.fail("this test exports with Keras, which is not installed: pip install '.[train]'")
     return mobilenets.make(tmp_path_factory.mktemp("mobilenet"))
 
 

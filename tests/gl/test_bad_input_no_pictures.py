@@ -128,8 +128,6 @@ def test_no_permission(capfd: Capture, tmp_path: Path) -> None:
         model, picture = write_tiny(folder), folder / "private.png"
         Image.new("RGB", (4, 4)).save(picture)
         argv = ["classify", "--model", model, picture]
-        assert main(list(map(str, argv))) == 0  # imports what the ordinary user may not
-        capfd.readouterr()
         picture.chmod(0)
         with ordinary_user():
             assert f"{picture}: cannot be read (Permission denied)" in refused(capfd, argv)

@@ -130,8 +130,8 @@ def test_nvidia_is_told_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_limits_are_compared_and_named(context: Context) -> None:
     offered = driver_limits(context.gl)
-    require(offered, context.gl)
-    for field in vars(offered):
-        larger = Limits(**{**vars(offered), field: vars(offered)[field] + 1})
-        with pytest.raises(LimitError, match=f"is {vars(offered)[field]}, the model needs {vars(larger)[field]}"):
+    require(Limits(**offered), context.gl)
+    for field, most in offered.items():
+        larger = Limits(**{**offered, field: most + 1})
+        with pytest.raises(LimitError, match=f"is {most}, the model needs {most + 1}"):
             require(larger, context.gl)

@@ -6,11 +6,13 @@ import builtins
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import glfw
 import numpy as np
 import pytest
+from planted import executed, plant
 from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.errors import ContextError
@@ -18,6 +20,7 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl import glfw_window
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.child_process import ROOT
 
 
 def find_no_egl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,3 +189,14 @@ def test_glfw_is_imported_only_when_it_is_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "False\n", done.stderr
+
+
+def test_nothing_of_the_current_folder_is_executed(screen: str, tmp_path: Path) -> None:
+    """glfw itself would start Python there to ask libraries for their versions."""
+    start = f"import sys; sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path)]"
+    program = f"{start}; from glsl_infer.gl.context import Context; print(Context('glfw').how)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=plant(tmp_path), capture_output=True, text=True, check=False
+    )
+    assert "hidden glfw window" in done.stdout, done.stderr
+    assert executed(tmp_path) == []

@@ -27,7 +27,7 @@ by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exported]:
     """All rows, exported by one process with Keras."""
     if importlib.util.find_spec("keras") is None:
-        pytest.fail("these tests export with Keras, which is not installed: pip install 'glsl-infer[train]'")
+        pytest.fail("these tests export with Keras, which is not installed: pip install '.[train]'")
     folder = tmp_path_factory.mktemp("rows")
     exported.export(folder)
     return exported.read(folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import keras
 import pytest
+from planted import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer.cli import main
@@ -14,7 +15,10 @@ from glsl_infer.program.layout import FeatureMap, textures_of
 from training.models import x22
 
 
-def test_a_keras_model_is_exported_with_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_keras_model_is_exported_with_its_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plant(tmp_path))
     keras.utils.set_random_seed(3)
     x22(33, 2, stages=2, width=1).save(tmp_path / "m.keras")
     (tmp_path / "labels.txt").write_text("a\nb\n")
@@ -23,6 +27,7 @@ def test_a_keras_model_is_exported_with_its_options(tmp_path: Path, capsys: pyte
     (tmp_path / "d.yml").write_text(text)
     assert main(["deploy", str(tmp_path / "d.yml"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert executed(tmp_path) == []  # beside the model is where people are
     made = bundle.read(tmp_path / "d/models/m.glslnn")
     assert made.labels == ("a", "b")
     assert found["models"][0]["passes"] == len(made.manifest.passes)

@@ -12,9 +12,11 @@ import keras
 import numpy as np
 import pytest
 from PIL import Image
+from planted import executed, plant
 
 from glsl_infer import bundle
 from glsl_infer.importers.keras import tensors_of, to_graph
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.validate.keras_outputs import computed_nodes
 from training.models import x22
 
@@ -56,6 +58,14 @@ def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path) -> None:
     assert layers["b0-conv"]["keras"] == "b0-conv-act"
     assert all(one["pictures"] == 2 for one in layers.values())
     assert all(f">{name}<" in report.read_text() for name in layers)
+
+
+def test_nothing_of_the_current_folder_is_executed(folder: Path, tmp_path: Path) -> None:
+    command = module_command("glsl_infer", "validate", folder / "model.keras", folder / "m.glslnn",
+                             "--data", folder / "photos", "--limit", 1)  # fmt: skip
+    done = subprocess.run(command, cwd=plant(tmp_path), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert executed(tmp_path) == []
 
 
 def test_a_wrong_layer_is_named_and_the_exit_code_is_1(folder: Path) -> None:

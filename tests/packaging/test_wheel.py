@@ -16,6 +16,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from planted import executed, plant
 
 import glsl_infer
 
@@ -56,12 +57,12 @@ def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-def run(scripts: Path, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(scripts: Path, command: str, *arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command of the fresh environment, from a folder that has nothing to do with the project."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(scripts / command), *arguments],
-        cwd=scripts.parent,
+        cwd=folder or scripts.parent,
         env=environment,
         capture_output=True,
         text=True,
@@ -164,6 +165,13 @@ def test_classify(scripts: Path) -> None:
     assert 0 < sum(percentages) <= 100.1
 
 
+@pytest.mark.parametrize("command", [("classify", str(PICTURE)), ("glsl-infer", "info")])
+def test_nothing_of_the_current_folder_is_executed(scripts: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = run(scripts, *command, folder=plant(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert executed(tmp_path) == []
+
+
 def test_classify_says_what_is_wrong(scripts: Path) -> None:
     done = run(scripts, "classify", "no.jpg")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: no.jpg: no such file\n")
@@ -184,4 +192,23 @@ def test_export_says_what_to_install(scripts: Path, tmp_path: Path) -> None:
     labels.write_text("a\nb\n")
     done = run(scripts, "glsl-infer", "export", str(model), "-o", str(tmp_path / "a.glslnn"), "--labels", str(labels))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "pip install 'glsl-infer[train]'" in done.stderr
+    assert "pip install tensorflow" in done.stderr
+
+
+def test_the_wheel_that_deploy_packs_is_the_same(scripts: Path, members: dict[str, bytes], tmp_path: Path) -> None:
+    program = f"import glsl_infer.tools.deploy.wheel as w, pathlib; print(w.write(pathlib.Path({str(tmp_path)!r})))"
+    done = run(scripts, "python", "-c", program)
+    assert done.returncode == 0, done.stderr
+    packed = tmp_path / done.stdout.strip()
+    with zipfile.ZipFile(packed) as archive:
+        inside = {name: archive.read(name) for name in archive.namelist()}
+    own = {f"{DIST_INFO}/WHEEL", f"{DIST_INFO}/RECORD"}
+    assert set(inside) == set(members)
+    assert {name for name in inside if inside[name] != members[name]} <= own
+    assert sorted(line for line in inside[f"{DIST_INFO}/RECORD"].splitlines() if b"/WHEEL," not in line) == sorted(
+        line for line in members[f"{DIST_INFO}/RECORD"].splitlines() if b"/WHEEL," not in line
+    )
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", str(packed)]
+    done = run(scripts, "python", *install)
+    assert done.returncode == 0, done.stderr
+    assert run(scripts, "glsl-infer", "--version").stdout == f"glsl-infer {glsl_infer.__version__}\n"

@@ -40,7 +40,7 @@ def test_a_warning_has_its_names_below(capsys):
 @pytest.mark.parametrize(
     "program, backend, said",
     [
-        ("import sys; sys.modules['keras'] = None; import training.backend", "tensorflow", "'glsl-infer[train]'"),
+        ("import sys; sys.modules['keras'] = None; import training.backend", "tensorflow", "pip install tensorflow"),
         ("import training.backend", "nonsense", "KERAS_BACKEND=nonsense: "),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from judged_model import LABELS, save_colours
+from planted import executed, plant
 
 from training import evaluate
 
@@ -66,6 +67,12 @@ def test_the_same_numbers_each_time(model, data, tmp_path, capsys):
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "second.json").read_bytes()
     found = json.loads((tmp_path / "first.json").read_text())
     assert (found["pictures"], found["limit"]) == (4, 4)
+
+
+def test_nothing_of_the_current_folder_is_executed(model, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(plant(tmp_path))
+    assert run(model, "--data", data, "--limit", "2", "--gpu") == 0
+    assert executed(tmp_path) == []
 
 
 def test_a_broken_picture_is_named_and_left_out(model, data, tmp_path, capsys):

@@ -65,7 +65,7 @@ def test_refusals(
 def test_a_plot_without_matplotlib(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     message = refused(capsys, ["benchmark", "--profile", "--plot", "p.png"])
-    assert "--plot needs Matplotlib, which is not installed: pip install 'glsl-infer[tools]'" in message
+    assert "--plot needs Matplotlib, which is not installed: pip install matplotlib" in message
 
 
 @pytest.mark.parametrize(

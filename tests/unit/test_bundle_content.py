@@ -20,7 +20,7 @@ def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
     members["manifest.json"] = members["manifest.json"].replace(b'"version":1', b'"version":2')
     message = refusal(zipped(tmp_path / "newer.glslnn", members))
     assert "format version 2" in message
-    assert "pip install -U glsl-infer" in message
+    assert "git pull in its checkout, then pip install ." in message
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import subprocess
+import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +22,7 @@ from tiny import SIZE, write_tiny
 
 from glsl_infer import bundle, cli
 from glsl_infer.cli import main
+from glsl_infer.tools.deploy import wheel
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def test_a_folder_with_everything_in_it(here: Path, capsys: Capture) -> None:
     found = json.loads(capsys.readouterr().out)
     out = here / "deployment"
     assert sorted(path.name for path in out.iterdir()) == [
-        "SHA256SUMS", "deployment.json", "glsl-infer.service", "install.sh", "models",
+        "SHA256SUMS", "deployment.json", "glsl-infer.service", wheel.NAME, "install.sh", "models",
     ]  # fmt: skip
     assert found["models"][0]["sha256"] == digest(out / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
     assert bundle.read(out / "models/tiny.glslnn").manifest.input.size == SIZE
@@ -88,7 +93,13 @@ def test_the_script_checks_and_copies(here: Path) -> None:
     assert main(["deploy", str(described(here, ONE))]) == 0
     script, board = here / "deployment/install.sh", here / "board"
     subprocess.run(["sh", "-n", script], check=True)
-    subprocess.run([script, "--files-only", board], check=True, cwd="/")
+    private = os.umask(0o077)
+    try:
+        subprocess.run([script, "--files-only", board], check=True, cwd="/")
+    finally:
+        os.umask(private)
+    for path in (board, board / "models", board / "models/tiny.glslnn"):
+        assert path.stat().st_mode & 0o044 == 0o044  # the service's user may read it
     assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
     copied = here / "deployment/models/tiny.glslnn"
     copied.write_bytes(copied.read_bytes()[:-1])
@@ -96,6 +107,60 @@ def test_the_script_checks_and_copies(here: Path) -> None:
     assert done.returncode == 1
     assert "error: a file is damaged" in done.stderr
     assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
+
+
+@pytest.fixture
+def no_tools(tmp_path: Path) -> dict[str, str]:
+    """The environment of a script that can check files, and can change nothing."""
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "sha256sum", "dirname", "ls", "head"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    return {"PATH": str(tmp_path / "bin")}
+
+
+def test_the_script_stops_without_a_wheel(here: Path, no_tools: dict[str, str]) -> None:
+    assert main(["deploy", str(described(here, ONE))]) == 0
+    out = here / "deployment"
+    (out / wheel.NAME).unlink(missing_ok=True)
+    sums = (out / "SHA256SUMS").read_text().splitlines(keepends=True)
+    (out / "SHA256SUMS").write_text("".join(line for line in sums if ".whl" not in line))
+    done = subprocess.run([out / "install.sh"], env=no_tools, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: no wheel of glsl-infer in {out}; make one there, in a checkout")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_script_installs_the_wheel_alone(here: Path, no_tools: dict[str, str]) -> None:
+    assert main(["deploy", str(described(here, ONE))]) == 0
+    script = (here / "deployment/install.sh").read_text()
+    installed = re.findall(r"/pip\" install (.*?)(?:  +#.*)?\n", script)
+    assert [line.split()[-1] for line in installed] == ['"$wheel"', '"$wheel"']
+    done = subprocess.run([here / "deployment/install.sh"], env=no_tools, check=False, capture_output=True, text=True)
+    assert "no wheel" not in done.stderr
+    assert "mkdir" in done.stderr  # the first that it may not
+
+
+def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
+    assert main(["deploy", str(described(here, ONE))]) == 0
+    packed = here / "deployment" / wheel.NAME
+    assert f"{digest(packed)}  {wheel.NAME}" in (here / "deployment/SHA256SUMS").read_text().splitlines()
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(tmp_path / "site")
+    program = (
+        "import glsl_infer, glsl_infer.support.resources as r; print(glsl_infer.__file__, r.default_model().is_file())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r}); {program}"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
+
+
+def test_what_is_not_installed_makes_no_wheel(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheel, "__version__", "0.0.0")
+    assert main(["deploy", str(described(here, ONE))]) == 0
+    assert "note: no wheel can be made" in capsys.readouterr().out
+    assert not list((here / "deployment").glob("*.whl"))
 
 
 def test_only_files(here: Path) -> None:

@@ -102,7 +102,7 @@ def test_what_makes_no_sense_is_refused(
 
 def test_without_networkx_the_flow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(MissingExtraError, match=r"needs networkx.*pip install 'glsl-infer\[memory\]'"):
+    with pytest.raises(MissingExtraError, match=r"needs networkx.*pip install networkx"):
         memory.plan([1], [(0, 0)], "flow")
     assert memory.plan([1], [(0, 0)], "by-size").total == 1
 

@@ -44,6 +44,18 @@ def test_without_one_it_says_how_to_get_one(tmp_path: Path) -> None:
         find()
 
 
+def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    with pytest.raises(InputError, match=r"no VideoCore IV driver on this machine.*--driver DIR"):
+        find()
+    beside = put(tmp_path / "shared/vc4/prefix")
+    assert find().prefix == beside
+
+
 def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(put(tmp_path / "given")).found == "--driver"
     beside = put(tmp_path / "shared/vc4/prefix")

@@ -7,15 +7,16 @@ import io
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tiny
 from command_line import Capture, refused
+from planted import executed, plant
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli import main
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore import Driver
 
 
@@ -85,8 +86,16 @@ def test_bad_arguments(model: Path, tmp_path: Path, capsys: Capture) -> None:
     assert "no VideoCore IV driver there (--driver)" in refused(capsys, ["vc4", model, "--driver", tmp_path])
 
 
+def test_nothing_of_the_current_folder_is_executed(
+    model: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plant(tmp_path))
+    assert main(["vc4", str(model)]) == 0
+    assert executed(tmp_path) == []
+
+
 def test_another_driver_is_refused_by_name(model: Path) -> None:
-    command = [sys.executable, "-m", "glsl_infer.tools.videocore.harness", str(model)]
+    command = module_command("glsl_infer.tools.videocore.harness", model)
     environment = {**os.environ, "EGL_PLATFORM": "surfaceless", "LIBGL_ALWAYS_SOFTWARE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 2

@@ -113,7 +113,7 @@ def read_words(path: Path) -> Words:
     try:
         import yaml
     except ImportError:
-        raise MissingExtraError.of("PyYAML", "train", "a model card") from None
+        raise MissingExtraError.of("PyYAML", "pyyaml", "a model card") from None
     known = {field.name: field for field in fields(Words)}
     try:
         data = yaml.safe_load(path.read_text("utf-8"))

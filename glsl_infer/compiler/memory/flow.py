@@ -107,5 +107,5 @@ def _networkx() -> Any:
     try:
         import networkx
     except ImportError:
-        raise MissingExtraError.of("networkx", "memory", "planning memory by minimum-cost flow") from None
+        raise MissingExtraError.of("networkx", "networkx", "planning memory by minimum-cost flow") from None
     return networkx

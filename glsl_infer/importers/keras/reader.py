@@ -246,5 +246,5 @@ def _keras() -> Any:
 
             from glsl_infer.importers.keras import layers as keras_layers  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError.of(f"Keras with a backend ({error})", "train", "exporting a Keras model") from None
+        raise MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow", "exporting a Keras model") from None
     return keras

@@ -83,7 +83,7 @@ def _figure(width: float, height: float) -> Any:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtraError.of("Matplotlib", "tools", "--plot") from None
+        raise MissingExtraError.of("Matplotlib", "matplotlib", "--plot") from None
     figure = Figure(figsize=(width, height), dpi=DPI, layout="constrained")
     FigureCanvasAgg(figure)
     return figure

@@ -1,7 +1,7 @@
 """Where frames come from: a folder of pictures, a film, a V4L2 device, or the camera of a Raspberry Pi.
 
 Folders, and films that Pillow reads (animated GIF, PNG and WebP), need nothing more; other films and ``/dev/video*``
-need PyAV (``pip install 'glsl-infer[camera]'``), ``picamera2`` the library of that name, which Raspberry Pi OS has as
+need PyAV (``pip install av``), ``picamera2`` the library of that name, which Raspberry Pi OS has as
 ``python3-picamera2``.
 """
 
@@ -140,5 +140,5 @@ def _av(purpose: str) -> Any:
     try:
         import av
     except ImportError:
-        raise MissingExtraError.of("PyAV", "camera", purpose) from None
+        raise MissingExtraError.of("PyAV", "av", purpose) from None
     return av

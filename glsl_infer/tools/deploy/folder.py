@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +13,8 @@ from typing import Any
 from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
-from glsl_infer.support.child_process import ROOT
-from glsl_infer.tools.deploy import raspberry_pi
+from glsl_infer.support.child_process import module_command
+from glsl_infer.tools.deploy import raspberry_pi, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
 from glsl_infer.tools.deploy.fetch import fetch, sha256_of
 
@@ -66,11 +64,14 @@ def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -
         ):
             (new / name).write_text(text, "utf-8")
             (new / name).chmod(mode)
-        files[raspberry_pi.UNIT] = sha256_of(new / raspberry_pi.UNIT)
+        say("glsl-infer: packing the wheel")
+        packed = wheel.write(new)
+        files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed) if name})
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
     found: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
     if deployment.target == "raspberry-pi":
+        found["wheel"] = packed
         found["service"] = {"unit": raspberry_pi.UNIT, **vars(deployment.service), "model": deployment.served}
     (new / CONTENTS).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     return found
@@ -109,9 +110,8 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     options += ["--calibrate", str(base / model.calibrate)] if model.calibrate else []
     if model.input_range != (0.0, 0.0):
         options += ["--input-range", *(f"{one:.9g}" for one in model.input_range)]
-    command = [sys.executable, "-m", "glsl_infer", "export", str(source), "-o", str(target), *options, "--json"]
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path})
+    command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         kind = InputError if done.returncode == InputError.exit_code else RunError

@@ -7,6 +7,8 @@ from glsl_infer.tools.deploy.description import Deployment
 UNIT = "glsl-infer.service"
 INSTALL = "install.sh"
 SUMS = "SHA256SUMS"
+MAKE_WHEEL = "in a checkout of glsl-infer: pip wheel --no-deps --wheel-dir FOLDER ."
+"""How a person gets a wheel into a folder; nothing of ours is installed by name, which anybody may own on an index."""
 
 
 def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer") -> str:
@@ -51,6 +53,7 @@ def install(deployment: Deployment) -> str:
 #   sudo ./install.sh               everything
 #   ./install.sh --files-only DIR   only check the files and copy the models to DIR/models
 set -eu
+umask 022  # the service's user reads what root puts there
 cd "$(dirname "$0")"
 
 sha256sum --check --strict --quiet {SUMS} || {{ echo "error: a file is damaged; copy the folder again" >&2; exit 1; }}
@@ -59,6 +62,10 @@ prefix=/opt/glsl-infer
 if [ "${{1:-}}" = --files-only ]; then
     [ $# -eq 2 ] || {{ echo "error: --files-only needs a folder" >&2; exit 2; }}
     prefix=$2
+else
+    wheel=
+    for file in ./glsl_infer-*.whl; do [ ! -e "$file" ] || wheel=$file; done
+    [ -n "$wheel" ] || {{ echo "error: no wheel of glsl-infer in $PWD; make one there, {MAKE_WHEEL}" >&2; exit 2; }}
 fi
 mkdir -p "$prefix/models"
 for model in models/*.glslnn; do
@@ -72,9 +79,9 @@ id {deployment.service.user} >/dev/null || {{ echo "error: no user {deployment.s
 # What Debian has compiled need not be compiled here.
 apt-get install --yes --no-install-recommends python3-venv python3-numpy python3-pil python3-opengl \\
     libegl1 libgles2 libgl1-mesa-dri{camera}
-[ -x "$prefix/venv/bin/python" ] || python3 -m venv --system-site-packages "$prefix/venv"
-wheel=$(ls ./*.whl 2>/dev/null | head -n 1)  # one that was put beside this script goes first
-"$prefix/venv/bin/pip" install --quiet "${{wheel:-glsl-infer}}{extra}"
+[ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
+"$prefix/venv/bin/pip" install --quiet --no-deps --force-reinstall "$wheel"  # also over the same version
+"$prefix/venv/bin/pip" install --quiet "$wheel{extra}"                       # and what it needs
 for model in "$prefix"/models/*.glslnn; do
     "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
 done

@@ -64,9 +64,12 @@ class Driver:
         }
 
 
-def cache_folder() -> Path:
-    """Return the folder that scripts/vc4/build.sh fills unless it is given another."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def cache_folder() -> Path | None:
+    """Return the folder that scripts/vc4/build.sh fills unless it is given another; None for a user without a home."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(base) / "glsl-infer/vc4"
 
 
@@ -97,15 +100,18 @@ def _places(given: Path | None) -> Iterator[tuple[Path, str, bool]]:
         yield Path(os.environ["VC4_PREFIX"]), "VC4_PREFIX", True
     if os.environ.get("VC4_RUN"):  # a script that starts a command on the driver in the folder beside it
         yield Path(os.environ["VC4_RUN"]).parent, "VC4_RUN", True
-    yield cache_folder(), "built by scripts/vc4/build.sh", False
+    cache = cache_folder()
+    if cache is not None:
+        yield cache, "built by scripts/vc4/build.sh", False
     yield _PACKAGE_ROOT.parent / "shared/vc4", "shared/vc4 beside the checkout", False
 
 
 def _advice() -> str:
     script = _PACKAGE_ROOT / "scripts/vc4/build.sh"
     where = str(script) if script.is_file() else "scripts/vc4/build.sh of a checkout of glsl-infer"
+    goes = cache_folder() or "the folder that you give it"
     return (
-        f"build it from Debian's mesa source package, once, with {where} (it goes to {cache_folder()}), or give the "
+        f"build it from Debian's mesa source package, once, with {where} (it goes to {goes}), or give the "
         f"folder of one with --driver DIR or in VC4_PREFIX; there are {', '.join(FILES)} in it"
     )
 

@@ -1,7 +1,6 @@
 """Draws a bundle on the vc4 driver and prints a transcript of what the driver says; see ``transcript``.
 
-A process of its own (``python -m glsl_infer.tools.videocore.harness BUNDLE``), because it has to see another OpenGL
-driver than everything else; ``measure`` starts it.
+A process of its own, because it has to see another OpenGL driver than everything else; ``measure`` starts it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import ContextError, InputError, RunError
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.videocore.driver import LIBRARIES_HINT, Driver
 from glsl_infer.tools.videocore.transcript import FRAGMENT_COMPILED, Measured, parse
 
@@ -40,7 +40,7 @@ def measure(
     """
     made = bundles.read(path)
     shaders = range(2 * len({one.program for one in made.manifest.passes}))
-    command = [sys.executable, "-m", "glsl_infer.tools.videocore.harness", str(path)]
+    command = module_command("glsl_infer.tools.videocore.harness", path)
     with tempfile.TemporaryFile() as messages:
         with subprocess.Popen(
             command,

@@ -28,7 +28,7 @@ def check(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise MissingExtraError.of("matplotlib", "tools", "--plot") from None
+        raise MissingExtraError.of("Matplotlib", "matplotlib", "--plot") from None
 
 
 def plot(reports: Sequence[Report], path: Path) -> None:

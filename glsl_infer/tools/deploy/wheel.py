@@ -1,0 +1,80 @@
+"""Makes a wheel of the glsl-infer that is running, so that a Raspberry Pi gets the same one and no index is asked.
+
+Nothing is built: the files are packed as they are installed, or as they lie in a checkout that is installed editable.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from glsl_infer import __version__
+from glsl_infer.support import resources
+
+NAME = f"glsl_infer-{__version__}-py3-none-any.whl"
+
+_DIST_INFO = f"glsl_infer-{__version__}.dist-info"
+_WHEEL = "Wheel-Version: 1.0\nGenerator: glsl-infer deploy\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_SUFFIXES = (".py", ".typed", ".json")
+_INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")
+"""What an installer, and not the wheel, put beside the metadata; or what is written anew."""
+
+_DATE = (2020, 2, 2, 0, 0, 0)  # one for all, so that the same files make the same wheel
+
+
+def write(folder: Path) -> str | None:
+    """Write the wheel into a folder.
+
+    Returns:
+        Its name; None where this glsl-infer is not installed (a checkout on PYTHONPATH): then there is no metadata.
+    """
+    about = _metadata()
+    if about is None:
+        return None
+    members = {**_package(), **about, f"{_DIST_INFO}/WHEEL": _WHEEL.encode()}
+    members[f"{_DIST_INFO}/RECORD"] = _record(members)
+    with zipfile.ZipFile(folder / NAME, "w") as archive:
+        for name, data in members.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.external_attr, info.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(info, data)
+    return NAME
+
+
+def _package() -> dict[str, bytes]:
+    files = {path.relative_to(resources.PACKAGE): path for path in sorted(resources.PACKAGE.rglob("*"))}
+    modules = {f"glsl_infer/{name.as_posix()}": path for name, path in files.items() if path.suffix in _SUFFIXES}
+    found = {name: path.read_bytes() for name, path in modules.items()}
+    for name in resources.template_names():
+        found[f"glsl_infer/shaders/{name}"] = resources.template(name).encode("utf-8")
+    model = resources.default_model()
+    return {**found, f"glsl_infer/models/{model.name}": model.read_bytes()}
+
+
+def _metadata() -> dict[str, bytes] | None:
+    """Return what lies in the ``.dist-info`` folder, apart from what installers add."""
+    try:
+        distribution = importlib.metadata.distribution("glsl-infer")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    if distribution.version != __version__:
+        return None
+    found = {}
+    for file in distribution.files or ():
+        folder, _, name = file.as_posix().partition("/")
+        if folder == _DIST_INFO and name not in _INSTALLERS:
+            found[f"{_DIST_INFO}/{name}"] = Path(str(file.locate())).read_bytes()
+    needed = {f"{_DIST_INFO}/METADATA", f"{_DIST_INFO}/entry_points.txt"}
+    return found if needed <= set(found) else None
+
+
+def _record(members: Mapping[str, bytes]) -> bytes:
+    lines = []
+    for name, data in members.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(data)}")
+    return "\n".join([*lines, f"{_DIST_INFO}/RECORD,,", ""]).encode()

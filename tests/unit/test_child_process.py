@@ -1,0 +1,108 @@
+"""Processes that the project starts: none imports from the current folder, whatever lies there."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from planted import executed, plant
+
+from glsl_infer.errors import RunError
+from glsl_infer.support.child_process import ROOT, ChildProcess, module_command
+
+SOURCES = sorted(
+    path for folder in ("glsl_infer", "training", "scripts", "android") for path in (ROOT / folder).rglob("*.py")
+)
+SAYS = "import json, sys; print(json.dumps([__name__, sys.argv, sys.path]))\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with modules planted."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(plant(tmp_path / "here"))
+    return tmp_path / "here"
+
+
+def said_by(command: list[str], **environment: str) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_python_m_would_execute_them(here: Path) -> None:
+    """What the tests of this file are about; were it not so, they would show nothing."""
+    subprocess.run([sys.executable, "-m", "json.tool"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert "json" in executed(here)
+
+
+def test_a_module_runs_as_the_main_one(here: Path, tmp_path: Path) -> None:
+    (tmp_path / "says.py").write_text(SAYS)
+    said = said_by(module_command("says", "a b", 7), PYTHONPATH=str(tmp_path))
+    name, arguments, path = json.loads(said)
+    assert name == "__main__"
+    assert arguments == [str(tmp_path / "says.py"), "a b", "7"]
+    assert "" not in path
+    assert str(here) not in path
+    assert {str(ROOT), str(tmp_path)} <= set(path)
+    assert executed(here) == []
+
+
+def test_the_command_line_runs(here: Path) -> None:
+    assert said_by(module_command("glsl_infer", "--version")).startswith("glsl-infer ")
+    assert executed(here) == []
+
+
+def test_the_folder_of_this_package_comes_first_where_it_is_not_on_the_path(here: Path, tmp_path: Path) -> None:
+    """Without an installed one, as in a checkout: ``-S`` leaves out site-packages."""
+    (tmp_path / "says.py").write_text(SAYS)
+    start = module_command("says")
+    _, _, path = json.loads(said_by([start[0], "-S", *start[1:]], PYTHONPATH=str(tmp_path)))
+    assert path[:2] == [str(ROOT), str(tmp_path)]
+    assert executed(here) == []
+
+
+def test_what_a_job_fails_with_is_told(here: Path, tmp_path: Path) -> None:
+    with ChildProcess("training.logits", {"engine": "none"}, tmp_path / "job", "computes") as process:
+        assert list(process.lines()) == []
+        with pytest.raises(RunError, match="the process that computes ended with exit code 1: KeyError"):
+            process.finish()
+    assert executed(here) == []
+
+
+def started(path: Path) -> Iterator[int]:
+    """Yield the lines where a file starts this Python with ``-m`` or ``-c``."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        words = [ast.unparse(word) for word in node.elts] if isinstance(node, (ast.List, ast.Tuple)) else []
+        if "sys.executable" in words and {"'-m'", "'-c'"} & set(words):
+            yield node.lineno
+
+
+def test_every_child_is_started_so() -> None:
+    starting = {path.relative_to(ROOT).as_posix() for path in SOURCES if list(started(path))}
+    assert starting == {
+        "glsl_infer/support/child_process.py",
+        "android/toolchain.py",
+    }  # the latter does not import glsl_infer
+
+
+def test_enjarify_is_started_so(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "android"))
+    from toolchain import ENJARIFY
+
+    (tmp_path / "packages/enjarify").mkdir(parents=True)
+    (tmp_path / "packages/enjarify/main.py").write_text(SAYS)
+    command = [sys.executable, "-O", "-c", ENJARIFY, str(tmp_path / "packages"), "-f"]
+    name, arguments, path = json.loads(said_by(command))
+    assert (name, arguments[1:]) == ("__main__", ["-f"])
+    assert path[0] == str(tmp_path / "packages")
+    assert "" not in path
+    assert executed(here) == []

@@ -1,0 +1,59 @@
+""".ci/run: where it has make run the suite. A stand-in for make says so, and does nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MAKE = """#!/bin/sh
+echo "$*|$PWD|$(stat -c %a "$PWD/..")|$HOME|$XDG_CACHE_HOME|$(cat ../shared/there)|$(cat new.txt)" >>"$MAKE_SAYS"
+case "$*" in *test) exit 3 ;; esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    folder = tmp_path / "checkout"
+    (folder / ".ci").mkdir(parents=True)
+    (folder / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())
+    (folder / ".gitignore").write_text("ignored\n")
+    (folder / "ignored").write_text("large")
+    (folder / "new.txt").write_text("not committed yet")
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/there").write_text("beside")
+    for words in (["init", "-q"], ["add", ".ci", ".gitignore"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def test_the_suite_runs_in_a_private_folder_with_a_space(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/make").write_text(MAKE)
+    (tmp_path / "bin/make").chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "GIT_"))}
+    environment |= {
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "MAKE_SAYS": str(tmp_path / "said"),
+    }
+    done = subprocess.run(
+        ["bash", checkout / ".ci/run"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        env=environment, cwd="/",
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr  # make's own
+    setup, suite = (tmp_path / "said").read_text().splitlines(keepends=False)
+    words, folder, mode, home, cache, shared, new = suite.split("|")
+    assert words == "lint types test"
+    assert " " in folder
+    assert Path(folder).parents[1] == tmp_path / "tmp"
+    assert mode == "700"
+    assert Path(home) == Path(folder).parent / "home"
+    assert (cache, shared, new) == (str(tmp_path / "home/.cache"), "beside", "not committed yet")
+    assert setup.split("|")[3] == str(tmp_path / "home")
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,0 +1,73 @@
+"""Nothing in the project tells anybody to install glsl-infer by its name: on an index it may be anybody's."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SKIPPED = {"build", "data", "dist", "node_modules", "runs", "__pycache__"}
+OWN = {".ci", ".github"}
+"""Hidden folders of the project; others are a program's."""
+
+SUFFIXES = {
+    "",
+    ".cfg",
+    ".gradle",
+    ".html",
+    ".java",
+    ".json",
+    ".md",
+    ".mjs",
+    ".py",
+    ".sh",
+    ".toml",
+    ".ts",
+    ".yaml",
+    ".yml",
+}
+
+BY_NAME = re.compile(
+    r"(?:pip[\w.]*|pipx|uv|npm|npx|yarn)\W+(?:[\w-]+\W+){0,3}?(?:install|add|run|exec|download)\b[^\n`;|]*?"
+    r"(?<![\w/.])(?<!\w-)glsl[-_]infer(?![\w./-])"
+)
+"""A command, its options, and the name that is neither a file's nor a folder's."""
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in SKIPPED and (name in OWN or name[0] != ".")]
+        for name in files:
+            path = Path(folder, name)
+            if path.suffix in SUFFIXES and path != Path(__file__).resolve() and path.stat().st_size < 1 << 20:
+                try:
+                    yield path.relative_to(ROOT).as_posix(), path.read_text("utf-8")
+                except UnicodeDecodeError:
+                    continue
+
+
+def test_nowhere() -> None:
+    assert [f"{name}: {found}" for name, text in texts() for found in BY_NAME.findall(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("pip install glsl-infer", True),
+        ("update it: pip install -U glsl-infer", True),
+        ("`pip install 'glsl-infer[memory]'`", True),
+        ('/venv/bin/pip" install --quiet "${wheel:-glsl-infer}[camera]"', True),
+        ("pip3 install --upgrade glsl_infer==2", True),
+        ("npm install glsl-infer", True),
+        ("pip install '.[train]'", False),
+        ("pip install --no-deps --target site glsl_infer-*.whl", False),
+        ("pip install ./glsl-infer/", False),
+        ("glsl-infer needs networkx: pip install networkx", False),
+    ],
+)
+def test_what_counts(text: str, wrong: bool) -> None:
+    assert bool(BY_NAME.search(text)) == wrong
