@@ -7,9 +7,10 @@
 #ifndef BIAS
 #define BIAS vec2(0.0)
 #endif
-// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative.
+// A device may want fetches to depend on the sum so far (convolution.frag); no coordinate is negative. Both components
+// count: a compiler makes them in two chains, and would fetch for the one that nobody waits for, all texels at once.
 #ifdef LATE_FETCH
-#define WAIT(at) max(at, min(sum.y, 0.0))
+#define WAIT(at) max(at, min(min(sum.x, sum.y), 0.0))
 #else
 #define WAIT(at) at
 #endif

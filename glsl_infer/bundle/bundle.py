@@ -33,6 +33,9 @@ from glsl_infer.support.files import cannot_be_written, not_a_file, writing
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
 
+SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
+"""Advice where a model is larger than readers take."""
+
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 _AGAIN = "export or copy the file again"
 
@@ -104,11 +107,17 @@ def classes_of(output: Value) -> int:
     return output.length if isinstance(output, FixedPoint) else 0
 
 
-def write(bundle: Bundle, path: str | Path) -> None:
+def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
     """Write the file: the same bundle gives the same bytes. An existing file is replaced only when all is written.
+
+    Args:
+        bundle: what to write.
+        path: the file.
+        read_back: read the file before it takes its name, as everybody who gets it will.
 
     Raises:
         InputError: the folder does not exist or cannot be written.
+        ModelError: with ``read_back``, the file is refused; an existing one stays as it is.
     """
     path = Path(path)
     text = json.dumps(
@@ -116,15 +125,30 @@ def write(bundle: Bundle, path: str | Path) -> None:
     )
     members = {**bundle.members, MANIFEST: text.encode("utf-8")}
     try:
-        with writing(path) as file, zipfile.ZipFile(file, "w") as archive:
-            for name in sorted(members):
-                info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-                info.compress_type = zipfile.ZIP_DEFLATED
-                info.create_system = 3  # Unix on every system, so that the bytes are the same
-                info.external_attr = 0o644 << 16
-                archive.writestr(info, members[name], compresslevel=9)
+        with writing(path) as file:
+            with zipfile.ZipFile(file, "w") as archive:
+                for name in sorted(members):
+                    info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    info.create_system = 3  # Unix on every system, so that the bytes are the same
+                    info.external_attr = 0o644 << 16
+                    archive.writestr(info, members[name], compresslevel=9)
+            if read_back:
+                _read_back(file, path)
     except (OSError, ValueError) as error:
         raise cannot_be_written(path, error) from None
+
+
+def _read_back(file: BinaryIO, path: Path) -> None:
+    """Read what was written for ``path``, as everybody who gets it will, and say why nobody could."""
+    try:
+        zip_directory.check(file)
+        _verified(path, *_unpack_all(file, path.suffix))
+    except BundleError as error:
+        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {_AGAIN}")
+        raise ModelError(
+            f"{path}: not written, for no reader would take it: {reason}; {SMALLER}; if it is small, report a bug"
+        ) from None
 
 
 def read(path: str | Path) -> Bundle:
@@ -135,21 +159,24 @@ def read(path: str | Path) -> Bundle:
     """
     path = Path(path)
     try:
-        data, digest, members = _read_members(path)
-        manifest = manifest_json.from_json(data)
-        _check_hashes(manifest, members)
-        check(manifest, {name: len(member) for name, member in members.items()})
-        vertex_shaders.check(manifest.programs, members)
-        bundle = Bundle(manifest, members, path, digest)
-        probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
-        classes = classes_of(manifest.outputs[0].value)
-        if len(bundle.labels) != classes:
-            raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
+        return _verified(path, *_read_members(path))
     except UnicodeDecodeError:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
         line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
         raise BundleError(f"{path}: {_short(line)}") from None
+
+
+def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
+    manifest = manifest_json.from_json(data)
+    _check_hashes(manifest, members)
+    check(manifest, {name: len(member) for name, member in members.items()})
+    vertex_shaders.check(manifest.programs, members)
+    bundle = Bundle(manifest, members, path, digest)
+    probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
+    classes = classes_of(manifest.outputs[0].value)
+    if len(bundle.labels) != classes:
+        raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
     return bundle
 
 

@@ -6,7 +6,9 @@ bundle.schema.json says the same for other tools.
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
@@ -61,6 +63,11 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
         },
         "members": dict(manifest.members),
     }
+
+
+def size_of_passes(passes: Iterable[Pass]) -> int:
+    """Return the bytes that passes take in manifest.json, which is little else where they are many."""
+    return sum(len(json.dumps(_pass_to_json(one), ensure_ascii=False, separators=(",", ":"))) + 1 for one in passes)
 
 
 def from_json(data: Any) -> Manifest:

@@ -180,6 +180,7 @@ def export(
 
     Raises:
         InputError: anything given that cannot be used, naming the file or the layer.
+        ModelError: a model so large that no reader takes its file; a file that is there already stays as it is.
     """
     from glsl_infer.importers import keras
     from glsl_infer.runtime.pictures import preprocess
@@ -203,7 +204,7 @@ def export(
     tell("comparing with the float network")
     found = report(program, bundle, prepared, pictures)
     tell("writing")
-    bundles.write(bundle, out)
+    bundles.write(bundle, out, read_back=True)
     return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering import codegen, rolled, weight_texture
+from glsl_infer.lowering import codegen, rolled, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Coordinates, Tap
@@ -22,22 +22,29 @@ ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
 
-def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: int, *, largest: float, alpha: bool) -> str:
+def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, *, largest: float, alpha: bool) -> str:
     """Return why a layer's weights cannot lie in a texture, or an empty text.
 
     Args:
         reads: of each slice, what it reads, by roles.
-        columns: of weights, for each slice.
+        columns: how the kernel's columns follow one another.
         largest: of the weights' absolute values, in units of texels and of the stored output.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
     """
     if alpha:
         return "the picture's alpha needs more than 16 bits"
-    if not weight_texture.fits(len(reads), columns):
+    count = columns.count
+    if not weight_texture.fits(len(reads), count):
         most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
-        return f"{len(reads)} slices of {columns} columns, and at most {most} can have one"
+        return f"{len(reads)} slices of {count} columns, and at most {most} can have one"
+    read = max(sum(len(role) for role in one.values()) for one in reads)
+    if columns.taps_per_slot > 1 and read > weights_plan.WINDOW_READS:
+        return (
+            f"it reads {read} slices, and VideoCore IV has registers for {weights_plan.WINDOW_READS} with a window of "
+            "several texels"
+        )
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
-    if 255.0 * largest * columns * 2.0**-24 > ROUNDING:
+    if 255.0 * largest * count * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in one.values() for read in role}) for one in reads)
     if bound >= MAX_TEXTURES:

@@ -29,7 +29,7 @@ _LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
 _MOST_SCALE = (1 << 16) - 1
 
 MOST_COLUMNS = 320
-"""Mesa's vc4 driver has registers for shaders of 288 columns, and none for 800."""
+"""The widest kernels that were compiled for VideoCore IV; how many slices a shader reads is in ``weights_plan``."""
 
 _LEAST = 1e-30
 """What stands for a largest number of 0, so that units are ordinary floats."""

@@ -50,6 +50,16 @@ FRAMES = 1000
 UNIFORM_VECTORS = 120
 """The longest uniform array: an older Pi driver has 136 vec4 in all, and some are for other things."""
 
+WINDOW_READS = 6
+"""Most input slices, the residual's included, of a window of several texels whose weights lie in a texture.
+
+Each slice has a coordinate of its own, which is needed to the end. Mesa's vc4 compiler has registers for 6 of them with
+every window tried: 3x3 over 24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2
+over 7 and 1x2 over 8 compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So
+columns are not what is short. A 1x1 window takes each coordinate once, and may read 8 slices and a residual.
+tests/vc4/test_registers.py has the cases.
+"""
+
 
 @dataclass(frozen=True)
 class Layer:

@@ -91,7 +91,7 @@ class Conv2D(Operator):
                 target.height * target.width,
                 columns.count,
                 count,
-                conv_texture.untextured(reads, columns.count, largest=float(np.abs(folded).max()), alpha=kernel.alpha),
+                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha),
             )
         )
         packed, factors, biases = (

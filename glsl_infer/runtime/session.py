@@ -245,6 +245,8 @@ class Session(Closing):
         self._transfers.clear(
             {texture for source in wanted for texture in textures_of(layers[source].output)}, self._handles
         )
+        # Mesa 22.3's vc4 writes an upload at once, and what is queued for that texture over it (docs/videocore.md).
+        self._gl.Finish()
         for source, array in zip(wanted, inputs):
             self._transfers.write(source, layers[source].output, array, self._handles)
         self.draw_layer(name)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -97,6 +98,47 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "end in different shapes (3 and 4)" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def validated(folder: Path, tmp_path: Path, model: keras.Model, labels: int = 0) -> dict[str, Any]:
+    """What ``validate`` says of a model that was just exported."""
+    model.save(tmp_path / "model.keras")
+    named = ["--labels", tmp_path / "labels.txt"] if labels else []
+    (tmp_path / "labels.txt").write_text("".join(f"label {index}\n" for index in range(labels)))
+    done = run(
+        "export", tmp_path / "model.keras", "-o", tmp_path / "m.glslnn", "--calibrate", folder / "photos", *named
+    )
+    assert done.returncode == 0, done.stderr
+    done = run("validate", tmp_path / "model.keras", tmp_path / "m.glslnn", "--data", folder / "photos", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Path) -> None:
+    """The end of keras.applications.MobileNet."""
+    keras.utils.set_random_seed(4)
+    picture = keras.Input((32, 32, 3))
+    x = keras.layers.Conv2D(8, 3, strides=2, activation="relu")(picture)
+    x = keras.layers.GlobalAveragePooling2D(keepdims=True)(x)
+    x = keras.layers.Conv2D(5, 1, name="preds")(x)
+    x = keras.layers.Activation("softmax")(keras.layers.Reshape((5,))(x))
+    found = validated(folder, tmp_path, keras.Model(picture, x), 5)
+    assert found["output"]["cosine"] > 0.999 and found["output"]["top1"] == 1.0
+    assert not found["softmax"]
+    assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> None:
+    keras.utils.set_random_seed(5)
+    picture = keras.Input((32, 32, 3))
+    x = keras.layers.Conv2D(8, 3, padding="same", activation="relu")(picture)
+    x = keras.layers.Conv2D(5, 1, activation="softmax" if inside else None)(x)
+    x = x if inside else keras.layers.Softmax()(x)
+    found = validated(folder, tmp_path, keras.Model(picture, x))
+    assert found["softmax"] == inside, "logits inside a layer are nobody's to compare with"
+    assert found["output"]["cosine"] > 0.999
+    assert "top1" not in found["output"]
 
 
 def test_only_tensors_that_keras_has_are_compared() -> None:

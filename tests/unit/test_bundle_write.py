@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 import zipfile
 from pathlib import Path
@@ -15,8 +16,10 @@ import tiny
 from bundle_files import members_of, ordinary_user
 
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.errors import InputError
+from glsl_infer.compiler.export import export
+from glsl_infer.errors import InputError, ModelError
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -165,3 +168,72 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="No space left on device"):
         tiny.write_tiny(tmp_path)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("tiny.glslnn", b"old")]
+
+
+def files_of(folder: Path) -> list[tuple[str, bytes]]:
+    return [(path.name, path.read_bytes()) for path in folder.iterdir()]
+
+
+def test_what_is_read_back_is_what_is_written_anyway(tmp_path: Path, good: bytes) -> None:
+    bundles.write(tiny.tiny_bundle(), tmp_path / "tiny.glslnn", read_back=True)
+    assert files_of(tmp_path) == [("tiny.glslnn", good)]
+
+
+def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
+    made = tiny.tiny_bundle()
+    damaged = Bundle(made.manifest, {**made.members, "labels.txt": b"other\n"})
+    path = tmp_path / "tiny.glslnn"
+    path.write_bytes(b"old")
+    message = f"{path}: not written, for no reader would take it: member 'labels.txt' is damaged"
+    with pytest.raises(ModelError, match=re.escape(message)):
+        bundles.write(damaged, path, read_back=True)
+    assert files_of(tmp_path) == [("tiny.glslnn", b"old")]
+
+
+def exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Export the tiny network over an older file, with the graph that Keras would be asked for."""
+    monkeypatch.setattr("glsl_infer.importers.keras.load", lambda *_, **__: tiny.tiny_graph())
+    (folder / "labels.txt").write_text("a\nb\nc\n")
+    (folder / "tiny.glslnn").write_bytes(b"old")
+    export("tiny.keras", folder / "tiny.glslnn", folder / "labels.txt")
+    return folder / "tiny.glslnn"
+
+
+def test_an_export_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bundles.read(exported(tmp_path, monkeypatch)).labels == ("a", "b", "c")
+
+
+def manifest_bytes(good: bytes, folder: Path) -> int:
+    return len(members_of(good, folder)["manifest.json"])
+
+
+def test_an_export_with_too_long_a_manifest(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, good: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = manifest_bytes(good, tmp_path_factory.mktemp("good"))
+    monkeypatch.setattr("glsl_infer.bundle.bundle.MAX_MANIFEST_BYTES", size // 2 + 1000)  # more than passes alone take
+    with pytest.raises(ModelError, match=r"tiny\.glslnn: not written, .*manifest\.json .*give the network fewer"):
+        exported(tmp_path, monkeypatch)
+    assert sorted(files_of(tmp_path))[1] == ("tiny.glslnn", b"old")
+    assert len(files_of(tmp_path)) == 2
+
+
+def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_: object) -> None:
+        pytest.fail("the probe of a model that no reader takes")
+
+    monkeypatch.setattr("glsl_infer.compiler.probe.make", slow)
+    count = len(tiny.tiny_program().passes)
+    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_MANIFEST_BYTES", 2000)
+    with pytest.raises(ModelError, match=f"the model takes {count} passes, .* MiB in manifest.json; a reader takes"):
+        to_bundle(tiny.tiny_program(), tiny.LABELS)
+    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_MANIFEST_BYTES", 1 << 20)
+    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_PASSES", count - 1)
+    with pytest.raises(ModelError, match=f"a reader takes {count - 1} passes"):
+        to_bundle(tiny.tiny_program(), tiny.LABELS)
+
+
+def test_the_size_of_passes_is_that_in_the_file(tmp_path: Path, good: bytes) -> None:
+    manifest = json.loads(members_of(good, tmp_path)["manifest.json"])
+    text = json.dumps(manifest["passes"], ensure_ascii=False, separators=(",", ":"))
+    assert manifest_json.size_of_passes(tiny.tiny_program().passes) == len(text) - 1

@@ -62,6 +62,7 @@ class PictureInput:
         self._limit = gl.integer(GL.GL_MAX_TEXTURE_SIZE)
         self._bytes = np.full((self._entry.size, self._entry.size, 4), 255, np.uint8)
         self._framebuffers: dict[int, int] = {}
+        self._scaled: set[int] = set()  # input textures whose last picture may still be queued, drawn by shaders
 
     def check(self, picture: Picture) -> None:
         """Refuse what is no picture.
@@ -118,6 +119,9 @@ class PictureInput:
                 return
             picture = preprocess.to_square(Image.fromarray(picture), size)  # no texture is large enough
         put_rgb(picture, self._bytes)
+        if name in self._scaled:  # and no frame read it: Mesa 22.3's vc4 would draw it over this one
+            self._gl.Finish()
+            self._scaled.discard(name)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         self._gl.BindTexture(TEXTURE_2D, name)
         self._gl.TexSubImage2D(
@@ -126,7 +130,9 @@ class PictureInput:
 
     def read(self, handles: Handles) -> None:
         """Give back what ``put`` imported for ``handles``: an output of its frame has been read."""
-        self._importer.free(handles.textures[self._entry.texture])
+        name = handles.textures[self._entry.texture]
+        self._importer.free(name)
+        self._scaled.discard(name)
 
     def pixels(self, handles: Handles) -> NDArray[np.uint8]:
         """Return the picture itself, uint8 (size, size, 3)."""
@@ -149,4 +155,5 @@ class PictureInput:
     ) -> None:
         one = self._texture
         target = Target(self._framebuffer(name), one.width, one.height, self._entry.x, self._entry.y)
+        self._scaled.add(name)
         self._resampler.draw(source, width, height, square, target, external=external)

@@ -20,6 +20,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.host_steps import softmax
+from glsl_infer.runtime.images import output_shape
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.tools.validate.keras_outputs import ABOUT, ENDS, layers_file
@@ -51,9 +52,9 @@ def compare(
 
     Returns:
         ``pictures``, ``keras`` and ``driver`` (in words), ``output`` (``Agreement.as_json``, with ``top1`` where it is
-        a vector), ``softmax`` (whether probabilities were compared, not logits), ``layers`` in order
-        (``Agreement.as_json`` with ``layer``, ``op`` and ``keras``, the layer whose output it has), ``not_compared``
-        (layers that Keras has no output for).
+        a vector), ``softmax`` (whether probabilities were compared, those of each pixel where it is a map, and not
+        logits), ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``keras``, the layer whose output
+        it has), ``not_compared`` (layers that Keras has no output for).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -82,8 +83,7 @@ def compare(
                 tell(1)
             process.finish()
         about = json.loads((folder / ABOUT).read_text("utf-8"))
-        ends = np.load(folder / ENDS)
-        _check_shapes(model, bundle, ends, softmaxed=about["softmax"])
+        ends = _in_shape(model, bundle, np.load(folder / ENDS))
         end, found = Agreement(), {one: Agreement() for one in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
@@ -120,17 +120,22 @@ def steps(pictures: int, layer_pictures: int) -> int:
     return 2 * (pictures + min(layer_pictures, pictures))
 
 
-def _check_shapes(model: Path, bundle: Bundle, ends: NDArray[Any], *, softmaxed: bool) -> None:
-    from glsl_infer.runtime.images import output_shape
+def _in_shape(model: Path, bundle: Bundle, ends: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return Keras' outputs, one for each picture, in the shape of the bundle's.
 
+    A vector may be a map of 1x1 pixels in Keras, with a layer behind it that only changes the shape: the same numbers
+    in the same order.
+
+    Raises:
+        InputError: the shapes differ by more than sizes of 1.
+    """
     shape = output_shape(bundle)
-    if ends.shape[1:] != shape:
+    if [size for size in ends.shape[1:] if size != 1] != [size for size in shape if size != 1]:
         sides = " and ".join("x".join(map(str, one)) for one in (ends.shape[1:], shape))
         raise InputError(
             f"{model} and {bundle.path} end in different shapes ({sides}); give the model that the bundle was made from"
         )
-    if softmaxed and len(shape) != 1:
-        raise InputError(f"{model}: ends in a softmax over a map; that cannot be compared")
+    return ends.reshape(len(ends), *shape)
 
 
 def _add_layers(session: Session, picture: NDArray[np.uint8], file: Path, found: dict[str, Agreement]) -> None:

@@ -1,0 +1,102 @@
+"""Layers that read many slices compile for a VideoCore IV, wherever their weights are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.export import Options, build
+from glsl_infer.graph import Node
+from glsl_infer.lowering.weights_plan import WINDOW_READS
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver
+
+FILTERS = 8
+
+
+def layer(size: int, channels: int, kernel: tuple[int, int], *, residual: bool = False) -> list[Node]:
+    """A picture, a layer of so many channels, and the convolution that is compiled."""
+    rng = np.random.default_rng(0)
+    height, width = kernel
+    return [
+        input_node(size),
+        conv_node(rng, "feed", ("image",), 3, channels),
+        conv_node(
+            rng,
+            "layer",
+            ("feed", "feed") if residual else ("feed",),
+            channels,
+            channels if residual else FILTERS,
+            kernel=kernel,
+            padding=(height // 2, height - 1 - height // 2, width // 2, width - 1 - width // 2),
+        ),
+    ]
+
+
+def compiled(
+    nodes: list[Node], options: Options, driver: Driver, folder: Path
+) -> tuple[Mapping[str, str], dict[str, int], str]:
+    """What fails to compile, the threads of the layer's programs, and where its weights are."""
+    filters = nodes[-1].weights["kernel"].shape[3]
+    graph = classifier(np.random.default_rng(1), nodes, filters)
+    made, program, _ = build(graph, ["a", "b", "c"], options=options)
+    bundles.write(made, folder / "layer.glslnn")
+    _, measured = vc4.measure(folder / "layer.glslnn", driver)
+    threads = {name: one.threads for name, one in measured.programs.items() if name.startswith("layer")}
+    choice = program.choices.get("layer")
+    return measured.failures, threads, choice.mode if choice else "partial sums"
+
+
+@pytest.mark.parametrize("weights", ["uniform", "baked"])
+@pytest.mark.parametrize(("kernel", "channels"), [(3, 33), (3, 40), (3, 64), (5, 40)])
+def test_partial_sums_wait_for_both_halves(
+    driver: Driver, tmp_path: Path, kernel: int, channels: int, weights: str
+) -> None:
+    nodes = layer(8, channels, (kernel, kernel))
+    failures, threads, mode = compiled(nodes, Options(weights=weights), driver, tmp_path)
+    assert mode == "partial sums", "this is no wide layer"
+    assert failures == {}
+    products = [count for name, count in threads.items() if "products" in name]
+    assert products and set(products) == {2}
+
+
+@pytest.mark.parametrize("weights", ["auto", "texture"])
+@pytest.mark.parametrize("size", [8, 16])
+def test_a_narrow_window_over_eight_slices(driver: Driver, tmp_path: Path, size: int, weights: str) -> None:
+    failures, threads, mode = compiled(layer(size, 32, (3, 3)), Options(weights=weights), driver, tmp_path)
+    assert failures == {}
+    assert mode in ("baked", "uniform") and set(threads.values()) == {2}
+
+
+@pytest.mark.parametrize("kernel", [(3, 3), (2, 2), (2, 3), (1, 9), (9, 1)])
+@pytest.mark.parametrize("residual", [False, True])
+def test_as_many_slices_as_the_plan_allows(
+    driver: Driver, tmp_path: Path, kernel: tuple[int, int], residual: bool
+) -> None:
+    nodes = layer(8, 4 * (WINDOW_READS - residual), kernel, residual=residual)
+    failures, threads, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    assert mode == "texture"
+    assert failures == {} and set(threads.values()) == {2}
+
+
+@pytest.mark.parametrize("residual", [False, True])
+def test_one_texel_of_eight_slices_needs_no_such_limit(driver: Driver, tmp_path: Path, residual: bool) -> None:
+    nodes = layer(8, 32, (1, 1), residual=residual)
+    failures, threads, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    assert mode == "texture"
+    assert failures == {} and set(threads.values()) == {2}
+
+
+def test_one_slice_more_than_the_plan_allows_does_not_compile(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glsl_infer.compiler.lower.weights_plan.WINDOW_READS", WINDOW_READS + 1)
+    nodes = layer(8, 4 * (WINDOW_READS + 1), (3, 3))
+    failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
+    assert mode == "texture"
+    assert "too few registers" in failures["layer"], "the limit can be higher"
