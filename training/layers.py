@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 BLOCK = 64
-"""Channels of a dense block: the fastest of 32, 64, 96 and all of them, on an NVIDIA H200 (docs/training.md)."""
+"""Channels of a dense block. X22 at 385x385, bfloat16, batch 128, on an NVIDIA H200: 3,710 images/s with 32, 3,947 with
+64, 3,971 with 96, 2,785 with all of them."""
 
 
 class BlockDiagonalConv2D(keras.layers.Conv2D):  # type: ignore[misc]

@@ -1,8 +1,8 @@
 """The OpenGL ES 2.0 calls that the engine makes, and nothing else.
 
 PyOpenGL finds the library; the functions are called through ctypes, which costs a fraction of its checked wrappers and
-touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again; see
-docs/performance.md and scripts/bench/call_overhead.py.
+touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again
+(docs/performance.md).
 """
 
 from __future__ import annotations

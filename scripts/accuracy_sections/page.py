@@ -13,20 +13,20 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 
 HEAD = """# Accuracy
 
-Written by `python scripts/accuracy.py` (after `scripts/get-data trashnet data/trashnet`) from the numbers in
-`docs/accuracy/`; run it again to check every number on your machine. Measured on {machines}.
+`python scripts/accuracy.py` writes this page from the numbers in `docs/accuracy/`, which have every layer. To check
+them, run `scripts/get-data trashnet data/trashnet`, then the script. Measured on {machines}.
 
-*Worst* is always the largest |stored - y| in steps of the stored format (1/255 of its range for feature maps, scale/256
-for 16-bit values), y being the float64 value before rounding. 0.5 is perfect rounding; ties may go either way, and
-float32 sums differ from float64 ones a little. Bound: {bound}.
+*Worst* is the largest |stored - y| in steps of the stored format, where y is the float64 value before rounding. A
+step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding. The limit is
+{bound}, because float32 sums differ a little from float64 ones.
 """
 
 LAYERS = """
 ## Layer by layer
 
-X22 at 385x385 with seeded random weights (batch norm statistics measured on the probe's picture). Each layer is fed
-with the exact reference's own input, so that only its own error shows. *levels* is how many different values the
-layer's output takes, *differing* how many stored values are not the reference's.
+X22 at 385x385 with random weights. Each layer reads the exact reference's values, so that only its own error shows.
+*Fewest levels* is how many different values a layer's output takes, at least; *differing* counts stored values that
+are not the reference's.
 
 {table}
 
@@ -36,13 +36,13 @@ Worst of all: **{worst:.4f}**.
 END_TO_END = """
 ## End to end
 
-`{bundle}` on {photographs} photographs of trashnet's test split, evenly spaced. Compared are the logits minus their
-mean over the classes. Their standard deviation over the photographs is {spread:.2f}; at least {least:g} is asked for,
-so that the comparison says something. Errors against float32 Keras:
+`{bundle}` on {photographs} photographs of trashnet's test split. The errors are those of logits minus their mean over
+the classes, against float32 Keras. Over the photographs these logits have a standard deviation of {spread:.2f}
+(required: at least {least:g}).
 
 {errors}
 
-Bound of both ratios: {ratio}. The GPU's first label is Keras' on **{same} of {photographs}** (at least {agree}).
+Limit of both ratios: {ratio}. The GPU's first label is Keras' on **{same} of {photographs}** (required: {agree}).
 
 Top-1 accuracy on the whole test split ({count} photographs):
 
@@ -54,12 +54,10 @@ GPU and Keras agree on the first label of {agreement:.2f} % of them.
 DRIVERS = """
 ## Every operator on three drivers
 
-{cases} random networks of each of {kinds} kinds ({networks:,} on each driver, the same ones on all): random shapes,
-kernels, strides, groups, paddings, activations and ranges of the picture, any layout and weights mode, ranges
-calibrated on random pictures. Networks of which a layer amplifies what it reads ten thousand times and cancels most
-of it are drawn again: 32-bit sums cannot follow them. Every layer is fed with random stored values, any byte and any
-16-bit number. *layers* is how many were compared. Operators that move values round nothing.
-`tests/gl/random_networks.py` makes the networks.
+{cases} random networks of each of {kinds} kinds ({networks:,} in all, the same on each driver) vary shapes, kernels,
+strides, groups, paddings, activations, ranges, layouts and weights modes (`tests/gl/random_networks.py`). Every layer
+reads random stored values. Networks that amplify a value ten thousand times and cancel most of it are left out,
+because 32-bit sums cannot follow them.
 
 {drivers}
 
@@ -71,29 +69,31 @@ Worst of all: **{worst:.4f}**.
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes. GL calls are those between the upload of the picture and the read-back of the logits;
-*textures* counts all, constant ones included; *bound* is the most that a pass binds (ES 2.0 promises 8);
-*uniform vectors* is what the largest fragment shader needs. Baked and uniform weights, in both layouts, give
-{same}; those in a texture have 16 bits.
+X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *bound* is the largest number of
+textures of a pass, *uniform vectors* is what the largest fragment shader needs. Baked and uniform weights give {same}
+in both layouts; weights in a texture have 16 bits.
 
 {table}
 """
 
 
 def layers(found: dict[str, Any]) -> str:
-    """Return the section on X22's layers."""
+    """Return the section on X22's layers, a row for each of its stages."""
+    stages: dict[str, list[dict[str, Any]]] = {}
+    for row in found["rows"]:
+        stages.setdefault(row["layer"].partition("-")[0], []).append(row)
     rows = [
         [
-            row["layer"],
-            row["op"],
-            f"{row['values']:,}",
-            f"{row['levels']:,}",
-            f"{row['worst']:.4f}",
-            f"{row['differing']:,}",
+            stage,
+            f"{len(members)}",
+            f"{sum(row['values'] for row in members):,}",
+            f"{min(row['levels'] for row in members):,}",
+            f"{max(row['worst'] for row in members):.4f}",
+            f"{sum(row['differing'] for row in members):,}",
         ]
-        for row in found["rows"]
+        for stage, members in stages.items()
     ]
-    head = ["layer", "operator", "values", "levels", "worst", "differing"]
+    head = ["stage", "layers", "values", "fewest levels", "worst", "differing"]
     return LAYERS.format(worst=found["worst"], table=table(head, rows))
 
 
@@ -122,7 +122,7 @@ def drivers(found: dict[str, Any]) -> str:
     all_of = found["drivers"]
     first = next(iter(all_of.values()))
     names = [
-        [name, " ".join(f"`{key}={value}`" for key, value in one["environment"].items()), *list(one["driver"].values())]
+        [name, " ".join(f"`{key}={value}`" for key, value in one["environment"].items()), one["driver"]["version"]]
         for name, one in all_of.items()
     ]
     rows = [
@@ -138,7 +138,7 @@ def drivers(found: dict[str, Any]) -> str:
         cases=first["cases"],
         kinds=first["kinds"],
         networks=first["cases"] * first["kinds"],
-        drivers=table(["driver", "asked for by", "renderer", "version", "context"], names),
+        drivers=table(["driver", "selected by", "version"], names),
         table=table(["operator", "layers", "values", *all_of], rows),
         worst=found["worst"],
     )

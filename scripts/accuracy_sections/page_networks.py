@@ -13,65 +13,52 @@ COMPARISON = [
     "mean",
     "largest",
     "mean / spread",
-    "largest / spread",
     "cosine, mean",
     "cosine, least",
     "same first label",
 ]
 
+RANGE = ["a range for each", "by", "headroom"]
+
 MOBILENET = """
 ## MobileNet v1 0.25
 
-`keras.applications.MobileNet(alpha=0.25)` at {size}x{size}, {classes} classes, input in [-1, 1], seeded random weights;
-factors and offsets of the batch norms are random, too, and their statistics those of {calibration} training photographs
-of trashnet, which also calibrate the export (ranges by channel). {photographs} other photographs, of the test split,
-are measured.
+`keras.applications.MobileNet(alpha=0.25)` at {size}x{size}, {classes} classes, input in [-1, 1], with random weights,
+factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
+export; {photographs} photographs of the test split are measured.
 
-A random network is a hard case for 8 bits: nothing was trained to ignore small changes, every layer makes them larger,
-and photographs differ little in its logits (standard deviation over the photographs {spread:.2f}). The row
-*Keras, noise* shows it: float32 Keras itself on the same photographs, each byte moved by -1, 0 or 1, chosen at random.
-What counts here is that the GPU adds nothing to the exact reference's error: its mean error may be {ratio} times that.
-
-### Its layers
-
-Each layer alone, on random stored values, and on the exact reference's values of a photograph.
-
-{layers}
-
-Worst of all: **{worst:.4f}**.
-
-### Its ends
-
-Logits minus their mean over the classes against float32 Keras, in absolute numbers and as parts of the spread; cosine
-similarity for each photograph; how many of {photographs} have the same first label.
+A random network is a hard case for 8 bits: nothing taught it to ignore small changes, so each layer enlarges them,
+while its logits differ little between photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise*
+is float32 Keras on photographs whose bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio}
+times the exact reference's. Errors are against float32 Keras, as above.
 
 {ends}
 
-### What it takes
+Its layers, on random stored values and on the exact reference's values of a photograph:
+
+{layers}
+
+Worst of all: **{worst:.4f}**. A frame takes:
 
 {frame}
 
-Layers that read more than 8 slices take partial sums in 16 bits; *narrow* is what one pass for each output slice would
-be.
-
-{wide}
+Layers that read more than 8 slices add up 16-bit partial sums: here {wide} passes, where one for each output slice
+would be {narrow}.
 
 ### Which ranges
 
-The exact reference with other ranges, calibrated on the same photographs. *Varied* is the network above, *plain* the
-same with batch norms as Keras makes them (factor 1, offset 0), whose channels are more alike. *Headroom* is how much
-wider than seen a channel's range is made.
+The exact reference with other ranges, calibrated on the same photographs. *Varied* is the network above; *plain* has
+the batch norms that Keras starts with. *Headroom* is the factor by which a channel's range exceeds the values seen.
 
 {ranges}
 """
 
 TEXTBOOK = """
-## A network of one's own
+## A small network of your own
 
-What somebody's first network looks like: Rescaling, four convolutions of 3x3 with ReLU (three with batch norm) and
-MaxPooling2D each, Flatten, Dropout, Dense, Dense; trained by the script for 25 epochs on trashnet at {size}x{size} and
-exported with {calibration} of the training photographs as calibration. Measured on the {photographs} photographs of the
-test split.
+A typical first network: Rescaling, four 3x3 convolutions with ReLU (three with batch norm) and MaxPooling2D, Flatten,
+Dropout, Dense, Dense. The script trains it for 25 epochs on trashnet at {size}x{size}, exports it with {calibration}
+training photographs and measures it on the {photographs} photographs of the test split.
 
 {ends}
 
@@ -91,23 +78,22 @@ The exact reference with other ranges:
 SUPERRES = """
 ## Super-resolution
 
-`{model}`, exported with {calibration} photographs' centres as calibration; {photographs} other photographs' centres,
-halved to {size}x{size}, are measured. How good its pictures are (PSNR in float, in 8 bits, on the GPU) stands in
-[its card](../models/superres-x2-96.md).
+`{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
+halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
 
 {layers}
 
-Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
-{share:.5f} % of all values. A frame takes {frame}. Against the float network, in steps of 255 (the largest errors are
-where a photograph leaves the range that the calibration has seen, and saturates):
+Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in {share:.5f}
+% of all values. A frame takes {frame}.
+
+Error against the float network, in steps of 255:
 
 {floats}
 
-`glsl-infer validate` shows the same of the shipped bundle: a single large error of a layer on some photographs. Its
-ranges are learnt from 64 photographs, and the channel that reaches highest in a layer gets no headroom, which would
-make every step of it coarser on all photographs. What lies beyond is stored as the end of the range. Of
-{saturation_photographs} photographs of trashnet's train split, scaled to {size}x{size}, the float network computes
-this much that lies beyond:
+The largest errors occur where a photograph exceeds the range that calibration has seen: such values are stored as the
+end of the range. The channel with the largest values of a layer gets no headroom, because that would make every step
+coarser. The float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this
+often:
 
 {saturation}
 """
@@ -115,19 +101,16 @@ this much that lies beyond:
 AMPLIFICATION = """
 ## What layers amplify
 
-The *gain* of a convolution is how many steps of 1/255 of its range its output moves where every value that it reads
-moves by one step, each in the direction that makes it most. 32-bit floats round each addition by up to 255 * gain *
-2^-24 of a step: beyond a gain of {most_gain:.0f} by more than {rounding:g}, which is all that drivers are allowed here.
-The *error* is the distance of a stored feature map from the float network's, in steps, root mean square over
-{photographs} photographs. `glsl-infer export` prints both for each layer, and warns beyond that gain and beyond an
-error of {most_error:g} steps; `glsl-infer inspect` shows the gains.
+The *gain* of a convolution is by how many steps its output moves if every value that it reads moves by one step, in
+the worst direction. 32-bit floats round each addition by up to 255 * gain * 2^-24 of a step. Beyond a gain of
+{most_gain:.0f} that is more than the {rounding:g} allowed for drivers. The *error* is the root mean square distance
+from the float network in steps, over {photographs} photographs. `glsl-infer export` prints both and warns beyond that
+gain and beyond an error of {most_error:g} steps; `glsl-infer inspect` shows the gains.
 
 {table}
 
-It takes no layer with a large gain to make a large error: in a network with random weights nothing was trained to
-ignore small changes, and each of many layers enlarges the rounding of those before it. Weights in a texture have 16
-bits, whose high bytes a sum keeps exactly only so far: a layer with larger weights keeps them as floats, whatever
-`--weights` says.
+Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it. A
+layer whose weights are too large for 16 bits keeps them as floats, even with `--weights texture`.
 """
 
 
@@ -143,30 +126,25 @@ def mobilenet(found: dict[str, Any]) -> str:
     ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
     ratios = ", ".join(f"{one['ratio']:.3f} ({_by(one['percentile'])})" for one in found["exports"])
     first = found["exports"][0]
-    wide = [
-        [one["layer"], str(one["slices"]), str(one["blocks"]), str(one["passes"]), str(one["narrow"])]
-        for one in first["wide"]
-    ]
-    wide.append(["all", "", "", *(str(sum(one[key] for one in first["wide"])) for key in ("passes", "narrow"))])
     ranges = [
         [
-            name,
-            "channel" if row["per_channel"] else "layer",
-            _by(row["percentile"]),
-            f"{row['headroom']:g}" if row["per_channel"] else "-",
-            *_comparison(row),
+            *_range(varied),
+            *(f"{row['mean']:.4f}" for row in (varied, plain)),
+            *(f"{row['cosine_mean']:.4f}" for row in (varied, plain)),
+            *(f"{row['same_top1']:.0f}" for row in (varied, plain)),
         ]
-        for name, rows in found["ranges"].items()
-        for row in rows
+        for varied, plain in zip(found["ranges"]["varied"], found["ranges"]["plain"], strict=True)
     ]
+    heads = [f"{head}, {name}" for head in ("mean error", "cosine", "same label") for name in ("varied", "plain")]
     return MOBILENET.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
         layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
         frame=_frame(first["statistics"]),
-        wide=table(["layer", "slices", "blocks", "passes", "narrow"], wide),
-        ranges=table(["network", "a range for each", "by", "headroom", *COMPARISON], ranges),
+        wide=sum(layer["passes"] for layer in first["wide"]),
+        narrow=sum(layer["narrow"] for layer in first["wide"]),
+        ranges=table([*RANGE, *heads], ranges),
     )
 
 
@@ -177,18 +155,12 @@ def textbook(found: dict[str, Any]) -> str:
         [
             name,
             f"{100 * found['top1'][key]:.2f} %",
-            *(_comparison(found["errors"][key]) if key != "float" else ["-"] * 7),
+            *(_comparison(found["errors"][key]) if key != "float" else ["-"] * len(COMPARISON)),
         ]
         for key, name in names.items()
     ]
     ranges = [
-        [
-            "channel" if row["per_channel"] else "layer",
-            _by(row["percentile"]),
-            f"{row['headroom']:g}" if row["per_channel"] else "-",
-            f"{100 * row['top1']:.2f} %",
-            *_comparison(row),
-        ]
+        [*_range(row), f"{100 * row['top1']:.2f} %", f"{row['mean']:.4f}", f"{row['same_top1']:.0f}"]
         for row in found["ranges"]
     ]
     return TEXTBOOK.format(
@@ -196,7 +168,7 @@ def textbook(found: dict[str, Any]) -> str:
         ends=table(["", "top-1", *COMPARISON], ends),
         frame=_frame(found["statistics"]),
         layers=layer_table(found["layers"]),
-        ranges=table(["a range for each", "by", "headroom", "top-1", *COMPARISON], ranges),
+        ranges=table([*RANGE, "top-1", "mean error", "same first label"], ranges),
     )
 
 
@@ -262,11 +234,15 @@ def _comparison(one: dict[str, float]) -> list[str]:
         f"{one['mean']:.4f}",
         f"{one['largest']:.3f}",
         f"{one['relative_mean']:.3f}",
-        f"{one['relative_largest']:.2f}",
         f"{one['cosine_mean']:.4f}",
         f"{one['cosine_least']:.4f}",
         f"{one['same_top1']:.0f}",
     ]
+
+
+def _range(row: dict[str, Any]) -> list[str]:
+    headroom = f"{row['headroom']:g}" if row["per_channel"] else "-"
+    return ["channel" if row["per_channel"] else "layer", _by(row["percentile"]), headroom]
 
 
 def _frame(statistics: dict[str, int]) -> str:

@@ -6,8 +6,7 @@ from typing import Any
 
 from operator_table.row import Build, Group, K, L, Row, stem, vector
 
-_RANGE = "its values have no range of their own: see Ranges"
-_FUSED = "the layer before must have no activation of its own, and no other reader"
+_FUSED = "the layer before has no activation and no other reader"
 
 
 def plain(x: Any) -> Any:
@@ -19,7 +18,7 @@ def _fused(options: str, layer: str, activation: Any, restrictions: str = "") ->
     """Return the row of an activation behind a convolution."""
     return Row(
         layer,
-        f"{options}; behind a Conv2D, an Add or a Dense",
+        f"{options}, fused",
         lambda x: activation()(plain(x)),
         restrictions,
         without=plain,
@@ -33,24 +32,24 @@ def _pool(x: Any) -> Any:
 
 def _alone(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
     """Return the row of an activation behind something that has no place for it."""
-    return Row(layer, f"{options}; alone (here behind a pooling)", lambda x: activation()(_pool(x)), restrictions)
+    return Row(layer, f"{options}, alone", lambda x: activation()(_pool(x)), restrictions)
 
 
 ACTIVATIONS = Group(
     "Activations",
-    "Behind a convolution (and its batch normalisation and residual), an addition or a dense layer an activation "
-    "costs no pass and no fetch, as a layer or as the `activation=` of that layer. Elsewhere it is one pass that "
-    "fetches each texel once. The sigmoids and ReLU with a `max_value` need no calibration.",
+    "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
+    "layer or as `activation=`, an activation costs nothing. *Alone*, here behind a pooling, it is one pass with one "
+    "fetch.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _fused("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
         _fused("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
         _fused("of glsl-infer, scale 1/6", "ClippedLinear", lambda: L.ClippedLinear(1 / 6), "any positive scale"),
-        _fused("relu", "Activation", lambda: L.Activation("relu"), _RANGE),
+        _fused("relu", "Activation", lambda: L.Activation("relu")),
         _fused("relu6", "Activation", lambda: L.Activation("relu6")),
-        _fused("linear", "Activation", lambda: L.Activation("linear"), _RANGE),
-        _fused("no options", "ReLU", lambda: L.ReLU(), _RANGE),
+        _fused("linear", "Activation", lambda: L.Activation("linear")),
+        _fused("no options", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
         _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
@@ -58,9 +57,9 @@ ACTIVATIONS = Group(
         _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
         _alone("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
         _alone("of glsl-infer, scale 1/6 and offset 0.5", "ClippedLinear", lambda: L.ClippedLinear(1 / 6, 0.5)),
-        _alone("no options", "ReLU", lambda: L.ReLU(), _RANGE),
+        _alone("no options", "ReLU", lambda: L.ReLU()),
         _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75)),
-        _alone("an operation", "`keras.ops.relu`", lambda: K.relu, _RANGE),
+        _alone("an operation", "`keras.ops.relu`", lambda: K.relu),
         _alone("an operation", "`keras.ops.relu6`", lambda: K.relu6),
         _alone("an operation", "`keras.ops.sigmoid`", lambda: K.sigmoid),
         _alone("an operation", "`keras.ops.hard_sigmoid`", lambda: K.hard_sigmoid),
@@ -101,14 +100,14 @@ def _in_front(layer: str, options: str, build: Build) -> Row:
     )
 
 
-_BEFORE = "in front of a Conv2D or a DepthwiseConv2D that does not pad"
-_BEHIND = "behind a Conv2D, a DepthwiseConv2D or a Dense"
+_BEFORE = "in front of a convolution that does not pad"
+_BEHIND = "behind a convolution or a Dense"
 _SCALES = [0.5, 1.0, 1.5, 2.0, -0.5, -1.0, 0.25, 3.0]
 
 AFFINE = Group(
     "Batch normalisation and constants",
     "Behind a convolution or a dense layer, or in front of one that does not pad, these change its weights and cost "
-    "nothing. Elsewhere on a feature map each is a convolution of single pixels: one pass for each slice, one fetch.",
+    "nothing. Elsewhere each is a 1x1 convolution: one pass for each slice, one fetch.",
     (
         _folded("BatchNormalization", _BEHIND, lambda y: L.BatchNormalization()(y)),
         _in_front("BatchNormalization", _BEFORE, lambda y: L.BatchNormalization()(y)),
@@ -116,7 +115,6 @@ AFFINE = Group(
             "BatchNormalization",
             "alone on a feature map; 8 channels",
             lambda x: L.BatchNormalization()(stem(x)),
-            _RANGE,
         ),
         _folded("Rescaling", _BEHIND, lambda y: L.Rescaling(0.5, 0.25)(y)),
         _in_front("Rescaling", _BEFORE, lambda y: L.Rescaling(0.5, 0.25)(y)),
@@ -128,12 +126,17 @@ AFFINE = Group(
             without=lambda x: _classes(vector(x)),
             into="the layer behind",
         ),
-        Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x)), _RANGE),
-        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one a channel"),
-        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one a channel"),
-        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one a channel"),
-        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one a channel; not `2 / x`"),
-        _folded("`keras.ops.divide(x, 2)`", _BEHIND, lambda y: K.divide(y, 2.0), "as `x / 2`"),
+        Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
+        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel"),
+        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one for each channel"),
+        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one for each channel"),
+        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one for each channel; not `2 / x`"),
+        _folded(
+            "`keras.ops.divide(x, 2)`",
+            _BEHIND,
+            lambda y: K.divide(y, 2.0),
+            "a number, or one for each channel; not `2 / x`",
+        ),
         _folded("`-x`", _BEHIND, lambda y: -y),
     ),
 )
@@ -174,19 +177,18 @@ def _many(count: int) -> Build:
     return build
 
 
-_SHAPES = "all of one shape; nothing is broadcast"
+_SHAPES = "equal shapes, no broadcasting"
 
 SUMS = Group(
     "Sums",
-    "The sum of a convolution's output and a feature map (a residual) is part of the convolution: one fetch "
-    "more, no pass. Other sums are one pass for all slices (or for each, where ranges differ), with a fetch from "
-    "every addend.",
+    "Adding a feature map to a convolution's output (a residual) is part of the convolution: one more fetch, no pass. "
+    "Other sums are one pass for all slices (or for each, if ranges differ), with a fetch for every addend.",
     (
         Row(
             "Add",
             "residual: a Conv2D without activation and a map; 8 channels",
             _residual,
-            f"{_SHAPES}; nothing else reads the convolution's output",
+            f"{_SHAPES}; nothing else reads the convolution",
             without=_no_residual,
             into="the convolution",
         ),
@@ -198,9 +200,9 @@ SUMS = Group(
             without=_wide_no_residual,
             into="the convolution",
         ),
-        Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), f"{_SHAPES}; {_RANGE}"),
-        Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8 in one Add"),
-        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, f"as Add; {_RANGE}"),
+        Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
+        Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
+        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, "as Add"),
     ),
 )
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from operator_table.row import Group, L, Row, stem
 
-_RANGE = "its values have no range of their own: see Ranges"
-
 
 def _conv(filters: int, kernel: Any, channels: int = 8, **options: Any) -> Any:
     """Return the builder of a convolution with a sigmoid, on a stem of some channels."""
@@ -29,10 +27,10 @@ def _separable(x: Any) -> Any:
 
 CONVOLUTIONS = Group(
     "Convolutions",
-    "One pass for each output slice, and height x width of the kernel times the input slices of its group in fetches. "
-    "Bias, batch normalisation, residual and activation are part of it. Strides and padding cost nothing. Where "
-    "an output slice reads more than 8 input slices (32 channels) the convolution is *wide*: every 8 slices "
-    "(fewer with large kernels) are added up to 16-bit partial sums in two passes, and one more pass adds those.",
+    "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
+    "batch normalisation, residual and activation are included; strides and padding cost nothing. A convolution whose "
+    "output slice reads more than 8 input slices (32 channels) is *wide*: two passes for every 8 slices (fewer with "
+    "large kernels) make 16-bit partial sums, and one more pass adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -41,23 +39,23 @@ CONVOLUTIONS = Group(
         Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2)),
         Row("Conv2D", "kernel 2x5, strides (2, 1), `same`; 8 to 8", _conv(8, (2, 5), padding="same", strides=(2, 1))),
         Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), "any size that fits the map"),
-        Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "channels need be no multiple of 4"),
+        Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "any number of channels"),
         Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
             "Conv2D",
             "groups of 3 channels, 3x3; 12 to 12",
             _conv(12, 3, 12, groups=4),
-            "groups that share a slice read it whole: multiples of 4 are cheaper",
+            "multiples of 4 channels are cheaper",
         ),
         Row(
             "Conv2D",
             "wide: 1x1; 64 to 8",
             _conv(8, 1, 64),
-            "groups of 32 channels or fewer avoid it",
+            "use groups of 32 channels or fewer to avoid it",
         ),
         Row("Conv2D", "wide: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
         Row("Conv2D", "wide: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
-        Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None), _RANGE),
+        Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"
         ),
@@ -66,7 +64,7 @@ CONVOLUTIONS = Group(
 
 DEPTHWISE = Group(
     "Depthwise convolutions",
-    "One pass for each output slice, and height x width of the kernel in fetches, however many channels there are.",
+    "One pass for each output slice. Fetches: height x width of the kernel.",
     (
         Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
         Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2)),
@@ -75,7 +73,7 @@ DEPTHWISE = Group(
             "DepthwiseConv2D, BatchNormalization, ReLU(6), Conv2D, BatchNormalization, ReLU(6)",
             "a block of MobileNet; 8 to 16",
             _separable,
-            "two convolutions; takes the place of a SeparableConv2D",
+            "use it instead of a SeparableConv2D",
         ),
     ),
 )

@@ -15,19 +15,18 @@ def _join(*channels: int, join: Any = None) -> Any:
     return build
 
 
-_VIEWS = "every input but the last has a multiple of 4 channels"
+_VIEWS = "all inputs but the last have multiples of 4 channels"
 
 CHANNELS = Group(
     "Channels in another order",
-    "Where slices of 4 channels stay whole only their places are written down: no pass, no fetch, nothing "
-    "rounded. Inputs may have ranges of their own.",
+    "If slices of 4 channels stay whole, only their places change: no pass, no fetch, no rounding.",
     (
         Row("Concatenate", "channels; 8 and 4", _join(8, 4), _VIEWS),
         Row(
             "Concatenate",
             "channels; 6 and 5",
             _join(6, 5),
-            "costs passes where an input but the last has no multiple of 4 channels",
+            "other numbers of channels cost passes",
         ),
         Row(
             "`keras.ops.concatenate`",
@@ -39,7 +38,7 @@ CHANNELS = Group(
             "ChannelShuffle",
             "of glsl-infer: slices in steps; step=2, 16 channels",
             lambda x: L.ChannelShuffle(2)(stem(x, 16)),
-            "a multiple of 4 channels, and of 4 x step where there are more than that",
+            "a multiple of 4 channels, and of 4 x step above that",
         ),
     ),
 )
@@ -55,10 +54,9 @@ def _average(*args: Any, **options: Any) -> Any:
 
 POOLING = Group(
     "Pooling",
-    "One pass for all slices, or one for each where windows reach beyond the map; height x width of the window in "
-    "fetches. The range stays that of the input. In `same` padding "
-    "never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: two passes (or two for "
-    "each slice, where ranges differ), and each pixel is fetched twice.",
+    "One pass for all slices, or one for each if windows reach beyond the map. Fetches: height x width of the window. "
+    "Padding never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: two passes (or two for each "
+    "slice, if ranges differ), and two fetches for each pixel.",
     (
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
@@ -76,7 +74,7 @@ POOLING = Group(
             "GlobalAveragePooling2D",
             "keepdims=True, then Conv2D 1x1 to 3, Flatten",
             lambda x: L.Flatten()(L.Conv2D(3, 1)(L.GlobalAveragePooling2D(keepdims=True)(stem(x)))),
-            "what follows is computed on the vector: the Conv2D is a Dense; flatten the end of it",
+            "the Conv2D becomes a Dense; end with a Flatten",
         ),
     ),
 )
@@ -97,8 +95,7 @@ def _bilinear(size: Any) -> Any:
 
 SIZES = Group(
     "Other sizes",
-    "One pass for all slices or, in bilinear UpSampling2D and DepthToSpace, one for each. The range stays that "
-    "of the input.",
+    "One pass for all slices, or one for each in bilinear UpSampling2D and DepthToSpace.",
     (
         Row(
             "ZeroPadding2D",
@@ -121,14 +118,14 @@ SIZES = Group(
             "DepthToSpace",
             "of glsl-infer (pixel shuffle): block_size=2; 16 to 4 channels",
             lambda x: L.DepthToSpace(2)(stem(x, 16)),
-            "channels that all have one range: what export chooses for the layer before",
+            "`export` gives its input one range for all channels",
         ),
         Row("DepthToSpace", "block_size=3; 27 to 3 channels", lambda x: L.DepthToSpace(3)(stem(x, 27))),
         Row(
             "`keras.ops.depth_to_space`",
             "2; 16 to 4 channels",
             lambda x: K.depth_to_space(stem(x, 16), 2),
-            "as the layer; recent versions of Keras have it",
+            "in recent versions of Keras",
         ),
     ),
 )

@@ -4,100 +4,79 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from glsl_infer.compiler.ranges.wide import MAX_SLICES
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, REFUSALS
 from operator_table.cost import Cost
-from operator_table.row import TOLERANCE, Group, Row
+from operator_table.row import TOLERANCE, Group, Refusal, Row
 
 HEAD = f"""# Operators
 
-Which Keras layers can be exported, with which options, and what each costs on the GPU. Everything that is not in a
-table below is refused by `glsl-infer export`, naming the layer and what to change; the likeliest are
-[listed](#what-is-refused). Every line of this page is a test: its model is exported, run, and compared with Keras.
+Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses anything else, names the
+layer and says what to change ([list](#what-is-refused)). Every row of this page is tested: its model is exported, run
+and compared with Keras.
 
-A model is functional or sequential, from one square picture to one output: a vector (classes, with `--labels`) or a
-feature map (a picture).
+A model is functional or sequential, with one square picture as input and one output: a vector (of classes, with
+`--labels`) or a feature map.
 
-## How to read it
+## How to read the tables
 
-*becomes*: the operators of the bundle that the layer is made of, one module each in `glsl_infer/ops/`, or what it
-becomes part of. `concat` and `channel_shuffle` only rename places.
+- *becomes*: the operators of the bundle, one module each in `glsl_infer/ops/`, or the layer that absorbs this one.
+- *passes*: draws, counted in the manifest.
+- *fetches*: texels read for each pixel of each *slice* of the output, counted in the shaders. A slice is 4 channels.
+  Multiply by your slices and pixels to compare layers. A VideoCore IV reads at best 6 texels a cycle, at 250 MHz.
 
-*passes* and *fetches*: draws, and texels read for each pixel of each *slice* of the output. A slice is 4 channels (of
-a vector 4 values); 8 channels are 2 slices. Numbers are for the sizes at the end of the options, exported with
-`--layout atlas --weights uniform`; where the layer becomes part of another, they are what it adds. Weights in a texture
-make one pass of a convolution's, with two fetches more for each input channel of each tap. Both are counted, not
-estimated: passes in the manifest, fetches in the text of the shaders, loops expanded, all branches of an `if`
-counted. Multiplied by the slices and pixels of your layer, fetches say how it compares with others: a
-VideoCore IV reads at best 6 texels a cycle, at 250 MHz.
+Costs are for the sizes shown, with `--layout atlas --weights uniform`. An absorbed layer has the cost that it adds.
+Weights in a texture make a convolution one pass, with two more fetches for each input channel of each tap.
 
-*tolerance*: how far a stored number may be from the exact one, for any inputs, in steps of its texture (1/255 of the
-range of a feature map, 1/65536 of that of a vector). Rounding alone is 0.5, hence {TOLERANCE}; what only moves values
-is exact: 0. *largest error* is what the test measured when this page was written.
+**Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is
+1/255 of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
 
 ## Ranges
 
-A feature map is stored in 8 bits, so its values need a range. The sigmoids have one, 0 to 1, and ReLU with a
-`max_value` has one, 0 to that. ReLU and layers without an activation have none: give `glsl-infer export --calibrate
-DIR` with typical pictures, from which every channel gets a range of its own, half as wide again as what was seen. What
-lies beyond it in use is cut off; `--percentile 99.9` leaves out rare extremes already then. ReLU(6) gains by
-calibration as well: where values reach 0.5 only, 8 bits over 0 to 6 are coarse. *calibrate: needed* marks what cannot
-be exported without pictures. Vectors have 16 bits and bounds that follow from the weights: they need no pictures, and
-`export` says where those would make them finer.
+A feature map has 8 bits, so each channel needs a range. Sigmoids and ReLU with a `max_value` have one. ReLU and layers
+without an activation do not: rows with *needs pictures* need `glsl-infer export --calibrate DIR` with typical pictures.
+A channel's range is half as wide again as its values there; values beyond it are clipped. `--percentile 99.9` ignores
+rare extremes. Calibration also improves ReLU(6) if its values stay small. Vectors have 16 bits and need no pictures.
 """
 
 LAYOUTS = f"""
 ## Layouts
 
-`--layout atlas` (the default) puts all slices of a layer into one texture. `--layout planar` gives each slice a
-texture of its own: what is one pass for all slices here is one for each there, every pass begins a new job of the
-GPU, and a convolution of {MAX_SLICES} input slices with a residual becomes a wide one, for a pass may read
-{MAX_TEXTURES} textures. Fetches and tolerances are the same.
+`--layout atlas` (the default) puts all slices of a layer into one texture. `--layout planar` gives each slice its own:
+one pass for all slices becomes one for each, every pass is a new job, and a convolution of {MAX_SLICES} input slices
+with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textures.
 
 ## Limits
 
-- The picture is square, with 3 channels; there is one input and one output.
-- No texture is larger than {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels: in atlas all slices of a layer together,
-  with the gutter that padding needs, in planar each slice; constant weights of a Dense: 4,096 inputs, 2,048 outputs.
-- A pass reads at most {MAX_TEXTURES} textures (all that OpenGL ES 2.0 promises) and {MAX_SLICES} input slices.
+- One square picture of 3 channels as input; one output.
+- Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
+  gutters must fit.
+- At most {MAX_TEXTURES} textures (what OpenGL ES 2.0 guarantees) and {MAX_SLICES} input slices in a pass.
 - Weights are float32, or 16 bits in a Dense; quantised Keras models are refused.
-- A bundle lists what it needs of a driver (texture size, textures, uniforms); a runner refuses a driver that has
-  less.
+- A bundle lists what it needs of a driver; a runner refuses a driver that has less.
 """
 
 REFUSED = """
 ## What is refused
 
-`export` ends with `error:`, the layer's name where one is to blame, and these words. Any other layer of Keras is
-refused like the first one here.
+All other layers of Keras, and these. The message names the layer.
 
 """
 
 TAIL = """
 ## How this page is made
 
-`python scripts/operators.py` writes it (with TensorFlow installed): one process builds and exports the models
-of `scripts/operator_table/`, another runs them. `tests/keras/test_operator_table.py` compares each model with Keras
-in float32 and each refusal with its words; `tests/gl/test_operator_table.py` runs each bundle, checks every layer on
-random stored inputs against the tolerance and the output against Keras, and fails when this page is not what the
-script would write.
+`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`.
+`tests/keras/test_operator_table.py` compares each model with Keras and each refusal with its words.
+`tests/gl/test_operator_table.py` runs each bundle, checks every layer on random stored inputs, and fails if this page
+is out of date.
 """
 
-COLUMNS = (
-    "Keras layer",
-    "options",
-    "becomes",
-    "calibrate",
-    "restrictions",
-    "passes",
-    "fetches",
-    "tolerance",
-    "largest error",
-)
+COLUMNS = ("Keras layer", "becomes", "passes", "fetches", "notes")
 
 
 def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) -> str:
@@ -108,43 +87,53 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
         errors: the largest error of every row that draws, in stored steps.
         driver: what they were measured on.
     """
-    sections = [_section(group, costs, errors) for group in GROUPS]
-    refused = [(one.layer, one.options, f"`{_words(one.says)}`", one.instead) for one in REFUSALS]
-    measured = f"Largest errors were measured on {driver}.\n"
-    table = _table(("Keras layer", "options", "the message", "in its place"), refused)
+    sections = [_section(group, costs) for group in GROUPS]
+    refused = [(what, *instead) for what, instead in _merged([(refusal, (refusal.instead,)) for refusal in REFUSALS])]
+    measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
+    table = _table(("Keras layer", "use instead"), refused)
     return "".join([HEAD, *sections, LAYOUTS, REFUSED, table, TAIL, measured])
 
 
 def unmeasured(text: str) -> str:
     """Return the page without what differs from machine to machine."""
-    text = re.sub(r"\| \d\.\d{3} \|$", "| measured |", text, flags=re.MULTILINE)
-    return re.sub(r"^Largest errors were measured on .*$", "", text, flags=re.MULTILINE)
+    return re.sub(r"^The largest error was .*$", "", text, flags=re.MULTILINE)
 
 
-def _section(group: Group, costs: Mapping[str, Cost], errors: Mapping[str, float]) -> str:
-    lines = [_line(row, costs[row.name], errors.get(row.name)) for row in group.rows]
-    return f"\n## {group.title}\n\n{textwrap.fill(group.text, 120)}\n\n{_table(COLUMNS, lines)}"
+def _section(group: Group, costs: Mapping[str, Cost]) -> str:
+    """Return a section; rows of equal costs and notes share a line of its table."""
+    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
+    table = _table(COLUMNS, [(what, *cells) for what, cells in lines])
+    return f"\n## {group.title}\n\n{textwrap.fill(group.text, 120)}\n\n{table}"
 
 
-def _line(row: Row, cost: Cost, error: float | None) -> tuple[str, ...]:
-    return (
-        row.layer,
-        row.options,
-        cost.becomes,
-        "needed" if cost.calibrated else "",
-        row.restrictions,
-        str(cost.passes),
-        f"{cost.fetches:.1f}".removesuffix(".0"),
-        "-" if cost.tolerance is None else f"{cost.tolerance:g}",
-        "-" if cost.tolerance is None or error is None else f"{error:.3f}",
-    )
+def _merged(rows: Iterable[tuple[Row | Refusal, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
+    """Return a line for each different tuple of cells: what all rows with these cells are called, and the cells.
+
+    Layers with the same options are joined by commas, other rows by line breaks.
+    """
+    lines: dict[tuple[str, ...], dict[str, list[str]]] = {}
+    for row, cells in rows:
+        lines.setdefault(cells, {}).setdefault(row.options, []).append(row.layer)
+    return [
+        (
+            "<br>".join(_title(", ".join(dict.fromkeys(layers)), options) for options, layers in by_options.items()),
+            cells,
+        )
+        for cells, by_options in lines.items()
+    ]
 
 
-def _words(says: str) -> str:
-    """Return the words of a message, with dots where the rows know no more than its beginning."""
-    return f"{says.rstrip(' ,')} ..." if says.endswith((", ", " a", ": ")) else says
+def _title(layers: str, options: str) -> str:
+    return layers if options == "any" else f"{layers}: {options}"
+
+
+def _costs(row: Row, cost: Cost) -> tuple[str, ...]:
+    notes = "; ".join(note for note in ("needs pictures" * cost.calibrated, row.restrictions) if note)
+    return cost.becomes, str(cost.passes), f"{cost.fetches:.1f}".removesuffix(".0"), notes
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [columns, ["---"] * len(columns), *lines]
-    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
+    first, *others = (
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in (columns, *lines)
+    )
+    return "".join([first, f"|{'---|' * len(columns)}\n", *others])

@@ -28,22 +28,22 @@ def _augmented(x: Any) -> Any:
     return conv(L.RandomBrightness(0.1)(L.RandomContrast(0.1)(x)))
 
 
-_PICTURE = "the picture is square and has 3 channels"
-_FREE = "costs nothing where it alone reads the picture; else it is a 1x1 convolution"
+_PICTURE = "square, 3 channels"
+_FREE = "free if nothing else reads the picture; else a 1x1 convolution"
 _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 
 PICTURE = Group(
     "The picture",
-    "Bytes are uploaded as they are. What they stand for is folded into the weights of the layers that read "
-    "them. A model that begins with a rescaling by 1/32 or less is taken to expect bytes (0 to 255), any other "
-    "one values from 0 to 1; `--input-range LOW HIGH` says otherwise.",
+    "What bytes stand for is folded into the weights of the layers that read them. `export` assumes bytes (0 to 255) "
+    "for a model that begins with a rescaling by 1/32 or less, and values from 0 to 1 for any other. "
+    "`--input-range LOW HIGH` overrides this.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
         Row(
             "Input",
             "values -1 to 1: `--input-range -1 1`",
             conv,
-            "a convolution may pad it; ZeroPadding2D alone may not",
+            "not with ZeroPadding2D alone",
             **_FOLDED,
             input_range=(-1.0, 1.0),
             bytes=(-1.0, 1.0),
@@ -75,7 +75,7 @@ PICTURE = Group(
         ),
         Row(
             "Rescaling",
-            "1/58.4 and the like for each channel, with offsets, first in the model",
+            "a factor and an offset for each channel, first in the model",
             _mean_and_spread,
             _FREE,
             **_FOLDED,
@@ -85,7 +85,7 @@ PICTURE = Group(
             "BatchNormalization",
             "first in the model",
             lambda x: conv(L.BatchNormalization()(x)),
-            "as Rescaling",
+            _FREE,
             **_FOLDED,
         ),
         Row(
@@ -100,7 +100,7 @@ PICTURE = Group(
             "RandomFlip, RandomRotation, RandomZoom, RandomTranslation, RandomContrast, RandomBrightness",
             "augmentation",
             _augmented,
-            "they do nothing but in training, and are dropped",
+            "dropped",
             without=conv,
             into="nothing",
         ),

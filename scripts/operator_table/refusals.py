@@ -54,7 +54,7 @@ UNKNOWN = (
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     _unknown(
         "Multiply",
-        "no gates and no squeeze-and-excite blocks: only sums of several tensors can be exported",
+        "sums; gates and squeeze-and-excite blocks cannot be exported",
         lambda x: L.Multiply(name="subject")([stem(x), stem(x, name="stem-b")]),
     ),
     _unknown(
@@ -139,7 +139,7 @@ OPTIONS = (
         "Conv2D, Dense",
         "quantised weights",
         "weights quantised to 'int8'; export the model from before it was quantised",
-        "the model from before",
+        "the model before quantisation",
         _quantised,
     ),
     Refusal(
@@ -182,10 +182,10 @@ OPERATIONS = (
         "1 / x",
         "true_divide",
         "a TrueDivide of a constant by a tensor; divide the tensor by the constant",
-        "nothing in its place",
+        "no replacement",
         lambda x: 1.0 / stem(x),
     ),
-    _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "nothing in its place", lambda x: stem(x) ** 2),
+    _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "no replacement", lambda x: stem(x) ** 2),
     _operation(
         "x[:, ::2]",
         "get_item",

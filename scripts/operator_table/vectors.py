@@ -20,24 +20,24 @@ _HEAD = _map_to_classes()
 
 VECTORS = Group(
     "Vectors",
-    "Numbers in 16-bit fixed point, two a texel, at the end of networks that classify. A Dense is two passes, three "
-    "with more than 256 inputs; its weights lie in a texture, and there are three quarters of a fetch for each "
-    "weight, and some for the sums. Here a slice is 4 values of the vector.",
+    "Vectors have 16-bit fixed point numbers, two in a texel. A Dense is two passes, or three with more than 256 "
+    "inputs, and fetches three quarters of a texel for each weight, and a few more for the sums. Here a slice is 4 "
+    "values.",
     (
-        Row("Dense", "8 to 5", _dense, "at most 4,096 inputs and 2,048 outputs"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "as above"),
+        Row("Dense", "8 to 5", _dense, "up to 4,096 inputs and 2,048 outputs"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "up to 4,096 inputs and 2,048 outputs"),
         Row(
             "Dense",
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
             lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
-            "each with any of the activations; no calibration",
+            "with any activation, without calibration",
         ),
         Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x))),
         Row(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
             lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
-            "an even number of channels, at most 4,096 values",
+            "even number of channels, up to 4,096 values",
         ),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
@@ -47,14 +47,14 @@ VECTORS = Group(
             "Reshape",
             "a vector to 1x1 pixels, Conv2D 1x1 to 3, and back",
             lambda x: L.Reshape((3,))(L.Conv2D(3, 1)(L.Reshape((1, 1, 8))(vector(x)))),
-            "what lies between is computed on the vector",
+            "computed on the vector",
         ),
         *(
             Row(
                 layer,
                 "at the end of the model",
                 build,
-                "dropped: runners return logits, `Classifier` makes probabilities of them",
+                "dropped: runners return logits; `Classifier` computes probabilities",
                 without=_dense,
                 into="nothing",
             )
@@ -93,9 +93,8 @@ def _sequential(x: Any) -> Any:
 
 
 STRUCTURE = Group(
-    "What does nothing, and models inside models",
-    "Layers that only act in training are dropped. A layer may be called several times; each call is a layer of "
-    "its own.",
+    "Ignored layers, and nested models",
+    "Layers that only act in training are dropped. If a layer is called several times, each call becomes a layer.",
     (
         Row(
             "Dropout, SpatialDropout2D, AlphaDropout, GaussianDropout, GaussianNoise, Identity, ActivityRegularization",
@@ -111,7 +110,7 @@ STRUCTURE = Group(
             "Model",
             "functional, called like a layer, twice; 3x3, 8 channels",
             _nested,
-            "its layers are named `inner/layer`, those of the second call `inner~1/layer`",
+            "layers are named `inner/layer`, those of the second call `inner~1/layer`",
         ),
         Row("Sequential", "called like a layer: Conv2D, GlobalAveragePooling2D, Dense to 3", _sequential),
     ),

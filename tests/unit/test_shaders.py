@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from pages import ROOT
 from tiny import tiny_program
 
 from glsl_infer.gl.rounding import ROUND_STORES
@@ -13,10 +14,11 @@ from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE, templates
 from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import external_prelude
-from glsl_infer.support.resources import template, template_names
+from glsl_infer.support.resources import template
 
-FRAGMENTS = [name for name in template_names() if name.endswith(".frag")]
-FUNCTIONS = [name for name in template_names() if name.endswith(".glsl") and name != "prelude.glsl"]
+NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
+FRAGMENTS = [name for name in NAMES if name.endswith(".frag")]
+FUNCTIONS = [name for name in NAMES if name.endswith(".glsl") and name != "prelude.glsl"]
 PRELUDE_TEXT = template("prelude.glsl")
 
 
@@ -74,13 +76,13 @@ def test_what_reads_external_textures_compiles(name: str, tmp_path: Path) -> Non
 def test_every_fragment_shader_asks_for_full_precision() -> None:
     assert "precision highp float;" in PRELUDE_TEXT
     assert "precision highp sampler2D;" in PRELUDE_TEXT
-    for name in template_names():
+    for name in NAMES:
         if name != "prelude.glsl":
             assert "mediump" not in template(name)
             assert "lowp" not in template(name)
 
 
-@pytest.mark.parametrize("name", [n for n in template_names() if n != "prelude.glsl"])
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "prelude.glsl"])
 def test_templates_have_no_long_lines_and_no_tabs(name: str) -> None:
     for line in template(name).splitlines():
         assert len(line) <= 120
