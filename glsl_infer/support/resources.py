@@ -24,6 +24,11 @@ def template(name: str) -> str:
     return (_folder("shaders") / name).read_text("utf-8")
 
 
+def template_names() -> tuple[str, ...]:
+    """Return the names of all shader templates."""
+    return tuple(sorted(path.name for path in _folder("shaders").iterdir() if path.is_file()))
+
+
 def default_model() -> Path:
     """Return the path of the model that ``classify`` uses when none is given."""
     return _folder("models") / DEFAULT_MODEL_NAME
