@@ -1,5 +1,6 @@
 # make classify IMAGE=photo.jpg   all set-up, then the five most probable labels
-# make test                       all set-up, then the whole test suite
+# make test                       all set-up, then the whole test suite, two parts at a time (JOBS=1: one)
+# make quick                      lint, types and the unit tests that take no seconds each: less than 2 minutes
 # make test-drivers               its part that draws, on each of Mesa's software drivers
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
 # make test-web                   its part on the browser runner, in Chromium
@@ -19,26 +20,35 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 PORT ?= 8000
 # Unset where no login was, as in some services; the scripts need it.
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
+JOBS ?= 2
 
-.PHONY: classify web apk test test-engine test-drivers test-vc4 test-web test-android test-arm test-keras docs lint types clean
+.PHONY: classify web apk test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-web test-android test-arm test-keras test-training docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
-test: test-engine test-drivers test-vc4 test-web test-android test-arm test-keras
+# The longest first. What several of them need is there before they begin.
+PARTS := test-llvmpipe test-training test-keras test-softpipe test-android test-engine test-web test-arm test-vc4
+test: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
+	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) $(PARTS)
 
-# Apart from test-keras: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/support/llvm_clash.py).
+quick: lint types
+	$(BIN)/python -m pytest -q -m "not slow" tests/unit tests/test_tour.py
+
+# Apart from test-keras and test-training: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/support/llvm_clash.py).
 test-engine: $(VENV)/.all
-	$(BIN)/python -m pytest tests/unit tests/packaging
+	$(BIN)/python -m pytest tests/unit tests/packaging tests/test_tour.py
 
 # llvmpipe compiles shaders to machine code, softpipe interprets them; as ES 2.0 a driver refuses what came after it.
 # What is marked "once" is about something else than drawing.
-DRIVER_TESTS := $(BIN)/python -m pytest tests/gl
-test-drivers: export LIBGL_ALWAYS_SOFTWARE := 1
-test-drivers: $(VENV)/.all
-	GALLIUM_DRIVER=llvmpipe $(DRIVER_TESTS)
-	GALLIUM_DRIVER=llvmpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(DRIVER_TESTS) -m "not once"
-	GALLIUM_DRIVER=softpipe $(DRIVER_TESTS) -m "not once"
+test-drivers: test-llvmpipe test-softpipe
+
+test-llvmpipe test-softpipe: export LIBGL_ALWAYS_SOFTWARE := 1
+test-llvmpipe: $(VENV)/.all
+	GALLIUM_DRIVER=llvmpipe $(BIN)/python -m pytest tests/gl
+
+test-softpipe: $(VENV)/.all
+	GALLIUM_DRIVER=softpipe MESA_GLES_VERSION_OVERRIDE=2.0 $(BIN)/python -m pytest tests/gl -m "not once"
 
 # The driver is looked for in VC4_PREFIX, in the cache and in ../shared/vc4, then built into the cache: 10 minutes, once.
 test-vc4: $(VENV)/.all
@@ -62,7 +72,10 @@ test-arm: $(VENV)/.all
 	$(BIN)/python -m pytest tests/arm
 
 test-keras: $(VENV)/.all
-	$(BIN)/python -m pytest tests/keras tests/training
+	$(BIN)/python -m pytest tests/keras
+
+test-training: $(VENV)/.all
+	$(BIN)/python -m pytest tests/training
 
 # Without MODEL the one that android/app/build.gradle names; several are separated by spaces.
 apk:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             "TensorFlow and Mesa's LLVM crash in one process: run `make test`, "
             "or pytest for tests/keras and tests/training apart from the others"
         )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """End the report with the ten slowest files; scripts/test_parts.py reads these lines."""
+    seconds: dict[str, float] = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    if len(seconds) > 1:
+        terminalreporter.section("slowest files")
+        for name, spent in sorted(seconds.items(), key=lambda item: -item[1])[:10]:
+            terminalreporter.write_line(f"{spent:8.1f} s  {name}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -386,4 +388,10 @@ def _near_square(tiles: int, height: int, width: int) -> int:
 
 def _uses(fragment: str, uniform: str) -> bool:
     """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return len(re.findall(rf"\b{uniform}\b", re.sub(r"//[^\n]*", "", fragment))) > 1
+    return _mentions(fragment)[uniform] > 1
+
+
+@lru_cache(maxsize=64)  # slices of a layer often share their shader
+def _mentions(fragment: str) -> Counter[str]:
+    """Return how often the shader has each name, comments aside."""
+    return Counter(re.findall(r"\w+", re.sub(r"//[^\n]*", "", fragment)))

@@ -5,14 +5,13 @@
 #   scripts/vc4/build.sh [DIR]     DIR is ~/.cache/glsl-infer/vc4 unless given; the driver will be DIR/prefix
 #
 # Only the missing build tools are installed into the system, by apt as root or with sudo; else the line to type is
-# printed. The package lists for the source are DIR's own: /etc/apt stays as it is. DEBIAN_MIRROR names another mirror.
+# printed. scripts/debian_packages.py says which mirror the source comes from.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 dir=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/glsl-infer/vc4}
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 version=22.3.6 # what the patch is made for
 export PATH=/usr/bin:/bin:/usr/sbin:/sbin # the system python3 has mako; one of a venv or of /usr/local has not
 
@@ -60,13 +59,8 @@ fail() {
     exit 1
 }
 
-echo "fetching the mesa source package from $mirror" >&2
-mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror bookworm main" >"$work/apt/sources.list"
-apt=(apt-get -qq -o "Dir::Etc::SourceList=$work/apt/sources.list" -o Dir::Etc::SourceParts=- -o "Dir::Cache=$work/apt/cache"
-    -o "Dir::State::Lists=$work/apt/lists" -o "APT::Sandbox::User=$(id -un)" -o Acquire::Languages=none)
-"${apt[@]}" update >>"$log" 2>&1 || fail "no package lists from $mirror"
-(cd "$work" && "${apt[@]}" source mesa) >>"$log" 2>&1 || fail "no mesa source package from $mirror"
+echo "fetching the mesa source package" >&2
+"$here/../debian_packages.py" --source "$work" mesa >>"$log" 2>&1 || fail "the mesa source package cannot be fetched"
 cd "$work/mesa-$version" 2>/dev/null || fail "the mesa source package is another than $version, for which the patch is made"
 patch -p1 <"$here/vc4_noop_shim.patch" >>"$log" 2>&1 || fail "vc4_noop_shim.patch does not apply"
 cp "$here/vc4_kernel_shader_validator.h" src/broadcom/drm-shim/

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import mobilenet as mobilenets
 import pytest
+from once import made_once
 from screen import virtual_screen
 
 from glsl_infer.gl import constants as GL
@@ -47,11 +48,11 @@ def no_gl_errors(context: Context) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def mobilenet(tmp_path_factory: pytest.TempPathFactory) -> mobilenets.MobileNet:
+def mobilenet() -> mobilenets.MobileNet:
     """MobileNet v1 0.25 at 64 px, exported in a process of its own."""
     if find_spec("keras") is None:
         pytest.fail("this test exports with Keras, which is not installed: pip install '.[train]'")
-    return mobilenets.make(tmp_path_factory.mktemp("mobilenet"))
+    return mobilenets.read(made_once("mobilenet", mobilenets.make))
 
 
 @pytest.fixture(scope="session")

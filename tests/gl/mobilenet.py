@@ -28,17 +28,22 @@ class MobileNet:
     test: NDArray[np.uint8]
 
 
-def make(folder: Path) -> MobileNet:
-    """Let Keras make it, in ``folder``."""
-    sys.path.insert(0, str(SCRIPT.parent))
-    import graph_file
-
+def make(folder: Path) -> None:
+    """Let Keras make its files, in ``folder``."""
     pictures = crops(CALIBRATION + TEST)
     calibration, test = pictures[:CALIBRATION], pictures[CALIBRATION:]
     np.savez(folder / "pictures.npz", calibration=calibration, test=test)
     command = [sys.executable, str(SCRIPT), "mobilenet", str(folder), "--pictures", str(folder / "pictures.npz")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def read(folder: Path) -> MobileNet:
+    """Return what ``make`` made."""
+    import graph_file
+
+    with np.load(folder / "pictures.npz") as saved:
+        calibration, test = saved["calibration"], saved["test"]
     with np.load(folder / "mobilenet-varied.npz") as saved:
         logits = saved["logits"]
     return MobileNet(graph_file.read(folder / "mobilenet-varied.graph"), logits, calibration, test)

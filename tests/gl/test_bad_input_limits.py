@@ -42,7 +42,7 @@ def report(monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("field", LIMITS)
-@pytest.mark.parametrize("model", ["tiny", "shipped"])
+@pytest.mark.parametrize("model", ["tiny", pytest.param("shipped", marks=pytest.mark.once)])
 def test_too_small(capfd: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, field: str, model: str) -> None:
     path = write_tiny(tmp_path) if model == "tiny" else default_model()
     needed = getattr(bundle.read(path).manifest.limits, field)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from layer_check import layer_error, stored_inputs
+from once import made_once
 from operator_table import ROWS, exported
 from operator_table.cost import subjects, tolerance
 from operator_table.exported import Exported
@@ -24,13 +25,11 @@ by_name = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
 @pytest.fixture(scope="session")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Exported]:
+def rows() -> dict[str, Exported]:
     """All rows, exported by one process with Keras."""
     if importlib.util.find_spec("keras") is None:
         pytest.fail("these tests export with Keras, which is not installed: pip install '.[train]'")
-    folder = tmp_path_factory.mktemp("rows")
-    exported.export(folder)
-    return exported.read(folder)
+    return exported.read(made_once("rows", exported.export))
 
 
 @by_name

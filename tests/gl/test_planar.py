@@ -93,6 +93,7 @@ def test_planar_and_atlas_give_the_same_bytes(context: Context, name: str, weigh
     assert [one for one in planar if planar[one] != atlas[one]] == []
 
 
+@pytest.mark.once
 def test_x22_gives_the_same_bytes(context: Context) -> None:
     shipped = bundles.read(SMALL)
     atlas, planar = (

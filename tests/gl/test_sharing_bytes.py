@@ -23,7 +23,7 @@ from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
-MODELS = sorted((Path(__file__).resolve().parents[2] / "models").glob("*.glslnn"))
+MODELS = Path(__file__).resolve().parents[2] / "models"
 SHARED = [method for method in installed() if method != "naive"]
 
 
@@ -42,9 +42,11 @@ def outputs(context: Context, bundle: Bundle) -> dict[str, bytes]:
         return {**found, "another": session.run(other).tobytes(), "frame": session.run(one).tobytes()}
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_shipped_models(context: Context, path: Path) -> None:
-    graph = bundles.read(path).graph
+@pytest.mark.once
+@pytest.mark.parametrize("name", ["grocery-x22-385", "trashnet-x22-129", "superres-x2-96"])
+def test_shipped_models(context: Context, name: str) -> None:
+    """X22 at its largest and smallest size: those between share in the same way."""
+    graph = bundles.read(MODELS / f"{name}.glslnn").graph
     wanted = outputs(context, made(graph, "naive"))
     for method in SHARED:
         assert outputs(context, made(graph, method)) == wanted, method

@@ -1,6 +1,6 @@
 """The wheel: what is in it, what it asks for, and that it works alone in a fresh environment.
 
-Builds once, and installs once with pip from PyPI, so it needs the network. The picture is classified on this
+Builds once, and installs once with pip, so it needs the network. The picture is classified on this
 machine's OpenGL ES driver.
 """
 

@@ -12,6 +12,8 @@ from pages import ROOT
 
 import glsl_infer
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = ROOT / "scripts/api_reference.py"
 
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -71,6 +71,7 @@ SCRIPTS = sorted({script_of(one) for one in ALL if script_of(one)})
 PYTHON = [one for one in SCRIPTS if re.match(r"#!.*python(.*\n)*import argparse", (ROOT / one).read_text("utf-8"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", PYTHON)
 def test_the_script_takes_it(script: str) -> None:
     """Those of training/ import TensorFlow, so that each has a process of its own."""

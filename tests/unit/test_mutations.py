@@ -13,8 +13,10 @@ from tiny import write_tiny
 sys.path.insert(0, str(ROOT / "scripts/reliability"))
 
 import mutations
+import pytest
 
 
+@pytest.mark.slow
 def test_what_a_file_gets_is_the_same_for_the_next(tmp_path: Path) -> None:
     data = write_tiny(tmp_path).read_bytes()
     before = repr(mutations.HOSTILE_VALUES)

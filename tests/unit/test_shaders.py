@@ -55,6 +55,7 @@ def test_other_vertex_shaders_compile(name: str, tmp_path: Path) -> None:
     lint(template(name), "vert", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["", ROUND_STORES, ROLLED_FETCHES])
 @pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 def test_generated_shaders_compile(weights: str, device: str, tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def read_by_all(graph: Graph) -> Graph:
     return Graph(graph.name, tuple(node for node in graph.nodes if node.name in wanted), graph.output)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(networks(), st.sampled_from(LAYOUTS))
 def test_what_is_read_is_there(graph: Graph, layout: str) -> None:

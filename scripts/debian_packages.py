@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Unpack Debian packages into a folder: no root, nothing installed, /etc/apt and dpkg stay as they are.
+
+    scripts/debian_packages.py DIR aapt zipalign
+    scripts/debian_packages.py DIR --source mesa
+
+The mirror and its keys are those of this machine's own apt sources. DEBIAN_MIRROR names another mirror, and
+DEBIAN_OLD_MIRROR another one for every suite after the first. apt checks each package against the keys.
+
+Needs a Debian system, and no Python package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+RELEASES = {"bullseye", "bookworm", "trixie", "forky", "oldoldstable", "oldstable", "stable", "testing"}
+"""Suites of Debian: a mirror that has none of them is one of something else."""
+
+ALL_KEYS = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+"""The keys of every release, from the package debian-archive-keyring."""
+
+REACHING = ("Acquire::http", "Acquire::https", "Acquire::Check-Valid-Until", "Acquire::Check-Date", "Acquire::Retries")
+"""Settings of the machine's apt that are needed to reach a mirror: a proxy, certificates and the like."""
+
+
+class PackageError(Exception):
+    """The packages cannot be fetched; the message says why."""
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Where packages come from.
+
+    Attributes:
+        url: of the mirror.
+        keys: what apt's ``Signed-By`` says of it: keyrings, fingerprints or a whole key; empty where it says nothing.
+    """
+
+    url: str
+    keys: str = ""
+
+    def entry(self, kind: str, suite: str) -> str:
+        """Return the entry of a ``.sources`` file for one suite; ``kind`` is ``deb`` or ``deb-src``."""
+        keys = self.keys
+        # Keys of one release do not sign another: all of Debian's are taken too, where they are files.
+        if ALL_KEYS.is_file() and str(ALL_KEYS) not in keys and "\n" not in keys:
+            keys = f"{keys} {ALL_KEYS}".strip()
+        signed = f"Signed-By: {keys}\n" if keys else ""
+        # An old release is no longer signed anew.
+        return f"Types: {kind}\nURIs: {self.url}\nSuites: {suite}\nComponents: main\nCheck-Valid-Until: no\n{signed}\n"
+
+
+def own_mirror(suite: str) -> Mirror:
+    """Return a mirror of Debian from this machine's apt sources, at best one that they take ``suite`` from.
+
+    Raises:
+        PackageError: there is none.
+    """
+    # Also what was never updated: a fresh container has sources and no lists.
+    command = ["apt-get", "indextargets", "--no-release-info", "--format", "$(RELEASE) $(REPO_URI) $(SOURCESENTRY)"]
+    targets = [line.split(" ", 2) for line in apt([*command, "Created-By: Packages"]).splitlines()]
+    of_debian = [target for target in targets if target[0] in RELEASES]
+    for _, url, entry in sorted(of_debian, key=lambda target: target[0] != suite):
+        return Mirror(url, keys_of(*entry.rsplit(":", 1)))
+    raise PackageError("apt's sources on this machine name no Debian mirror; set DEBIAN_MIRROR to the URL of one")
+
+
+def mirrors_of(suites: list[str]) -> list[Mirror]:
+    """Return where each suite comes from: what the environment names, else the machine's own mirror.
+
+    Raises:
+        PackageError: there is none.
+    """
+    first = os.environ.get("DEBIAN_MIRROR")
+    named = [first, *[os.environ.get("DEBIAN_OLD_MIRROR") or first] * (len(suites) - 1)]
+    return [Mirror(url) if url else own_mirror(suite) for url, suite in zip(named, suites)]
+
+
+def keys_of(file: str, number: str) -> str:
+    """Return what an entry of apt's sources says after ``Signed-By``; empty where it says nothing.
+
+    Args:
+        file: ``.sources``, else one entry a line.
+        number: of the entry, from 1: a paragraph of a ``.sources`` file, else a line.
+    """
+    text = Path(file).read_text("utf-8", errors="replace")
+    if not file.endswith(".sources"):
+        match = re.search(r"\[[^]]*signed-by=([^\s\]]+)", text.splitlines()[int(number) - 1])
+        return match[1].replace(",", " ") if match else ""
+    text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    paragraph = re.split(r"\n(?:[ \t]*\n)+", text.strip())[int(number) - 1]
+    match = re.search(r"^Signed-By:(.*(?:\n[ \t].*)*)", paragraph, re.MULTILINE | re.IGNORECASE)
+    return match[1].strip(" \t") if match else ""
+
+
+def fetch(
+    folder: Path, packages: list[str], suites: list[str], *, architecture: str, needs: bool, source: bool
+) -> None:
+    """Fetch packages and unpack them into ``folder``, which is made where it is missing.
+
+    Args:
+        folder: where.
+        packages: their names.
+        suites: the releases that have them; one after the first only where those before lack a package.
+        architecture: of the packages; empty for this machine's.
+        needs: with all packages that these need.
+        source: source packages: ``folder`` gets a folder of each.
+
+    Raises:
+        PackageError: a mirror or a package is not there, or is not signed.
+    """
+    mirrors = mirrors_of(suites)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".apt.", dir=folder) as made:
+        home = Path(made).resolve()
+        for name in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "var/lib/dpkg"):
+            (home / name).mkdir(parents=True)
+        archives = home / "var/cache/apt/archives"
+        for lists in (archives, home / "var/lib/apt/lists"):
+            (lists / "partial").mkdir(parents=True)
+        (home / "var/lib/dpkg/status").touch()  # an empty system, which lacks whatever is needed
+        kind = "deb-src" if source else "deb"
+        entries = [mirror.entry(kind, suite) for mirror, suite in zip(mirrors, suites)]
+        (home / "etc/apt/sources.list.d/debian.sources").write_text("".join(entries))
+        settings = home / "apt.conf"
+        settings.write_text(apt(["apt-config", "dump", *REACHING]) + own_settings(home, suites[0], architecture))
+        update(settings, mirrors, suites)
+        if source:
+            apt(["apt-get", "source", "-qq", *packages], settings, folder.resolve())
+            return
+        if needs:
+            apt(["apt-get", "install", "-yqq", "--no-install-recommends", "--download-only", *packages], settings)
+        else:
+            apt(["apt-get", "download", "-qq", *packages], settings, archives)
+        for package in sorted(archives.glob("*.deb")):
+            unpack(package, folder)
+
+
+def own_settings(home: Path, suite: str, architecture: str) -> str:
+    """Return the settings of an apt that has a system of its own in ``home``."""
+    trusted = "".join(  # for a mirror whose entry names no keys
+        f'Dir::Etc::{key} "{value}";\n' for key, value in settings_of("Trusted", "TrustedParts").items() if value
+    )
+    only = f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\n' if architecture else ""
+    return (
+        f'Dir "{home}";\nDir::State::status "{home}/var/lib/dpkg/status";\n{trusted}{only}'
+        f'APT::Sandbox::User "";\nAPT::Default-Release "{suite}";\n'
+        'Acquire::Languages "none";\nAcquire::Retries "3";\n'
+    )
+
+
+def settings_of(*names: str) -> dict[str, str]:
+    """Return the whole paths of files of the machine's apt, by their names below ``Dir::Etc``."""
+    shell = apt(["apt-config", "shell", *(word for name in names for word in (name, f"Dir::Etc::{name}/f"))])
+    return dict(re.findall(r"^(\w+)='(.*)'$", shell, re.MULTILINE))
+
+
+def update(settings: Path, mirrors: list[Mirror], suites: list[str]) -> None:
+    """Fetch the lists of packages."""
+    try:
+        apt(["apt-get", "update", "-qq", "--error-on=any"], settings)
+    except PackageError as error:
+        wanted = ", ".join(f"{suite} from {mirror.url}" for mirror, suite in zip(mirrors, suites))
+        advice = "set DEBIAN_MIRROR to the URL of a mirror"
+        if len(suites) > 1:
+            advice += f", and DEBIAN_OLD_MIRROR to one that still has {', '.join(suites[1:])}"
+        raise PackageError(f"no package lists of {wanted}; {advice}\n{error}") from None
+
+
+def unpack(package: Path, folder: Path) -> None:
+    """Unpack the files of a package into a folder, through links that stand there for folders."""
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE) as files:
+        tar = ["tar", "-x", "-C", str(folder), "--keep-directory-symlink"]
+        done = subprocess.run(tar, stdin=files.stdout, check=False)
+    if done.returncode or files.returncode:
+        raise PackageError(f"{package.name} cannot be unpacked into {folder}")
+
+
+def apt(command: list[str], settings: Path | None = None, folder: Path | None = None) -> str:
+    """Run a program of apt and return what it writes.
+
+    Raises:
+        PackageError: it fails; the message has what it said.
+    """
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", **({"APT_CONFIG": str(settings)} if settings else {})}
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=environment, cwd=folder, check=False
+    )
+    if done.returncode:
+        raise PackageError(f"{command[0]} {command[1]} failed:\n{(done.stdout + done.stderr).strip()}")
+    return done.stdout
+
+
+def main() -> int:
+    """Return the exit code: 0, or 1 where the packages cannot be had."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where the files go")
+    parser.add_argument("packages", nargs="+", metavar="PACKAGE", help="name of a package")
+    parser.add_argument(
+        "--suite", action="append", metavar="NAME", help="a Debian release (default: bookworm); again for a second one"
+    )
+    parser.add_argument("--arch", default="", metavar="NAME", help="architecture (default: this machine's)")
+    parser.add_argument("--needs", action="store_true", help="also fetch all packages that these need")
+    parser.add_argument("--source", action="store_true", help="fetch source packages")
+    given = parser.parse_args()
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        print("error: this is not a Debian system, so Debian's packages cannot be fetched here", file=sys.stderr)
+        return 1
+    suites = given.suite or ["bookworm"]
+    try:
+        fetch(given.folder, given.packages, suites, architecture=given.arch, needs=given.needs, source=given.source)
+    except PackageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

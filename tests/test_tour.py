@@ -1,0 +1,137 @@
+"""A tour of the engine in five minutes: a picture, a convolution, a dense layer, and the label that comes out.
+
+Read it from top to bottom. Each test is one stage, and takes what the stage before it made:
+
+    Graph -> optimize -> prepare -> lowering -> bundle -> Session -> Classifier
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.program import Program
+
+LABELS = ["red", "green", "blue"]
+ORANGE = np.full((8, 8, 3), (255, 102, 0), np.uint8)
+"""A picture: rows, columns, channels, as bytes. The network sees 1.0, 0.4 and 0.0."""
+
+
+def network() -> Graph:
+    """A network that says which colour a picture has most of. Its weights are so simple that you can do it by hand."""
+    mix = np.array([[1, 0, 0, -1], [0, 1, 0, -1], [0, 0, 1, -1]], np.float32)  # 3 channels in, 4 out
+    nodes = (
+        Node("picture", "input", (), {"shape": (8, 8, 3)}),
+        # Red, green and blue stay what they are, and a fourth channel is 1 where a pixel is black.
+        Node(
+            "colours",
+            "conv2d",
+            ("picture",),
+            {"strides": (2, 2), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"},
+            {"kernel": mix.reshape(1, 1, 3, 4), "bias": np.array([0, 0, 0, 1], np.float32)},
+        ),
+        Node("cut", "activation", ("colours",), {"function": "relu"}),
+        Node("mean", "global_average_pool", ("cut",), {"scale": None}),
+        Node(
+            "scores",
+            "dense",
+            ("mean",),
+            {"activation": "linear"},
+            {"kernel": np.eye(4, 3, dtype=np.float32) * 5, "bias": np.zeros(3, np.float32)},
+        ),
+        Node("probabilities", "softmax", ("scores",)),
+    )
+    return Graph("tour", nodes, "probabilities")
+
+
+def test_1_a_graph_says_what_to_compute() -> None:
+    """Importers make one from a Keras model. ``reference`` computes it with NumPy."""
+    graph = network()
+    assert graph.shapes["colours"] == (4, 4, 4), "strides of 2 halve 8 x 8"
+    values = dict(reference.layers(graph, ORANGE, mode="float"))
+    np.testing.assert_allclose(values["colours"][0, 0], [1.0, 0.4, 0.0, -0.4], atol=1e-6)
+    np.testing.assert_allclose(values["cut"][0, 0], [1.0, 0.4, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(values["scores"], [5.0, 2.0, 0.0], atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def optimized() -> Graph:
+    return optimize(network())
+
+
+def test_2_the_optimiser_makes_it_shorter(optimized: Graph) -> None:
+    """The convolution does the activation, too; softmax is left to the CPU."""
+    assert [node.name for node in optimized.nodes] == ["picture", "colours", "mean", "scores"]
+    assert optimized.by_name["colours"].attrs["activation"] == "relu"
+
+
+@pytest.fixture(scope="module")
+def prepared(optimized: Graph) -> Graph:
+    rng = np.random.default_rng(0)
+    typical = [rng.integers(0, 256, (8, 8, 3), np.uint8) for _ in range(4)]
+    return prepare(optimized, [*typical, ORANGE]).graph
+
+
+def test_3_values_become_bytes(prepared: Graph) -> None:
+    """A GPU of ES 2.0 stores bytes. Typical pictures show which value 0 and 255 must stand for in each channel."""
+    exact = dict(reference.layers(prepared, ORANGE, mode="float"))
+    stored = dict(reference.layers(prepared, ORANGE, mode="stored"))
+    np.testing.assert_allclose(stored["scores"], [5.0, 2.0, 0.0], atol=0.1)
+    assert np.abs(stored["scores"] - exact["scores"]).max() > 0, "rounding shows"
+
+
+@pytest.fixture(scope="module")
+def program(prepared: Graph) -> Program:
+    return lower.to_program(prepared, weights="baked")
+
+
+def test_4_lowering_makes_passes_of_fragment_shaders(program: Program) -> None:
+    """A pass draws rectangles into a texture. Its shader computes four channels of one pixel.
+
+    A dense layer takes two: the products, then their sums.
+    """
+    first = program.passes[0]
+    assert (first.layer, first.textures, len(first.quads)) == ("colours", ("picture",), 1)
+    assert {step.layer for step in program.passes} == {"colours", "mean", "scores-products", "scores"}
+    shader = next(made for made in program.programs if made.name == first.program)
+    assert b"void main()" in program.members[shader.fragment]
+
+
+@pytest.fixture(scope="module")
+def file(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tour") / "tour.glslnn"
+    bundles.write(bundles.make(program, LABELS), path)
+    return path
+
+
+def test_5_a_bundle_is_all_that_a_runner_needs(file: Path) -> None:
+    """Shaders, weights, labels and what to draw: the runners in Python, Java and TypeScript read the same file."""
+    assert bundles.read(file).labels == tuple(LABELS)
+
+
+def test_6_a_session_draws_it(file: Path, prepared: Graph) -> None:
+    """On whatever OpenGL ES 2.0 this machine has."""
+    with glsl_infer.Session(file) as session:
+        drawn = session.run(ORANGE)
+        layers = dict(session.layers(ORANGE))
+    np.testing.assert_allclose(drawn, reference.run(prepared, ORANGE), atol=0.05)
+    np.testing.assert_allclose(layers["colours"][0, 0], [1.0, 0.4, 0.0, 0.0], atol=0.01)
+
+
+def test_7_a_classifier_names_what_it_sees(file: Path, tmp_path: Path) -> None:
+    """Any photograph: it is cut and scaled to the network's 8 x 8 pixels first."""
+    Image.new("RGB", (40, 30), (255, 102, 0)).save(tmp_path / "orange.png")
+    with glsl_infer.Classifier(file) as classifier:
+        first, second, third = classifier.classify(tmp_path / "orange.png")
+    assert [first.label, second.label, third.label] == ["red", "green", "blue"]
+    expected = np.exp([5.0, 2.0, 0.0]) / np.exp([5.0, 2.0, 0.0]).sum()
+    np.testing.assert_allclose([first.probability, second.probability, third.probability], expected, atol=0.02)
