@@ -31,7 +31,7 @@ from activation_page import ACTIVATIONS, accuracies, page
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli.progress import bar
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError, InputError, RunError
 from glsl_infer.support.files import write_text
 from glsl_infer.tools import videocore as vc4

@@ -10,7 +10,7 @@ import pytest
 from graphs import classifier, conv_node, input_node
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weights_plan import WINDOW_READS
 from glsl_infer.tools import videocore as vc4
