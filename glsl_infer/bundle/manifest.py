@@ -12,10 +12,12 @@ from typing import Any
 
 from glsl_infer.program import Pass, ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
-from glsl_infer.runtime.pictures import preprocess
 
 FORMAT = "glslnn"
 VERSION = 1
+
+PREPROCESSING = "center-square/area-average"
+"""How any picture becomes the network's pixels (``runtime.pictures.preprocess``): the only way in this version."""
 
 PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
 """The probe's picture: the byte of column x, row y and channel c."""
@@ -51,7 +53,7 @@ class Input:
     size: int
     x: int
     y: int
-    preprocessing: str = preprocess.NAME
+    preprocessing: str = PREPROCESSING
 
 
 @dataclass(frozen=True)

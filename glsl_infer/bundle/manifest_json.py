@@ -15,6 +15,7 @@ from glsl_infer.bundle import json_fields as strict
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
     FORMAT,
+    PREPROCESSING,
     PROBE_FORMULA,
     VERSION,
     Input,
@@ -30,7 +31,6 @@ from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
 from glsl_infer.program.quantize import plain
-from glsl_infer.runtime.pictures import preprocess
 
 MAX_SIDE = 8192
 MAX_COUNT = 1 << 20
@@ -256,7 +256,7 @@ def _input(data: Any) -> Input:
         fields.integer("size", 1, MAX_SIDE),
         fields.integer("x", 0, MAX_SIDE),
         fields.integer("y", 0, MAX_SIDE),
-        fields.text("preprocessing", one_of=(preprocess.NAME,)),
+        fields.text("preprocessing", one_of=(PREPROCESSING,)),
     )
     fields.done()
     return value
