@@ -88,7 +88,7 @@ docs: $(VENV)/.all
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports --quiet
+	$(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/mypy

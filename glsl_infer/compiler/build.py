@@ -25,7 +25,7 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, weights_for, layout, memory: see ``lowering.to_program``.
+        weights, weights_for, layout, memory: see ``compiler.lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
     """
