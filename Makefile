@@ -3,6 +3,7 @@
 # make quick                      lint, types and the unit tests that take no seconds each: less than 2 minutes
 # make test-drivers               its part that draws, on each of Mesa's software drivers
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
+# make test-virtual-gpu           its part that draws, on a virtual VideoCore IV
 # make test-web                   its part on the browser runner, in Chromium
 # make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
@@ -22,13 +23,13 @@ PORT ?= 8000
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 JOBS ?= 2
 
-.PHONY: classify web apk test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-web test-android test-arm test-keras test-training docs lint types clean
+.PHONY: classify web apk test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
 
 # The longest first. What several of them need is there before they begin.
-PARTS := test-llvmpipe test-training test-keras test-softpipe test-android test-engine test-web test-arm test-vc4
+PARTS := test-llvmpipe test-training test-keras test-virtual-gpu test-softpipe test-android test-engine test-web test-arm test-vc4
 test: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
 	$(BIN)/python scripts/test_parts.py --jobs $(JOBS) $(PARTS)
 
@@ -54,6 +55,11 @@ test-softpipe: $(VENV)/.all
 test-vc4: $(VENV)/.all
 	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
 	$(BIN)/python -m pytest tests/vc4
+
+# Mesa's vc4 driver draws by scripts/vc4/executor; tests/gl/virtual_gpu.py has what fails there, and why.
+test-virtual-gpu: $(VENV)/.all
+	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
+	scripts/vc4/run-on-executor $(DRIVER_TESTS) -m "not once"
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
 test-web: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready

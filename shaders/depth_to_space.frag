@@ -20,7 +20,8 @@ void main() {
     vec2 shift = vec2(0.5 / BLOCK - 0.5);
     vec4 t;
     vec4 y = vec4(0.0);
-    // All slices are fetched and lanes chosen from them: a fetch in a branch halves VideoCore IV's threads.
+    // All slices are fetched, and their lanes added with factors of 0 or 1: a fetch in a branch halves the threads of a
+    // VideoCore IV.
     //@ phases
     gl_FragColor = y;
 }

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import progress, vc4_pixels
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 
@@ -33,10 +33,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of Mesa's vc4 driver and shim (default: VC4_PREFIX, VC4_RUN, or what scripts/vc4/build.sh built)",
     )
     formats = parser.add_mutually_exclusive_group()
-    formats.add_argument("--json", action="store_true", help="print JSON, with every program and all advice")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every program and all advice")
     formats.add_argument("--csv", action="store_true", help="print a row for each layer, for spreadsheets")
     formats.add_argument(
         "--disassemble", metavar="LAYER", help="print the QPU instructions of this layer's shader, of its first pass"
+    )
+    formats.add_argument(
+        "--pixels",
+        action="store_true",
+        help="draw on a virtual VideoCore IV instead, and print how every layer differs from the exact reference",
+    )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="with --pixels: draw this picture end to end as well; may be given several times",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw the layers' instructions as well (png, svg, pdf)"
@@ -58,7 +71,15 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--draw-share {args.draw_share:g}; give a share from 0 to 1")
     if args.plot is not None:
         plot.check(args.plot)
+    if args.json and (args.csv or args.disassemble is not None):
+        raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
+    if args.picture and not args.pixels:
+        raise InputError("--picture is drawn with --pixels; give both")
     found = driver.find(args.driver)
+    if args.pixels:
+        if args.plot is not None:
+            raise InputError("--plot draws what --pixels leaves out; give one of them")
+        return vc4_pixels.run(args.models, found, args.picture, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
             raise InputError("--plot draws what --disassemble leaves out; give one of them")

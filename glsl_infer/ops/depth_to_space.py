@@ -69,9 +69,11 @@ class DepthToSpace(CopyOperator):
             lines = []
             for place, one in enumerate(slices):
                 lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
+                # A factor of 0 or 1: for choices between texels, vc4's compiler keeps flags over a thread switch, which
+                # loses them (docs/videocore.md).
                 for number, phase in enumerate(channels):
                     lines += [
-                        f"y.{lane} = abs(phase - {number}.0) < 0.5 ? t.{'xyzw'[channel % 4]} : y.{lane};"
+                        f"y.{lane} += max(1.0 - abs(phase - {number}.0), 0.0) * t.{'xyzw'[channel % 4]};"
                         for lane, channel in zip("xyzw", phase)
                         if channel // 4 == one
                     ]

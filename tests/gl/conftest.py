@@ -10,6 +10,7 @@ import mobilenet as mobilenets
 import pytest
 from once import made_once
 from screen import virtual_screen
+from virtual_gpu import mark_known_failures
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
@@ -23,6 +24,10 @@ def pytest_report_header() -> list[str]:
     with Context() as made:
         driver = f"{made.gl.text(GL.GL_RENDERER)}, {made.gl.text(GL.GL_VERSION)}, by {made.how}"
     return [f"driver: {driver}", f"asked for: {' '.join(asked) or 'nothing'}"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_known_failures(items)
 
 
 @pytest.fixture(scope="session")

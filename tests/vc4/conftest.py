@@ -9,6 +9,8 @@ import pytest
 
 from glsl_infer.errors import InputError
 from glsl_infer.tools.videocore import Driver, find
+from glsl_infer.tools.videocore.executor import Executor
+from glsl_infer.tools.videocore.executor import find as find_executor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts/vc4"))  # budget.py
 
@@ -19,3 +21,9 @@ def driver() -> Driver:
         return find()
     except InputError as error:
         pytest.fail(f"tests/vc4 measure on Mesa's vc4 driver (`make test-vc4` builds it): {error}")
+
+
+@pytest.fixture(scope="session")
+def executor(driver: Driver) -> Executor:
+    """The virtual VideoCore IV, built where it is not there yet."""
+    return find_executor(driver)

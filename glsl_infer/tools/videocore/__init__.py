@@ -1,7 +1,7 @@
 """What a bundle costs a VideoCore IV, read off that GPU's own compiler and command stream.
 
 Mesa's ``vc4`` driver compiles and submits as it does on a Raspberry Pi; a shim takes the kernel's place, so that no
-board is needed and nothing is computed. docs/videocore.md explains every number.
+board is needed. Nothing is computed but by the executor. docs/videocore.md explains every number.
 
     driver.py      where the driver is, and the environment that a process needs to see it
     harness.py     in such a process: draw a bundle's passes and write down what the driver says
@@ -12,6 +12,8 @@ board is needed and nothing is computed. docs/videocore.md explains every number
     estimate.py    rows -> milliseconds, an estimate
     advice.py      rows -> what to change
     table.py, plot.py    what people see of it
+    executor.py    a virtual VideoCore IV that draws what is submitted: where it is, how a process runs on it
+    pixels.py      what it draws of a bundle, against the exact reference
 """
 
 from __future__ import annotations

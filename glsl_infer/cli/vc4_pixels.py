@@ -1,0 +1,64 @@
+"""``glsl-infer vc4 --pixels``: what a virtual VideoCore IV draws of a model, against the exact reference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.driver import Driver
+    from glsl_infer.tools.videocore.pixels import Pixels
+
+_LOST_FLAGS = "the driver's code uses flags that a thread switch loses; docs/videocore.md says more"
+
+
+def run(models: Sequence[Path], driver: Driver, pictures: Sequence[Path], *, as_json: bool) -> int:
+    """Draw every model in both roundings and print how it differs from the reference.
+
+    Raises:
+        InputError, RunError: as ``pixels.compare``.
+    """
+    from glsl_infer.tools.videocore import executor
+    from glsl_infer.tools.videocore.pixels import compare
+
+    chip = executor.find(driver)
+    drawn = [(path, compare(path, chip, pictures)) for path in models]
+    for path, both in drawn:
+        if any(pixels.counters["lost_flags"] for pixels in both):
+            print(f"warning: {path}: {_LOST_FLAGS}", file=sys.stderr)
+    if as_json:
+        data = [{"file": str(path), "roundings": [pixels.as_json() for pixels in both]} for path, both in drawn]
+        print(json.dumps({"bundles": data}, indent=1))
+        return 0
+    print("\n\n".join("\n".join(lines(path, both)) for path, both in drawn))
+    return 0
+
+
+def lines(path: Path, both: Sequence[Pixels]) -> Iterator[str]:
+    """Yield the table of one model: a row for each layer, a sum, and a row for each picture."""
+    yield f"{path}: bytes that differ from the exact reference, each layer alone on exact inputs"
+    yield ""
+    yield f"{'':34s}" + "".join(f"{pixels.rounding:>34s}" for pixels in both)
+    yield f"{'layer':24s}{'values':>10s}" + f"{'differ':>14s}{'worst':>8s}{'mean':>12s}" * len(both)
+    for rows in zip(*(pixels.layers for pixels in both)):
+        numbers = "".join(f"{row.differing:14d}{row.worst:8g}{row.mean:+12.6f}" for row in rows)
+        yield f"{rows[0].layer:24s}{rows[0].values:10d}{numbers}"
+    yield f"{'all':24s}{both[0].values:10d}" + "".join(
+        f"{pixels.differing:14d}{pixels.worst:8g}{'':12s}" for pixels in both
+    )
+    yield ""
+    yield f"whole frames: how many of the output's numbers differ, and the largest difference{_top_heading(both[0])}"
+    for rows in zip(*(pixels.pictures for pixels in both)):
+        numbers = "".join(f"{row.differing:14d}{row.worst:8.3g}{_top(row.same_top):>12s}" for row in rows)
+        yield f"{rows[0].picture[-24:]:24s}{rows[0].values:10d}{numbers}"
+
+
+def _top_heading(pixels: Pixels) -> str:
+    return "; whether the first label is the same" if pixels.pictures[0].same_top is not None else ""
+
+
+def _top(same: bool | None) -> str:
+    return "" if same is None else "same" if same else "OTHER"

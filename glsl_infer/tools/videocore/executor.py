@@ -1,0 +1,150 @@
+"""The virtual VideoCore IV: a library that draws what Mesa's vc4 driver submits, and how a process gets to run on it.
+
+As a program it runs a command there, ``python -m glsl_infer.tools.videocore.executor COMMAND...``:
+scripts/vc4/run-on-executor.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.tools.videocore import driver as drivers
+from glsl_infer.tools.videocore.driver import Driver
+
+ROUNDINGS = ("hardware", "nearest")
+"""How its floats round: toward zero like the hardware's, or to the nearest like other drivers'."""
+
+COUNTERS = (
+    "jobs",
+    "draws",
+    "tiles_stored",
+    "tiles_loaded",
+    "pixels",
+    "quads",
+    "groups",
+    "fragment_instructions",
+    "vertex_instructions",
+    "uniform_words",
+    "varyings",
+    "sfu",
+    "texels",
+    "texture_quads",
+    "tmu_hits",
+    "tmu_misses",
+    "code_bytes",
+    "lost_flags",
+)
+"""What it counts; scripts/vc4/executor/count.c says how."""
+
+_SOURCES = Path(__file__).resolve().parents[2] / "scripts/vc4/executor"
+_QUIET = ("VC4_DEBUG", "VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT")
+"""Variables with which driver and shim say what they do."""
+
+
+@dataclass(frozen=True)
+class Executor:
+    """The built library, and the driver that it works for."""
+
+    library: Path
+    driver: Driver
+
+    def environment(self, *, rounding: str = "hardware", counts: Path | None = None) -> dict[str, str]:
+        """Return the environment of a process whose OpenGL ES is the virtual VideoCore IV.
+
+        Args:
+            rounding: one of ``ROUNDINGS``.
+            counts: a file that gets the counters as JSON when the process ends.
+
+        Raises:
+            InputError: another rounding.
+        """
+        if rounding not in ROUNDINGS:
+            raise InputError(f"rounding '{rounding}'; choose one of {', '.join(ROUNDINGS)}")
+        made = {name: value for name, value in self.driver.environment().items() if name not in _QUIET}
+        made["LD_PRELOAD"] = f"{self.library}:{made['LD_PRELOAD']}"  # in front of the shim, whose ioctl() it calls
+        made["VC4_EXECUTOR_ROUND"] = rounding
+        if counts is not None:
+            made["VC4_EXECUTOR_COUNT"] = str(counts)
+        return made
+
+
+def find(driver: Driver | None = None) -> Executor:
+    """Return the executor, built if it is not there yet: seconds, once.
+
+    Args:
+        driver: Mesa's vc4 driver; ``driver.find()`` unless given.
+
+    Raises:
+        InputError: there is no driver, no checkout with the sources, or no compiler; says what to do.
+    """
+    driver = drivers.find() if driver is None else driver
+    script = _SOURCES / "build"
+    if not script.is_file():
+        raise InputError(
+            "the virtual VideoCore IV is built from a checkout of glsl-infer, and this is an installed copy"
+        )
+    cache = drivers.cache_folder()
+    if cache is None:
+        raise InputError("there is no home folder to build the virtual VideoCore IV in: set HOME or XDG_CACHE_HOME")
+    folder = cache / "executor"
+    done = subprocess.run([script, folder], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InputError(f"the virtual VideoCore IV cannot be built: {done.stderr.strip().removeprefix('error: ')}")
+    return Executor(Path(done.stdout.strip()), driver)
+
+
+class Controls:
+    """The executor as the process sees it that runs on it: switches to set and counters to read between frames.
+
+    Raises:
+        InputError: this process does not run on it.
+    """
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(None)
+        if not hasattr(self._library, "vc4_executor_switch"):
+            raise InputError(
+                "this process does not run on the virtual VideoCore IV: scripts/vc4/run-on-executor COMMAND"
+            )
+        self._library.vc4_executor_switch.restype = ctypes.c_bool
+        self._library.vc4_executor_counter.restype = ctypes.c_uint64
+
+    def switch(self, name: str, word: str) -> None:
+        """Set a switch, such as ``ROUND`` to ``nearest``; scripts/vc4/executor/preload.c has a list.
+
+        Raises:
+            InputError: there is none of this name, or it does not take this word.
+        """
+        if not self._library.vc4_executor_switch(name.encode(), word.encode()):
+            raise InputError(f"the virtual VideoCore IV has no switch {name} that takes '{word}'")
+
+    def counters(self) -> dict[str, int]:
+        """Return what was counted since the process began, by the names in ``COUNTERS``."""
+        return {name: int(self._library.vc4_executor_counter(name.encode())) for name in COUNTERS}
+
+
+def main() -> int:
+    """Replace this process by the command given, on the executor; return only where that fails."""
+    command = sys.argv[1:]
+    if not command:
+        print("usage: scripts/vc4/run-on-executor COMMAND...", file=sys.stderr)
+        return 2
+    try:
+        rounding = os.environ.get("VC4_EXECUTOR_ROUND") or ROUNDINGS[0]
+        os.execvpe(command[0], command, find().environment(rounding=rounding))
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        print(f"error: {command[0]}: {error.strerror}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

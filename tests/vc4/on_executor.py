@@ -1,0 +1,52 @@
+"""Small fragment shaders on the virtual VideoCore IV, in a process of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.tools.videocore.executor import Executor
+
+NEAREST, LINEAR, REPEAT, CLAMP, MIRROR = 0x2600, 0x2601, 0x2901, 0x812F, 0x8370
+RGBA, RGB, ALPHA, LUMINANCE, LUMINANCE_ALPHA = 0x1908, 0x1907, 0x1906, 0x1909, 0x190A
+UNSIGNED_BYTE, BITS_565, BITS_4444, BITS_5551 = 0x1401, 0x8363, 0x8033, 0x8034
+
+
+def case(fragment: str, size: tuple[int, int] = (16, 16), **more: Any) -> dict[str, Any]:
+    """A shader's main program and declarations, the target's size, and what else glsl_drawing.py reads."""
+    return {"fragment": fragment, "size": size, **more}
+
+
+def texture(texels: NDArray[Any], format: int = RGBA, type: int = UNSIGNED_BYTE, **more: Any) -> dict[str, Any]:
+    """A texture of texels (height, width, ...); nearest and clamped unless told otherwise."""
+    data = base64.b64encode(np.ascontiguousarray(texels).tobytes()).decode()
+    size = {"width": texels.shape[1], "height": texels.shape[0]}
+    filters = {"minify": NEAREST, "magnify": NEAREST, "wrap": CLAMP}
+    return {"texels": data, "format": format, "type": type, **size, **filters, **more}
+
+
+def start(executor: Executor | None, cases: Sequence[dict[str, Any]]) -> subprocess.CompletedProcess[str]:
+    """Draw, and return the process that did."""
+    command = [sys.executable, str(Path(__file__).parent / "glsl_drawing.py")]
+    environment = {**os.environ, "LIBGL_ALWAYS_SOFTWARE": "1"} if executor is None else executor.environment()
+    if executor is None:
+        command.append("--elsewhere")
+    given = json.dumps(cases)
+    return subprocess.run(command, env=environment, input=given, capture_output=True, text=True, check=False)
+
+
+def drawn(executor: Executor | None, *cases: dict[str, Any]) -> list[NDArray[np.uint8]]:
+    """Draw on the executor, or on llvmpipe where there is none; return each case's pixels, (height, width, 4)."""
+    done = start(executor, cases)
+    assert done.returncode == 0, done.stderr
+    flat = [np.frombuffer(base64.b64decode(text), np.uint8) for text in json.loads(done.stdout)]
+    return [one.reshape(made["size"][1], made["size"][0], 4) for one, made in zip(flat, cases)]

@@ -1,0 +1,153 @@
+"""The virtual VideoCore IV draws every pixel once, reads every kind of texture, and names what it does not do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_executor import (
+    ALPHA,
+    BITS_565,
+    BITS_4444,
+    BITS_5551,
+    LINEAR,
+    LUMINANCE,
+    LUMINANCE_ALPHA,
+    MIRROR,
+    REPEAT,
+    RGB,
+    RGBA,
+    case,
+    drawn,
+    start,
+    texture,
+)
+
+from glsl_infer.tools.videocore.executor import Executor
+
+COPY = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at); }"
+SIZES = [(1, 1), (3, 5), (16, 40), (17, 17), (64, 64), (100, 70), (150, 33)]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(3)
+
+
+def test_texels_lie_where_the_driver_puts_them(executor: Executor, rng: np.random.Generator) -> None:
+    """The driver tiles uploads and read-backs on the CPU, by formulas of its own."""
+    pictures = [rng.integers(0, 256, (height, width, 4), np.uint8) for width, height in SIZES]
+    cases = [case(COPY, size, textures=[texture(made)]) for size, made in zip(SIZES, pictures)]
+    for pixels, made in zip(drawn(executor, *cases), pictures):
+        np.testing.assert_array_equal(pixels, made)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (40, 40), (100, 70)])
+def test_formats(executor: Executor, rng: np.random.Generator, size: tuple[int, int]) -> None:
+    width, height = size
+    halves = rng.integers(0, 1 << 16, (height, width), np.uint16)
+    planes = rng.integers(0, 256, (height, width, 4), np.uint8)
+    ones, zeros = np.full_like(planes[..., 0], 255), np.zeros_like(planes[..., 0])
+
+    def wide(shift: int, bits: int) -> np.ndarray:
+        value = halves.astype(np.uint32) >> shift & ((1 << bits) - 1)
+        return (
+            (value << (8 - bits) | value << (8 - bits) >> bits).astype(np.uint8)
+            if bits > 1
+            else (value * 255).astype(np.uint8)
+        )
+
+    light, both = planes[..., 0], planes[..., :2]
+    wanted = [
+        (texture(planes[..., :3], RGB), [*np.moveaxis(planes[..., :3], -1, 0), ones]),
+        (texture(light, ALPHA), [zeros, zeros, zeros, light]),
+        (texture(light, LUMINANCE), [light, light, light, ones]),
+        (texture(both, LUMINANCE_ALPHA), [light, light, light, both[..., 1]]),
+        (texture(halves, RGB, BITS_565), [wide(11, 5), wide(5, 6), wide(0, 5), ones]),
+        (texture(halves, RGBA, BITS_4444), [wide(12, 4), wide(8, 4), wide(4, 4), wide(0, 4)]),
+        (texture(halves, RGBA, BITS_5551), [wide(11, 5), wide(6, 5), wide(1, 5), wide(0, 1)]),
+    ]
+    found = drawn(executor, *(case(COPY, size, textures=[made]) for made, _ in wanted))
+    for pixels, (made, lanes) in zip(found, wanted):
+        np.testing.assert_array_equal(pixels, np.stack(lanes, axis=-1), err_msg=hex(made["format"]))
+
+
+def test_wrapping(executor: Executor, rng: np.random.Generator) -> None:
+    texels = rng.integers(0, 256, (32, 32, 4), np.uint8)
+    further = "uniform sampler2D t0; void main() { gl_FragColor = texture2D(t0, at * 4.0 - 2.0); }"
+    cases = [case(further, (128, 128), textures=[texture(texels, wrap=mode)]) for mode in (REPEAT, MIRROR)]
+    repeated, mirrored = drawn(executor, *cases)
+    np.testing.assert_array_equal(repeated, np.tile(texels, (4, 4, 1)))
+    across = np.concatenate([texels, texels[:, ::-1]], axis=1)
+    np.testing.assert_array_equal(mirrored, np.tile(np.concatenate([across, across[::-1]]), (2, 2, 1)))
+
+
+def test_linear_filter(executor: Executor, rng: np.random.Generator) -> None:
+    """Twice as large: three parts of one texel, one of the next."""
+    texels = rng.integers(0, 256, (20, 20, 4), np.uint8)
+    made = texture(texels, minify=LINEAR, magnify=LINEAR)
+    (pixels,) = drawn(executor, case(COPY, (40, 40), textures=[made]))
+    edged = np.pad(texels.astype(float), ((1, 1), (1, 1), (0, 0)), mode="edge")
+    at = np.arange(40) * 0.5 + 0.75  # in texels of the padded picture
+    low, part = np.floor(at).astype(int), (at % 1)[:, None]
+    rows = edged[low] * (1 - part[..., None]) + edged[low + 1] * part[..., None]
+    wanted = rows[:, low] * (1 - part) + rows[:, low + 1] * part
+    assert np.abs(pixels - wanted).max() <= 0.75
+
+
+RAMP = "void main() { gl_FragColor = vec4(floor(at * 16.0) / 255.0, 1.0, 1.0); }"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"mode": 4, "corners": [-1, -1, 1, -1, 1, 1, -1, -1, 1, 1, -1, 1]},
+        {"mode": 5, "corners": [-1, -1, 1, -1, -1, 1, 1, 1]},
+        {"mode": 6, "corners": [-1, -1, 1, -1, 1, 1, -1, 1]},
+        {"mode": 4, "corners": [-1, -1, 1, -1, 1, 1, -1, 1], "indices": [0, 1, 2, 2, 3, 0]},
+        {"mode": 4, "corners": [-1, -1, 3, -1, -1, 3]},
+    ],
+    ids=["triangles", "strip", "fan", "indexed", "larger than the target"],
+)
+def test_primitives_cover_the_target(executor: Executor, how: dict[str, object]) -> None:
+    (pixels,) = drawn(executor, case(RAMP, **how))
+    y, x = np.mgrid[:16, :16]
+    np.testing.assert_array_equal(pixels[..., 0], x)
+    np.testing.assert_array_equal(pixels[..., 1], y)
+
+
+def test_a_triangle_covers_the_pixels_whose_middle_it_holds(executor: Executor) -> None:
+    corners = np.array([[5.3, 3.1], [90.2, 20.7], [30.6, 97.4]])
+    flat = (corners / 50.0 - 1.0).ravel().tolist()
+    (pixels,) = drawn(executor, case(RAMP, (100, 100), mode=4, corners=flat))
+    y, x = np.mgrid[:100, :100] + 0.5
+    sides = [(b - a) for a, b in zip(corners, np.roll(corners, -1, axis=0))]
+    away = [d[0] * (y - a[1]) - d[1] * (x - a[0]) for a, d in zip(corners, sides)]
+    lengths = [np.hypot(*d) for d in sides]
+    distance = np.min([one / length for one, length in zip(away, lengths)], axis=0)
+    clear = np.abs(distance) > 0.1  # corners are rounded to sixteenths of a pixel
+    covered = pixels[..., 2] == 255
+    np.testing.assert_array_equal(covered[clear], (distance > 0)[clear])
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ({"mode": 1, "corners": [-1, -1, 1, 1]}, "not done: points and lines"),
+        (
+            {
+                "fragment": "uniform samplerCube t0; void main() { gl_FragColor = textureCube(t0, vec3(at, 1.0)); }",
+                "textures": [texture(np.zeros((8, 8, 4), np.uint8), target=0x8513)],
+            },
+            "not done: texture with three coordinates",
+        ),
+        (
+            {"fragment": "void main() { gl_FragColor = gl_FragCoord.zzzz; }"},
+            "not done: the depth of a fragment",
+        ),
+    ],
+    ids=["lines", "cube map", "depth"],
+)
+def test_what_is_not_done_is_named(executor: Executor, made: dict[str, object], named: str) -> None:
+    done = start(executor, [{**case(RAMP), **made}])
+    assert done.returncode < 0
+    assert f"vc4 executor: {named}" in done.stderr
