@@ -42,7 +42,7 @@ COUNTERS = (
 )
 """What it counts; scripts/vc4/executor/count.c says how."""
 
-_SOURCES = Path(__file__).resolve().parents[2] / "scripts/vc4/executor"
+_SOURCES = Path(__file__).resolve().parents[3] / "scripts/vc4/executor"
 _QUIET = ("VC4_DEBUG", "VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT")
 """Variables with which driver and shim say what they do."""
 
