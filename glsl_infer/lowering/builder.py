@@ -266,7 +266,8 @@ class Builder:
             samplers: (uniform, texture) for each texture unit in use.
             sources: what the fragments read, in the order of the varyings.
             quads: what is drawn.
-            uniforms: values of the other uniforms; those that the shader does not use are left out.
+            uniforms: values of the other uniforms; those that the shader does not use are left out, and their
+                declarations of a vec2 too: a reader refuses a uniform that no pass sets.
             part: what of the layer it draws, for the name of shaders that serve only that.
         """
         textures = tuple(texture for _, texture in samplers)
@@ -276,6 +277,7 @@ class Builder:
             for name, value in uniforms.items()
             if _uses(fragment, name)
         }
+        fragment = _UNIFORM.sub(lambda line: "" if line[1] in uniforms and line[1] not in values else line[0], fragment)
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -384,6 +386,9 @@ class Builder:
 def _near_square(tiles: int, height: int, width: int) -> int:
     """Return into how many columns to put tiles so that they make a rectangle as square as possible."""
     return min(range(1, tiles + 1), key=lambda columns: max(columns * width, slices_of(tiles, columns) * height))
+
+
+_UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
 
 
 def _uses(fragment: str, uniform: str) -> bool:

@@ -3,8 +3,8 @@
 
     python scripts/reliability/fuzz.py [--seconds 60] [--seed 0] [--no-gl] [--keep DIR] [--json]
 
-Sound bundles (tiny ones of every kind, and those in models/) are changed in their bytes, zip structure, manifest, GLSL,
-weights and labels (``mutations.py``). Every file must end in an error of our own class or in a run
+Sound bundles (tiny ones of every kind, and those in models/) are changed in their bytes, zip structure, manifest,
+passes, graph, GLSL, weights and labels (``mutations.py``). Every file must end in an error of our own class or in a run
 (``trial.py``). The process that tries them is watched: one that dies, takes longer than 20 s for a file, or more memory
 than 1 GiB on top of its start is a finding, like a traceback. Where the same file can be read and looked into without
 GL, it was the driver that crashed or hung: that is counted apart. Files of both are kept in --keep, by default

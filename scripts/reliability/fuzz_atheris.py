@@ -4,9 +4,10 @@
     python scripts/reliability/fuzz_atheris.py [-max_total_time=60] [FOLDER] [libFuzzer's other options]
 
 Needs atheris, which ``pip install -e '.[dev]'`` brings where it has a wheel: CPython to 3.14 on x86-64 Linux. An input
-that begins with ``PK`` is a whole file; any other is the manifest of a tiny bundle. It must end in a BundleError or a
-sound bundle; libFuzzer stops at anything else, at 20 s for an input and at 2 GiB, and keeps that input in the current
-folder as crash-*, timeout-* or oom-*. FOLDER keeps the inputs that reached something new, for the next run.
+that begins with ``PK`` is a whole file. What follows a ``p`` is passes.bin of a tiny bundle, what follows a ``g`` its
+graph.json; any other input is its manifest. It must end in a BundleError or a sound bundle; libFuzzer stops at anything
+else, at 20 s for an input and at 2 GiB, and keeps that input in the current folder as crash-*, timeout-* or
+oom-*. FOLDER keeps the inputs that reached something new, for the next run.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ import tiny  # noqa: E402
 
 LIMITS = ("-max_total_time=60", "-timeout=20", "-rss_limit_mb=2048", "-max_len=65536")
 
+MEMBERS = {b"p": mutations.PASSES, b"g": mutations.GRAPH}
+
 
 def main() -> None:
-    """Seed a corpus with a tiny bundle's manifest and file, and hand over to libFuzzer, which ends the process."""
+    """Seed a corpus with a tiny bundle's file and its parts, and hand over to libFuzzer, which ends the process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         seeds, path = folder / "seeds", folder / "tried.glslnn"
@@ -45,10 +48,16 @@ def main() -> None:
         members = mutations.unpacked(data)
         (seeds / "file").write_bytes(data)
         (seeds / "manifest").write_bytes(members[mutations.MANIFEST])
+        for kind, member in MEMBERS.items():
+            (seeds / member).write_bytes(kind + members[member])
 
         def one(tried: bytes) -> None:
-            whole = tried.startswith(b"PK")
-            path.write_bytes(tried if whole else mutations.packed(list({**members, mutations.MANIFEST: tried}.items())))
+            if tried.startswith(b"PK"):
+                path.write_bytes(tried)
+            elif tried[:1] in MEMBERS:
+                path.write_bytes(mutations.rehashed({**members, MEMBERS[tried[:1]]: tried[1:]}))
+            else:
+                path.write_bytes(mutations.packed(list({**members, mutations.MANIFEST: tried}.items())))
             with contextlib.suppress(BundleError):
                 _ = bundles.read(path).graph
 

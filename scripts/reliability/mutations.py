@@ -1,4 +1,4 @@
-"""Bundles changed in hostile ways, as a Hypothesis strategy: bytes, zip, manifest, GLSL, weights and labels.
+"""Bundles changed in hostile ways, as a Hypothesis strategy: bytes, zip, JSON, passes, GLSL, weights and labels.
 
 What the sha256 of the manifest would give away is changed together with that hash: a stranger would do so too.
 """
@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from hypothesis import strategies as st
+from pass_fields import fields
 
 Members = dict[str, bytes]
 Draw = Callable[[Any], Any]
-MANIFEST = "manifest.json"
+MANIFEST, GRAPH, PASSES = "manifest.json", "graph.json", "passes.bin"
 
 HOSTILE_VALUES: tuple[Any, ...] = (
     *(None, True, False, -1, 0, 1, 2, 3, 4, 64, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 63, 1 << 80),
@@ -30,6 +31,7 @@ HOSTILE_VALUES: tuple[Any, ...] = (
 HOSTILE_NAMES = (
     *("../evil", "/etc/passwd", "shaders/../../x", "weights\\x", "C:x", "shaders/", "weights/.x", "MANIFEST.JSON"),
     *("shaders/prelude.glsl", "labels.txt", "manifest.json", "weights/probe.bin", "x" * 60000, "weights/\0", "é"),
+    *("graph.json", "passes.bin", "graph.bin", "passes.json"),
 )
 HOSTILE_GLSL = (
     *("while (true) {}", "for (;;) {}", "for (int i = 0; i < 2000000000; i++) {}", "discard;", "return;", "{", "}"),
@@ -39,6 +41,12 @@ HOSTILE_GLSL = (
     *("asm", "goto", "é", "\\", "/*", "//\\", "#define main", "#define vec4 int", "precision lowp float;", "a" * 3000),
     *("((" * 500, "mat4 m[2000];", "int i = 1 / 0;", "#if 1 / 0", "#pragma STDGL invariant(all)", "attribute vec4 a;"),
 )
+HOSTILE_NUMBERS = {
+    "B": (0, 1, 2, 14, 15, 31, 32, 255),
+    "H": (0, 1, 2, 8192, 8193, 0x7FFF, 0x8000, 0xFFFF),
+    "h": (0, 1, -1, 8192, -8192, 8193, -8193, 0x7FFF, -0x8000),
+    "I": (0, 1, 2, 1 << 16, 1 << 18, (1 << 18) + 1, 1 << 30, 1 << 31, 0xFFFFFFFF),
+}
 HOSTILE_FLOATS = (float("nan"), float("inf"), float("-inf"), 3.4e38, -3.4e38, 1e-45, 0.0, -0.0, 65504.0)
 
 
@@ -84,8 +92,11 @@ def packed(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORE
 def rehashed(members: Members) -> bytes:
     """Return a zip of members, with their sha256 in the manifest made right."""
     manifest = json.loads(members[MANIFEST])
-    manifest["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != MANIFEST}
-    return packed(_with(members, manifest))
+    return packed(_with(members, {**manifest, "members": _hashes(members)}))
+
+
+def _hashes(members: Members) -> dict[str, str]:
+    return {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != MANIFEST}
 
 
 def _with(members: Members, manifest: Any) -> list[tuple[str, bytes]]:
@@ -144,8 +155,22 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
     """Change one to six places of the manifest."""
     members = unpacked(data)
     manifest = json.loads(members[MANIFEST])
+    _change(draw, manifest)
+    return packed(_with(members, manifest))
+
+
+def _graph(draw: Draw, data: bytes) -> bytes:
+    """Change one to six places of the graph, which inspection and the reference read, and no runner."""
+    members = unpacked(data)
+    graph = json.loads(members[GRAPH])
+    _change(draw, graph)
+    return rehashed({**members, GRAPH: json.dumps(graph).encode()})
+
+
+def _change(draw: Draw, data: Any) -> None:
+    """Change one to six places of JSON data, which is an object that is not empty."""
     for _ in range(draw(st.integers(1, 6))):
-        container, key = draw(st.sampled_from(list(places(manifest))))
+        container, key = draw(st.sampled_from(list(places(data)) or [({"": 0}, "")]))
         value, how = container[key], draw(st.integers(0, 6))
         if how == 0:
             del container[key]
@@ -156,22 +181,45 @@ def _manifest(draw: Draw, data: bytes) -> bytes:
         elif how == 3 and isinstance(value, int):
             container[key] = value + draw(st.sampled_from((-1, 1, 0.5)))
         elif how <= 4:  # something of the same kind from elsewhere
-            others = [c[k] for c, k in places(manifest) if isinstance(c[k], type(value)) and c is not value]
+            others = [c[k] for c, k in places(data) if isinstance(c[k], type(value)) and c is not value]
             container[key] = json.loads(json.dumps(draw(st.sampled_from(others or [value]))))
         else:
             # A copy: what is put in may be changed again, and the next file begins with the same values.
             container[key] = copy.deepcopy(draw(st.sampled_from(HOSTILE_VALUES)))
-    return packed(_with(members, manifest))
 
 
-def _manifest_text(draw: Draw, data: bytes) -> bytes:
-    """Change the manifest as text: what is no JSON, or JSON that nobody writes."""
+def _passes(draw: Draw, data: bytes) -> bytes:
+    """Change the table of passes: one to six of its numbers, which other numbers may follow, or any of its bytes.
+
+    Half of the time the manifest's counts become other ones as well.
+    """
     members = unpacked(data)
-    text = members[MANIFEST]
+    manifest, table = json.loads(members[MANIFEST]), bytearray(members[PASSES])
+    if draw(st.integers(0, 3)) == 0:
+        table = bytearray(_bytes(draw, bytes(table)))
+    else:
+        places_of_numbers = list(fields(manifest, table))
+        for _ in range(draw(st.integers(1, 6))):
+            at, form = draw(st.sampled_from(places_of_numbers))
+            number = draw(st.sampled_from(HOSTILE_FLOATS if form == "f" else HOSTILE_NUMBERS[form]))
+            struct.pack_into(f"<{form}", table, at, number)
+    if draw(st.booleans()):
+        key = draw(st.sampled_from(("count", "quads")))
+        manifest["passes"][key] += draw(st.sampled_from((-1, 1, 1 << 16, 1 << 29)))
+    members = {**members, PASSES: bytes(table)}
+    return packed(_with(members, {**manifest, "members": _hashes(members)}))
+
+
+def _json_text(draw: Draw, data: bytes) -> bytes:
+    """Change the manifest or the graph as text: what is no JSON, or JSON that nobody writes."""
+    members = unpacked(data)
+    name = draw(st.sampled_from((MANIFEST, GRAPH)))
+    text = members[name]
     nested = draw(st.sampled_from((b"[" * 100_000, b'{"a":' * 50_000, b"9" * 10_000, b"NaN", b"-Infinity", b"1e999")))
     at = draw(st.integers(0, len(text)))
     whole = draw(st.sampled_from((nested, text[:at] + nested + text[at:], _bytes(draw, text))))
-    return packed(list({**members, MANIFEST: whole}.items()))
+    changed = {**members, name: whole}
+    return packed(list(changed.items())) if name == MANIFEST else rehashed(changed)
 
 
 def _glsl(draw: Draw, data: bytes) -> bytes:
@@ -233,7 +281,9 @@ KINDS: dict[str, Callable[[Draw, bytes], bytes]] = {
     "bytes": _bytes,
     "zip": _zip,
     "manifest": _manifest,
-    "manifest text": _manifest_text,
+    "passes": _passes,
+    "graph": _graph,
+    "JSON text": _json_text,
     "GLSL": _glsl,
     "weights": _weights,
     "labels": _labels,

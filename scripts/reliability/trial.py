@@ -18,7 +18,7 @@ from glsl_infer.errors import BundleError, GlslInferError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
-REFUSED, NO_GRAPH, NO_RUN, RUN = "refused", "refused by its graph", "an error when run", "run"
+REFUSED, NO_GRAPH, NO_RUN, RUN = "refused", "run, but refused by its graph", "an error when run", "run"
 
 
 class FindingError(Exception):
@@ -45,18 +45,16 @@ def check(path: Path, context: Context | None) -> str:
         if not str(error).startswith(f"{path}: ") or "\n" in str(error) or len(str(error)) > 2000:
             raise FindingError(f"the error is no line about the file: {str(error)[:300]!r}") from error
         return REFUSED
-    inspected = _inspect(path)
+    inspected, ran = _inspect(path), RUN
     try:
         _ = bundle.graph
     except BundleError:
-        return NO_GRAPH
-    if inspected != 0:
+        ran = NO_GRAPH  # a runner never reads it
+    if inspected != 0 and ran == RUN:
         raise FindingError(f"'glsl-infer inspect' ends with {inspected}")
-    if context is None:
-        return RUN
     size = bundle.manifest.input.size
-    if size > 1024:
-        return RUN
+    if context is None or size > 1024:
+        return ran
     try:
         with Session(bundle, context=context, cache=False) as session:
             output = session.run(np.full((size, size, 3), 127, np.uint8))
@@ -66,7 +64,7 @@ def check(path: Path, context: Context | None) -> str:
     wanted = (len(bundle.labels),) if bundle.labels else (getattr(value, "height", 0), getattr(value, "width", 0))
     if output.dtype != np.float32 or output.shape[: len(wanted)] != wanted:
         raise FindingError(f"the result is {output.dtype} {output.shape}, not float32 {wanted}")
-    return RUN
+    return ran
 
 
 def _inspect(path: Path) -> int:

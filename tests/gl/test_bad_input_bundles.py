@@ -15,6 +15,7 @@ from bundle_files import members_of, ordinary_user, rehashed, zipped
 from command_line import Capture, refused
 from tiny import tiny_bundle, write_tiny
 
+from glsl_infer.bundle.manifest import VERSION
 from glsl_infer.cli import main
 from glsl_infer.support.resources import default_model
 
@@ -136,7 +137,7 @@ NEWER = {
     "only the number": {},
     "other keys": {"manifest": {"quantization": {"bits": 16}}},
     "other members": {"member": "code/kernel.wgsl"},
-    "another manifest": {"manifest": dict.fromkeys(("model", "passes", "textures", "probe"), None)},
+    "another manifest": {"manifest": dict.fromkeys(("inputs", "passes", "textures", "probe"), None)},
 }
 
 
@@ -145,15 +146,26 @@ NEWER = {
 def test_newer(capfd: Capture, tmp_path: Path, change: str, compression: int) -> None:
     """Whatever else a newer version may change, the message is that of the version."""
     members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
-    manifest = {**json.loads(members.pop("manifest.json")), "version": 2, **NEWER[change].get("manifest", {})}
+    manifest = {**json.loads(members.pop("manifest.json")), "version": VERSION + 1, **NEWER[change].get("manifest", {})}
     model = tmp_path / "newer.glslnn"
     with zipfile.ZipFile(model, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", json.dumps(manifest))
         for name, data in {**members, NEWER[change].get("member", "weights/new.f32"): b"new"}.items():
             archive.writestr(name, data, compression)
     message = model_refused(capfd, model)
-    assert "format version 2" in message
+    assert f"format version {VERSION + 1}" in message
     assert UPDATE in message
+
+
+def test_older(capfd: Capture, tmp_path: Path) -> None:
+    """A bundle of version 1 had no passes.bin and no graph.json; what it lacks is not what the message is about."""
+    members = members_of(write_tiny(tmp_path).read_bytes(), tmp_path)
+    manifest = {"format": "glslnn", "version": 1, "model": {"name": "tiny"}}
+    old = {name: data for name, data in members.items() if name not in ("passes.bin", "graph.json")}
+    model = zipped(tmp_path / "older.glslnn", {**old, "manifest.json": json.dumps(manifest).encode()})
+    message = model_refused(capfd, model)
+    assert "format version 1" in message
+    assert "export it again" in message
 
 
 def test_a_hash_that_differs(capfd: Capture, tmp_path: Path) -> None:

@@ -174,12 +174,12 @@ def probe_picture(size: int) -> bytes:
 def failed_layers(runner: PlainRunner) -> list[str]:
     """Run the probe; return the layers that are further off than tolerated, ``logits`` if the result is."""
     manifest = runner.manifest
-    probe, outputs = manifest["probe"], {layer["name"]: layer["output"] for layer in manifest["model"]["layers"]}
+    probe = manifest["probe"]
     records = list(struct.iter_unpack("<HH4s", runner.members[probe["member"]]))
     entries = {entry["layer"]: entry for entry in probe["layers"]}
     failed = []
-    for name in runner.layers(probe_picture(manifest["input"]["size"])):
-        output, entry, differences = outputs[name], entries[name], []
+    for name in runner.layers(probe_picture(manifest["inputs"][0]["value"]["width"])):
+        output, entry, differences = entries[name]["value"], entries[name], []
         texels: dict[str, bytes] = {}
         for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
             texture = output["texture"] if "texture" in output else output["views"][k % len(output["views"])][0]
@@ -192,7 +192,7 @@ def failed_layers(runner: PlainRunner) -> list[str]:
                 differences += [abs(a - b) for a, b in list(zip(decode(given), decode(expected)))[:last]]
         if max(differences) > entry["max_error"] or sum(differences) / len(differences) > entry["mean_error"]:
             failed.append(name)
-    logits = runner.logits() if manifest["outputs"][0]["name"] == "logits" else []
+    logits = runner.logits() if manifest["outputs"][0]["purpose"] == "classes" else []
     assert len(logits) == len(probe["logits"])
     off = max((abs(a - b) for a, b in zip(logits, probe["logits"])), default=0.0)
     return failed if off <= probe["max_error"] else [*failed, "logits"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import bundle_data
 import pytest
 import tiny
+from bundle_files import zipped
 from PIL import Image
 
-from glsl_infer import bundle as bundles
-from glsl_infer.bundle import MANIFEST, manifest_json
+from glsl_infer.bundle import manifest_json
 from glsl_infer.cli import main
 
 ESCAPES = "\x1b]0;owned\x07\x9b2J\u202e\x7f\r"
@@ -24,9 +25,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile") / f"folder{ESCAPES}"
     folder.mkdir()
     made = tiny.tiny_bundle(labels=LABELS)
-    text = json.dumps(manifest_json.to_json(made.manifest)).replace('"unit-pw"', json.dumps(LAYER))
-    manifest = manifest_json.from_json(json.loads(text))
-    bundles.write(bundles.Bundle(manifest, {**made.members, MANIFEST: text.encode()}), folder / "hostile.glslnn")
+    members = {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
+    text = json.dumps(bundle_data.whole(members)).replace('"unit-pw"', json.dumps(LAYER))
+    zipped(folder / "hostile.glslnn", bundle_data.members_from(json.loads(text), members))
     Image.fromarray(tiny.tiny_picture(1)).save(folder / "picture.png")
     return folder
 

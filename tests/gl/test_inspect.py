@@ -31,13 +31,13 @@ def test_the_numbers_are_those_of_the_bundle(tmp_path: Path, capsys: Capture) ->
     path = write_tiny(tmp_path)
     assert main(["inspect", str(path), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    manifest = tiny_bundle().manifest
+    manifest, network = tiny_bundle().manifest, tiny_bundle().network
     assert found["file"] == {"path": str(path), "bytes": path.stat().st_size}
     assert found["totals"]["passes"] == len(manifest.passes) == sum(one["passes"] for one in found["layers"])
     assert found["totals"]["jobs"] == sum(one["clear"] for one in found["passes"])
     assert found["memory"]["total"] == sum(one["bytes"] for one in found["textures"])
     assert found["members"]["total"] == sum(map(len, tiny_bundle().members.values()))
-    assert [one["layer"] for one in found["layers"]] == [layer.name for layer in manifest.model.layers]
+    assert [one["layer"] for one in found["layers"]] == [layer.name for layer in network.layers]
     stem = next(one for one in found["layers"] if one["layer"] == "stem")
     assert (stem["op"], stem["shape"], stem["stored"]) == ("conv2d", [5, 5, 6], "8 bit, 2 slices")
     gains = {one["layer"]: one["gain"] for one in found["layers"] if one["gain"] is not None}
@@ -58,7 +58,7 @@ def test_the_table_names_every_layer_and_with_passes_every_pass(tmp_path: Path, 
     path = write_tiny(tmp_path)
     assert main(["inspect", str(path)]) == 0
     short = capsys.readouterr().out
-    for layer in tiny_bundle().manifest.model.layers:
+    for layer in tiny_bundle().network.layers:
         assert f"\n{layer.name} " in short
     assert main(["inspect", str(path), "--passes"]) == 0
     more = capsys.readouterr().out.removeprefix(short).splitlines()

@@ -59,10 +59,10 @@ def large_picture() -> np.ndarray:
 def test_a_layer_alone_gets_its_inputs_after_the_clears(recording: tuple[Recording, Session]) -> None:
     calls, session = recording
     made = session.bundle
-    for layer in made.manifest.model.layers[1:]:
+    for layer in made.network.layers[1:]:
         session.run_layer(layer.name, [np.zeros(made.graph.shapes[name]) for name in layer.inputs])
     before = calls.last_before_uploads()
-    assert len(before) > len(made.manifest.model.layers)
+    assert len(before) > len(made.network.layers)
     assert set(before) == {"Finish"}
 
 
@@ -79,7 +79,7 @@ def test_a_picture_that_takes_the_place_of_a_scaled_one(recording: tuple[Recordi
 
 def test_the_first_layer_alone_after_a_scaled_picture(recording: tuple[Recording, Session]) -> None:
     calls, session = recording
-    first = session.bundle.manifest.model.layers[1]
+    first = session.bundle.network.layers[1]
     session.upload(large_picture())
     calls.calls.clear()
     session.run_layer(first.name, [tiny_picture(0) / 255.0])

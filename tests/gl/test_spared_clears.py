@@ -35,7 +35,7 @@ def test_the_same_texels_whatever_a_layer_left(context: Context, made: Bundle, m
         monkeypatch.setitem(driver_of(context).__dict__, "draws_at_once", wanted)
         with Session(made, context=context, selfcheck=True) as session:
             assert (clears(session) < made.manifest.jobs) == wanted
-            for layer in made.manifest.model.layers[1:]:
+            for layer in made.network.layers[1:]:
                 session.run_layer(layer.name, stored_inputs(made, layer.name, rng))
             output = session.run(picture).tobytes()
             found.append([output, *(session.read_texture(name).tobytes() for name in targets)])

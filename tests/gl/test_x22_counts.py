@@ -36,7 +36,7 @@ def test_a_frame_of_few_draws(made: bundles.Bundle, context: Context, tmp_path: 
 def test_where_weights_lie(made: bundles.Bundle) -> None:
     """In textures from 23 x 23 pixels down: stages 4 and 5, which are 832 of the 1,120 slices."""
     textures = {one.name for one in made.manifest.textures}
-    maps = {one.name: one.output for one in made.manifest.model.layers if one.op == "conv2d"}
+    maps = {one.name: one.output for one in made.network.layers if one.op == "conv2d"}
     assert {name for name in maps if f"{name}.weights" in textures} == {
         name for name, output in maps.items() if getattr(output, "height", 0) <= 23
     }

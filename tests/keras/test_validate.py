@@ -52,9 +52,7 @@ def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path) -> None:
     assert found["output"]["pictures"] == 5
     assert found["output"]["cosine"] > 0.999
     layers = {one["layer"]: one for one in found["layers"]}
-    convolutions = [
-        layer.name for layer in bundle.read(folder / "m.glslnn").manifest.model.layers if layer.op == "conv2d"
-    ]
+    convolutions = [layer.name for layer in bundle.read(folder / "m.glslnn").network.layers if layer.op == "conv2d"]
     assert set(convolutions) <= set(layers)
     assert layers["b0-conv"]["keras"] == "b0-conv-act"
     assert all(one["pictures"] == 2 for one in layers.values())

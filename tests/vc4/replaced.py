@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def write(folder: Path, body: str) -> Path:
     text = "\n".join(
         [
             f"uniform sampler2D {sampler};",
+            *(_declaration(source, name, count) for name, count in entry.uniforms.items()),
             "varying vec4 coord0;",
             f"#define t {sampler}",
             "#define at coord0.xy",
@@ -35,6 +37,14 @@ def write(folder: Path, body: str) -> Path:
     path = folder / "replaced.glslnn"
     bundles.write(_with_member(made, entry.fragment, text.encode()), path)
     return path
+
+
+def _declaration(source: str, name: str, count: int) -> str:
+    """Return the declaration of a uniform as the shader has it: passes still set it, used or not."""
+    match = re.search(rf"uniform (\w+) {name}(\[)?", source)
+    assert match is not None
+    length = count // int(match[1].removeprefix("vec").replace("float", "1"))
+    return f"uniform {match[1]} {name}{f'[{length}]' if match[2] else ''};"
 
 
 def _with_member(made: Bundle, name: str, data: bytes) -> Bundle:

@@ -12,7 +12,13 @@ from glsl_infer.compiler import amplification
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
 
-KINDS = {"shaders": "shaders", "weights": "weights", "labels.txt": "labels"}
+KINDS = {
+    "shaders": "shaders",
+    "weights": "weights",
+    "labels.txt": "labels",
+    "passes.bin": "passes",
+    "graph.json": "graph",
+}
 """How sums call the members, by the first part of their names; the probe stands apart."""
 
 
