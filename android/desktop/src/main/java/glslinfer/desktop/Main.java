@@ -25,7 +25,7 @@ import java.util.List;
  *
  * <pre>
  *   run BUNDLE PICTURES OUT     PICTURES: raw RGB of one or more pictures; OUT: their outputs, little-endian floats
- *   layers BUNDLE PICTURE OUT   OUT: of every layer that draws its textures' texels, directly after its passes, then its floats
+ *   layers BUNDLE PICTURE OUT   OUT: of every layer that draws its texels, directly after its passes, then its floats
  *   check BUNDLE                the probe
  *   time BUNDLE FRAMES          milliseconds of each of some frames, upload and read-back included
  *   read FILE...                what is wrong with each file, a line each, empty where nothing is
