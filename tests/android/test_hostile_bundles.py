@@ -6,6 +6,7 @@ import json
 import re
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,9 @@ def test_a_manifest_that_asks_for_too_much(runner: Jvm, tmp_path: Path, good: by
     for what, (manifest, _) in TOO_MUCH.items():
         text = json.dumps(manifest_json.to_json(manifest), separators=(",", ":")).encode()
         assert len(text) <= caps.MAX_MANIFEST_BYTES
-        paths.append(zipped(tmp_path / f"{what}.glslnn", {**members, "manifest.json": text}))
+        table = manifest_json.pass_table(replace(GOOD, passes=manifest.passes))
+        changed = rehashed({**members, "manifest.json": text, "passes.bin": table})
+        paths.append(zipped(tmp_path / f"{what}.glslnn", changed))
     for (what, (_, message)), line in zip(TOO_MUCH.items(), runner.verdicts(paths)):
         assert re.search(message, line), what
 
@@ -52,13 +55,40 @@ def manifest_of(size: int) -> Callable[[Members], Members]:
     return lambda members: {**members, "manifest.json": members["manifest.json"].ljust(size)}
 
 
+def graph_of(size: int) -> Callable[[Members], Members]:
+    return lambda members: rehashed(members, {"graph.json": b" " * size})
+
+
 SIZES: dict[str, tuple[Callable[[Members], Members], str]] = {
     "shader": (shader_of((256 << 10) + 1), f"'{SHADER}' has 262145 bytes of GLSL; a shader has at most 262144"),
     "largest shader": (shader_of(256 << 10), ""),
     "manifest": (manifest_of((16 << 20) + 1), "manifest.json unpacks to more than 16 MiB"),
     "largest manifest": (manifest_of(16 << 20), ""),
+    "graph": (graph_of((16 << 20) + 1), "graph.json unpacks to more than 16 MiB"),
+    "largest graph, which is no JSON": (graph_of(16 << 20), ""),  # a runner does not look into it
     "all members": (lambda members: {**members, "weights/more.f32": bytes(256 << 20)}, "more than 256 MiB"),
 }
+
+
+def test_a_table_of_passes_that_fills_the_memory(runner: Jvm, tmp_path: Path, good: bytes) -> None:
+    """What the counts of a manifest promise is not made before the table has it; what the table has may be refused."""
+    members = members_of(good, tmp_path)
+    manifest = json.loads(members["manifest.json"])
+    manifest["passes"] = {"count": 1 << 16, "quads": 1 << 18}
+    text = json.dumps(manifest).encode()
+    quads = members["passes.bin"][:20] + struct.pack("<I", 1 << 18)
+    tables = {
+        r"pass 0: passes.bin ends within it": quads,
+        r"pass \d+: passes.bin ends within it": members["passes.bin"],
+        r"needs more memory than this program has; use a smaller model": quads.ljust(180 << 20, b"\1"),
+    }
+    paths = []
+    for index, table in enumerate(tables.values()):
+        changed = rehashed({**members, "manifest.json": text, "passes.bin": table})
+        paths.append(zipped(tmp_path / f"{index}.glslnn", changed))
+    small = Jvm([runner.command[0], "-Xmx64m", *runner.command[1:]])
+    for expected, given in zip(tables, small.verdicts(paths)):
+        assert re.match(expected, given), (expected, given)
 
 
 def test_members_that_are_too_large(runner: Jvm, tmp_path: Path, good: bytes) -> None:

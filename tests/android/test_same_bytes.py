@@ -21,12 +21,15 @@ EXAMPLE = ROOT / "docs" / "images" / "example.jpg"
 
 
 def python_layers(model: Path, pixels: NDArray[np.uint8]) -> list[tuple[str, bytes]]:
-    """Return the texels of every layer's textures and its numbers, directly after its passes."""
+    """Return the texels of the textures of every layer that draws, and its numbers, directly after its passes."""
     parts: list[tuple[str, bytes]] = []
     with glsl_infer.Session(model) as session:
         manifest = session.bundle.manifest
+        places = {entry.layer: entry.value for entry in manifest.probe.layers}
         for name, numbers in session.layers(pixels):
-            for texture in textures_of(session.bundle.values[name]):
+            if name not in places:
+                continue  # it only renames what others draw; a runner does not know it
+            for texture in textures_of(places[name]):
                 if texture != manifest.input.texture:
                     parts.append((f"{name}: texture {texture}", session.read_texture(texture).tobytes()))
             parts.append((f"{name}: numbers", numbers.astype("<f4").tobytes()))

@@ -25,7 +25,7 @@ import java.util.List;
  *
  * <pre>
  *   run BUNDLE PICTURES OUT     PICTURES: raw RGB of one or more pictures; OUT: their outputs, little-endian floats
- *   layers BUNDLE PICTURE OUT   OUT: of every layer its textures' texels, directly after its passes, then its floats
+ *   layers BUNDLE PICTURE OUT   OUT: of every layer that draws its texels, directly after its passes, then its floats
  *   check BUNDLE                the probe
  *   time BUNDLE FRAMES          milliseconds of each of some frames, upload and read-back included
  *   read FILE...                what is wrong with each file, a line each, empty where nothing is
@@ -115,20 +115,18 @@ public final class Main {
     private static void layers(Session session, byte[] picture, Path to) throws IOException {
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(to)))) {
             session.upload(picture);
-            for (Manifest.Layer layer : session.bundle.manifest.layers) {
-                if (layer.op.equals("input")) {
-                    continue;
-                }
-                session.drawLayer(layer.name);
-                for (String texture : layer.output.textures()) {
-                    if (!texture.equals(session.bundle.manifest.input.texture)) {
+            Manifest manifest = session.bundle.manifest;
+            for (String layer : manifest.layers) {
+                session.drawLayer(layer);
+                for (String texture : manifest.valueOf(layer).textures()) {
+                    if (!texture.equals(manifest.input.texture)) {
                         ByteBuffer texels = session.readTexture(texture);
                         byte[] copy = new byte[texels.capacity()];
                         texels.get(copy);
                         out.write(copy);
                     }
                 }
-                out.write(little(session.readLayer(layer.name)));
+                out.write(little(session.readLayer(layer)));
             }
         }
     }

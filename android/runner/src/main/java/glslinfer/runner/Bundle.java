@@ -20,7 +20,7 @@ import java.util.zip.ZipException;
 import java.util.zip.ZipInputStream;
 
 /**
- * A {@code .glslnn} file in memory, read and verified: manifest, shaders, weights, labels.
+ * A {@code .glslnn} file in memory, read and verified: manifest, passes, shaders, weights, labels.
  *
  * <p>docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL, by the driver.
  */
@@ -31,10 +31,15 @@ public final class Bundle {
     private static final String MANIFEST = "manifest.json";
     private static final String AGAIN = "export or copy the file again";
     private static final Pattern NAME =
-            Pattern.compile("manifest\\.json|labels\\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*");
+            Pattern.compile(
+                    "(manifest|graph)\\.json|passes\\.bin|labels\\.txt"
+                            + "|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*");
 
     /** Everything that manifest.json says. */
     public final Manifest manifest;
+
+    /** The draws of a frame, in order. */
+    public final List<Program.Pass> passes;
 
     /** The names of the classes, in the order of the logits; empty where the result is an image. */
     public final List<String> labels;
@@ -44,8 +49,14 @@ public final class Bundle {
 
     private final Map<String, byte[]> members;
 
-    private Bundle(Manifest manifest, List<String> labels, String file, Map<String, byte[]> members) {
+    private Bundle(
+            Manifest manifest,
+            List<Program.Pass> passes,
+            List<String> labels,
+            String file,
+            Map<String, byte[]> members) {
         this.manifest = manifest;
+        this.passes = passes;
         this.labels = labels;
         this.file = file;
         this.members = members;
@@ -82,14 +93,18 @@ public final class Bundle {
             }
             Manifest manifest = ManifestReader.read(data);
             checkHashes(manifest, members);
-            ManifestCheck.check(manifest, members);
+            List<Program.Pass> passes = ManifestCheck.check(manifest, members);
+            members.remove(PassReader.MEMBER);
+            members.remove(ManifestCheck.GRAPH); // its hash is right, and that is all that a runner wants to know
             List<String> labels = splitLabels(Json.text(members.get(ManifestCheck.LABELS)));
             if (labels.size() != manifest.classes()) {
                 throw new BundleError(labels.size() + " labels for " + manifest.classes() + " classes");
             }
-            return new Bundle(manifest, labels, file, members);
+            return new Bundle(manifest, passes, labels, file, members);
         } catch (BundleError error) {
             throw new BundleError(file + ": " + error.getMessage());
+        } catch (OutOfMemoryError error) {
+            throw new BundleError(file + ": needs more memory than this program has; use a smaller model");
         }
     }
 
@@ -149,8 +164,6 @@ public final class Bundle {
             throw new BundleError("cut off before its end, in " + name + "; " + AGAIN);
         } catch (IllegalArgumentException error) { // what Java makes of names that are no text
             throw new BundleError("a member's name is no text; " + AGAIN);
-        } catch (OutOfMemoryError error) {
-            throw new BundleError("needs more memory than this program has; use a smaller model");
         }
         return members;
     }

@@ -61,14 +61,6 @@ final class Fields {
         return number(any(key), where + ": '" + key + "'", low);
     }
 
-    boolean flag(String key) {
-        Object value = any(key);
-        if (!(value instanceof Boolean)) {
-            throw new BundleError(where + ": '" + key + "' is " + shown(value) + ", not true or false");
-        }
-        return (Boolean) value;
-    }
-
     List<Object> items(String key) {
         return items(any(key), where + ": '" + key + "'");
     }

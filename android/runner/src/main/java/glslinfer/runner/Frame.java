@@ -115,9 +115,10 @@ final class Frame {
     /** A linked program: its GL name and the locations of its uniforms. */
     static final class Linked {
         final int name;
-        final Map<String, Integer> locations;
+        /** In the order of the program's uniforms; -1 where the compiler left one out. */
+        final int[] locations;
 
-        Linked(int name, Map<String, Integer> locations) {
+        Linked(int name, int[] locations) {
             this.name = name;
             this.locations = locations;
         }
@@ -151,20 +152,20 @@ final class Frame {
             Map<String, Boolean> varies = new HashMap<String, Boolean>();
             Map<String, Uniform> first = new HashMap<String, Uniform>();
             for (Pass pass : passes) {
-                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
-                    String key = key(pass.program, one.getKey());
-                    Uniform before = first.containsKey(key) ? first.get(key) : one.getValue();
+                for (int i = 0; i < pass.uniforms.length; i++) {
+                    String key = key(pass.program, i);
+                    Uniform before = first.containsKey(key) ? first.get(key) : pass.uniforms[i];
                     first.put(key, before);
-                    varies.put(key, Boolean.TRUE.equals(varies.get(key)) || !before.equals(one.getValue()));
+                    varies.put(key, Boolean.TRUE.equals(varies.get(key)) || !before.equals(pass.uniforms[i]));
                 }
             }
             Calls calls = new Calls();
             for (Pass pass : passes) {
-                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
-                    String key = key(pass.program, one.getKey());
-                    if (!varies.get(key) && constant.put(key, one.getValue()) == null) {
+                for (int i = 0; i < pass.uniforms.length; i++) {
+                    String key = key(pass.program, i);
+                    if (!varies.get(key) && constant.put(key, pass.uniforms[i]) == null) {
                         calls.add(USE_PROGRAM, handles.programs.get(pass.program).name, 0, 0, 0);
-                        uniform(calls, pass.program, one.getKey(), one.getValue());
+                        uniform(calls, pass.program, i, pass.uniforms[i]);
                     }
                 }
             }
@@ -220,10 +221,10 @@ final class Frame {
                         calls.add(BIND_TEXTURE, handles.textures.get(texture), 0, 0, 0);
                     }
                 }
-                for (Map.Entry<String, Uniform> one : pass.uniforms.entrySet()) {
-                    String key = key(program, one.getKey());
-                    if (!constant.containsKey(key) && !one.getValue().equals(uniforms.put(key, one.getValue()))) {
-                        uniform(calls, program, one.getKey(), one.getValue());
+                for (int i = 0; i < pass.uniforms.length; i++) {
+                    String key = key(program, i);
+                    if (!constant.containsKey(key) && !pass.uniforms[i].equals(uniforms.put(key, pass.uniforms[i]))) {
+                        uniform(calls, program, i, pass.uniforms[i]);
                     }
                 }
                 calls.add(DRAW, handles.firstVertex.get(pass), CORNERS.length * pass.quads.size(), 0, 0);
@@ -231,12 +232,12 @@ final class Frame {
             return calls;
         }
 
-        private static String key(String program, String uniform) {
-            return program + "\n" + uniform; // GLSL's names have no line feed, so no two pairs give the same key
+        private static String key(String program, int uniform) {
+            return uniform + " " + program; // a number has no space, so no two pairs give the same key
         }
 
-        private void uniform(Calls calls, String program, String name, Uniform value) {
-            int location = handles.programs.get(program).locations.get(name);
+        private void uniform(Calls calls, String program, int index, Uniform value) {
+            int location = handles.programs.get(program).locations[index];
             if (location < 0) {
                 return; // the compiler found that it has no influence
             }
@@ -245,15 +246,15 @@ final class Frame {
                 floats = value.member == null ? numbers(value.numbers) : slice(value);
                 values.put(value, floats);
             }
-            int width = value.member == null ? value.count : 4;
+            int width = Math.min(value.count, 4); // more floats are an array of vec4
             calls.add(UNIFORM, location, value.count / width, width, calls.values.size());
             calls.values.add(floats);
         }
 
-        private static FloatBuffer numbers(double[] numbers) {
+        private static FloatBuffer numbers(float[] numbers) {
             FloatBuffer floats = GlObjects.direct(4 * numbers.length).asFloatBuffer();
             for (int i = 0; i < numbers.length; i++) {
-                floats.put(i, (float) numbers[i]);
+                floats.put(i, numbers[i]);
             }
             return floats;
         }

@@ -45,9 +45,9 @@ final class Linker {
             for (int unit = 0; unit < entry.samplers.size(); unit++) {
                 gl.glUniform1i(gl.glGetUniformLocation(name, entry.samplers.get(unit)), unit);
             }
-            Map<String, Integer> locations = new HashMap<String, Integer>();
-            for (String uniform : entry.uniforms.keySet()) {
-                locations.put(uniform, gl.glGetUniformLocation(name, uniform));
+            int[] locations = new int[entry.uniforms.size()];
+            for (int i = 0; i < locations.length; i++) {
+                locations[i] = gl.glGetUniformLocation(name, entry.uniforms.get(i).name);
             }
             linked.put(entry.name, new Linked(name, locations));
         }
@@ -62,7 +62,7 @@ final class Linker {
     /** Returns the first layer that uses each program. */
     private static Map<String, String> users(Bundle bundle) {
         Map<String, String> users = new HashMap<String, String>();
-        for (Pass pass : bundle.manifest.passes) {
+        for (Pass pass : bundle.passes) {
             if (!users.containsKey(pass.program)) {
                 users.put(pass.program, pass.layer);
             }

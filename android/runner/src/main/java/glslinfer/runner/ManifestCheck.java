@@ -8,22 +8,26 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
+/** Whether the parts of a bundle fit together: what a runner may rely on without looking. */
 final class ManifestCheck {
     static final String LABELS = "labels.txt";
+
+    /** What a runner never opens: the network, for the reference and for tools. */
+    static final String GRAPH = "graph.json";
 
     private final Manifest manifest;
     private final Map<String, byte[]> members;
     private final Map<String, Program.Texture> textures = new LinkedHashMap<String, Program.Texture>();
     private final Map<String, Program.ShaderProgram> programs = new LinkedHashMap<String, Program.ShaderProgram>();
     private final Set<String> written = new HashSet<String>();
+    private List<Program.Pass> passes;
 
     private ManifestCheck(Manifest manifest, Map<String, byte[]> members) {
         this.manifest = manifest;
@@ -31,21 +35,22 @@ final class ManifestCheck {
     }
 
     /**
-     * Refuses a manifest whose parts contradict one another, or its members.
+     * Refuses a manifest whose parts contradict one another, or its members, and returns the passes of passes.bin.
      *
      * @throws BundleError naming the first part that does not fit
      */
-    static void check(Manifest manifest, Map<String, byte[]> members) {
+    static List<Program.Pass> check(Manifest manifest, Map<String, byte[]> members) {
         Caps.check(manifest, members);
         ManifestCheck check = new ManifestCheck(manifest, members);
         check.names();
-        PassCheck passes = new PassCheck(manifest, members, check.textures, check.programs);
-        check.written.addAll(passes.check());
-        check.layers();
+        check.members();
+        check.passes = PassReader.read(manifest, members);
+        Caps.check(check.passes);
+        check.written.addAll(new PassCheck(check.textures, check.programs).check(check.passes));
         check.ends();
-        passes.checkSharing();
         check.probe();
         check.limits();
+        return check.passes;
     }
 
     private void names() {
@@ -56,14 +61,31 @@ final class ManifestCheck {
             unique(programs.put(program.name, program), "program", program.name);
         }
         Set<String> layers = new HashSet<String>();
-        for (Manifest.Layer layer : manifest.layers) {
-            unique(layers.add(layer.name) ? null : layer, "layer", layer.name);
+        for (String layer : manifest.layers) {
+            unique(layers.add(layer) ? null : layer, "layer", layer);
+        }
+        Set<String> floats = new HashSet<String>();
+        for (String name : manifest.floats) {
+            if (!floats.add(name)) {
+                throw new BundleError("floats: '" + Fields.shown(name) + "' twice");
+            }
         }
         some(textures.keySet(), "texture");
         some(programs.keySet(), "program");
         some(layers, "layer");
-        for (String name : new String[] {Program.PRELUDE, LABELS, manifest.probe.member}) {
+    }
+
+    private void members() {
+        for (String name : new String[] {Program.PRELUDE, LABELS, PassReader.MEMBER, manifest.probe.member}) {
             member(name);
+        }
+        if (member(GRAPH) > Caps.MAX_MANIFEST_BYTES) {
+            throw new BundleError(GRAPH + " unpacks to more than 16 MiB");
+        }
+        for (String name : manifest.floats) {
+            if (!name.startsWith("weights/") || !name.endsWith(".f32") || member(name) % 4 != 0) {
+                throw new BundleError("floats: member '" + Fields.shown(name) + "' holds no 32-bit floats");
+            }
         }
         for (Program.Texture texture : manifest.textures) {
             String where = "texture '" + texture.name + "'";
@@ -93,51 +115,12 @@ final class ManifestCheck {
         }
     }
 
-    private int member(String name) {
-        return size(members, name);
-    }
-
     /** Returns how many bytes a member has, which must be there. */
-    static int size(Map<String, byte[]> members, String name) {
+    private int member(String name) {
         if (!members.containsKey(name)) {
             throw new BundleError("member '" + name + "' is missing");
         }
         return members.get(name).length;
-    }
-
-    private void layers() {
-        Set<String> before = new HashSet<String>();
-        int inputs = 0;
-        for (Manifest.Layer layer : manifest.layers) {
-            String where = "layer '" + layer.name + "'";
-            for (String name : layer.inputs) {
-                if (!before.contains(name)) {
-                    throw new BundleError(where + ": reads '" + name + "', which is no layer before it");
-                }
-            }
-            before.add(layer.name);
-            inputs += layer.isInput() ? 1 : 0;
-            value(layer.output, where);
-            for (String name : layer.output.textures()) {
-                if (!written.contains(name) && !textures.get(name).kind.equals("input")) {
-                    throw new BundleError(
-                            where + ": nothing is drawn into texture '" + name + "', where its output should be");
-                }
-            }
-        }
-        if (inputs != 1) {
-            throw new BundleError("model: exactly one layer must be the input");
-        }
-        if (!before.contains(manifest.outputLayer)) {
-            throw new BundleError("model: its output '" + manifest.outputLayer + "' is no layer");
-        }
-        for (Manifest.Layer layer : manifest.layers) {
-            long size = 0;
-            for (String name : layer.members) {
-                size += member(name);
-            }
-            Operators.check(layer, size);
-        }
     }
 
     private void value(Value value, String where) {
@@ -145,7 +128,7 @@ final class ManifestCheck {
             FixedPoint point = (FixedPoint) value;
             Program.Texture texture = textures.get(point.texture);
             if (texture == null || point.width() > texture.width || point.height() > texture.height) {
-                throw new BundleError(where + ": its output does not fit its texture");
+                throw new BundleError(where + ": it does not fit its texture");
             }
             return;
         }
@@ -186,33 +169,17 @@ final class ManifestCheck {
 
     private void ends() {
         Manifest.Input input = manifest.input;
-        Program.Texture picture = textures.get(input.texture);
-        if (picture == null || !picture.kind.equals("input")) {
-            throw new BundleError("input: no input texture is called '" + input.texture + "'");
+        String where = "input '" + input.name + "'";
+        value(input.value, where);
+        if (!textures.get(input.texture).kind.equals("input")) {
+            throw new BundleError(where + ": '" + input.texture + "' is no input texture");
         }
-        if (input.x + input.size > picture.width || input.y + input.size > picture.height) {
-            throw new BundleError("input: the picture does not fit its texture");
-        }
-        for (Manifest.Layer layer : manifest.layers) {
-            if (layer.isInput()) {
-                FeatureMap map = layer.output instanceof FeatureMap ? (FeatureMap) layer.output : null;
-                boolean square = map != null && map.height == input.size && map.width == input.size
-                        && map.channels == 3;
-                View view = new View(input.texture, input.x, input.y);
-                if (!square || !map.views.equals(Collections.singletonList(view))) {
-                    throw new BundleError("input: the picture is not what layer '" + layer.name + "' says");
-                }
-            }
-        }
-        String where = "output '" + manifest.outputName + "'";
-        value(manifest.output, where);
-        for (String name : manifest.output.textures()) {
+        where = "output '" + manifest.output.name + "'";
+        value(manifest.output.value, where);
+        for (String name : manifest.output.value.textures()) {
             if (!written.contains(name)) {
                 throw new BundleError(where + ": nothing is drawn into texture '" + name + "'");
             }
-        }
-        if (!manifest.layer(manifest.outputLayer).output.equals(manifest.output)) {
-            throw new BundleError(where + " is not that of layer '" + manifest.outputLayer + "'");
         }
     }
 
@@ -221,15 +188,29 @@ final class ManifestCheck {
             throw new BundleError("probe: its logits do not fit the output");
         }
         Set<String> drawn = new LinkedHashSet<String>();
-        for (Program.Pass pass : manifest.passes) {
+        for (Program.Pass pass : passes) {
             drawn.add(pass.layer);
         }
+        for (String layer : manifest.layers) {
+            if (!drawn.contains(layer)) {
+                throw new BundleError("layer '" + layer + "' has no pass");
+            }
+        }
         for (Probe.Entry entry : manifest.probe.layers) {
+            String where = "layer '" + entry.layer + "'";
             if (!drawn.remove(entry.layer)) {
-                throw new BundleError("probe: layer '" + entry.layer + "' is not drawn, or has not exactly one entry");
+                throw new BundleError("probe: " + where + " is not drawn, or has not exactly one entry");
+            }
+            value(entry.value, where);
+            for (String name : entry.value.textures()) {
+                boolean view = entry.value instanceof Tiles && textures.get(name).kind.equals("input");
+                if (!written.contains(name) && !view) {
+                    throw new BundleError(
+                            where + ": nothing is drawn into texture '" + name + "', where its output should be");
+                }
             }
             if (8L * (entry.offset + entry.count) > member(manifest.probe.member)) {
-                throw new BundleError("probe: the texels of layer '" + entry.layer + "' end beyond the member");
+                throw new BundleError("probe: the texels of " + where + " end beyond the member");
             }
         }
         if (!drawn.isEmpty()) {
@@ -246,8 +227,8 @@ final class ManifestCheck {
         }
         for (Program.ShaderProgram program : manifest.programs) {
             int vectors = 0;
-            for (int floats : program.uniforms.values()) {
-                vectors += Layout.slicesOf(floats, 4);
+            for (Program.Slot uniform : program.uniforms) {
+                vectors += Layout.slicesOf(uniform.floats, 4);
             }
             needed[0] = Math.max(needed[0], program.samplers.size());
             needed[2] = Math.max(needed[2], vectors);

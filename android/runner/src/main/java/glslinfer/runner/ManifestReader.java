@@ -7,14 +7,18 @@ import glslinfer.runner.Layout.FixedPoint;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** manifest.json as data, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 final class ManifestReader {
     private static final int MAX_SIDE = 8192;
     private static final int MAX_COUNT = 1 << 20;
+    private static final int MAX_PASSES = 1 << 30; // Caps has the real ones, and says so in words
+    private static final int MAX_UNIFORMS = 64;
 
     private ManifestReader() {}
 
@@ -26,57 +30,39 @@ final class ManifestReader {
      */
     static Manifest read(Object data) {
         Fields fields = checkVersion(data);
-        Fields model = new Fields(fields.any("model"), "model");
-        String name = model.text("name");
-        String outputLayer = model.text("output");
-        List<Manifest.Layer> layers = new ArrayList<Manifest.Layer>();
-        for (Object one : model.items("layers")) {
-            layers.add(layer(one, "model.layers[" + layers.size() + "]"));
-        }
-        model.done();
-        Manifest.Input input = input(fields.any("input"));
+        String name = fields.text("name");
+        Manifest.Input input = input(new Fields(only(fields, "inputs"), "inputs[0]"));
         Manifest.Limits limits = limits(fields.any("limits"));
         List<Program.Texture> textures = new ArrayList<Program.Texture>();
-        for (Object one : fields.items("textures")) {
-            textures.add(texture(one, "textures[" + textures.size() + "]"));
+        for (Object entry : fields.items("textures")) {
+            textures.add(texture(entry, "textures[" + textures.size() + "]"));
         }
         List<Program.ShaderProgram> programs = new ArrayList<Program.ShaderProgram>();
-        for (Object one : fields.items("programs")) {
-            programs.add(program(one, "programs[" + programs.size() + "]"));
+        for (Object entry : fields.items("programs")) {
+            programs.add(program(entry, "programs[" + programs.size() + "]"));
         }
-        List<Program.Pass> passes = new ArrayList<Program.Pass>();
-        for (Object one : fields.items("passes")) {
-            passes.add(pass(one, "passes[" + passes.size() + "]"));
-        }
-        List<Object> outputs = fields.items("outputs");
-        if (outputs.size() != 1) {
-            throw new BundleError(outputs.size() + " outputs; this version has exactly one");
-        }
-        Fields output = new Fields(outputs.get(0), "outputs[0]");
-        String outputName = output.text("name", "logits", "image");
-        Value value = value(output);
-        output.done();
-        boolean vector = value instanceof FixedPoint && ((FixedPoint) value).columns == 0;
-        if (outputName.equals("logits") ? !vector : !(value instanceof FeatureMap)) {
-            throw new BundleError(
-                    "outputs[0]: '" + outputName
-                            + "' must be a vector in fixed point if 'logits', an 8-bit map if 'image'");
-        }
+        List<String> layers = fields.texts("layers");
+        List<String> floats = fields.texts("floats");
+        Fields passes = new Fields(fields.any("passes"), "passes");
+        int passCount = passes.integer("count", 1, MAX_PASSES);
+        int quadCount = passes.integer("quads", 1, MAX_PASSES);
+        passes.done();
+        Manifest.Output output = output(new Fields(only(fields, "outputs"), "outputs[0]"));
         Probe.Expected probe = probe(fields.any("probe"));
         Map<String, String> members = new LinkedHashMap<String, String>();
-        for (Map.Entry<String, Object> one : fields.mapping("members").entrySet()) {
-            members.put(one.getKey(), Fields.text(one.getValue(), "members['" + Fields.shown(one.getKey()) + "']"));
+        for (Map.Entry<String, Object> entry : fields.mapping("members").entrySet()) {
+            members.put(
+                    entry.getKey(), Fields.text(entry.getValue(), "members['" + Fields.shown(entry.getKey()) + "']"));
         }
         fields.done();
         return new Manifest(
-                name, outputLayer, layers, input, limits, textures, programs, passes, outputName, value, probe,
-                members);
+                name, input, limits, textures, programs, layers, floats, passCount, quadCount, output, probe, members);
     }
 
     /**
-     * Looks at the two keys that every version has, and returns the others.
+     * Looks at the keys that say what kind of file it is, and returns the others.
      *
-     * @throws BundleError another format, or a newer version
+     * @throws BundleError another format, another version, or a profile that this runner does not have
      */
     static Fields checkVersion(Object data) {
         Fields fields = new Fields(data, "manifest");
@@ -85,6 +71,9 @@ final class ManifestReader {
                     "manifest: 'format' is not 'glslnn': this is no glsl-infer model; give a *.glslnn file");
         }
         int version = fields.integer("version", 1, 1 << 30);
+        if (version < Manifest.VERSION) {
+            throw new BundleError("the model has format version " + version + "; export it again");
+        }
         if (version > Manifest.VERSION) {
             throw new BundleError(
                     "the model has format version "
@@ -93,48 +82,20 @@ final class ManifestReader {
                             + Manifest.VERSION
                             + "; update this program");
         }
+        String profile = fields.text("profile");
+        if (!profile.equals(Manifest.PROFILE)) {
+            throw new BundleError("the model needs profile '" + Fields.shown(profile) + "'; this runner has "
+                    + Manifest.PROFILE + "; update the runner");
+        }
         return fields;
     }
 
-    private static Manifest.Layer layer(Object data, String where) {
-        Fields fields = new Fields(data, where);
-        String name = fields.text("name");
-        String op = fields.text("op");
-        List<String> inputs = fields.texts("inputs");
-        Map<String, Object> attrs = new LinkedHashMap<String, Object>();
-        for (Map.Entry<String, Object> one : fields.mapping("attrs").entrySet()) {
-            attrs.put(one.getKey(), attribute(one.getValue(), where + ".attrs['" + Fields.shown(one.getKey()) + "']"));
+    private static Object only(Fields fields, String key) {
+        List<Object> items = fields.items(key);
+        if (items.size() != 1) {
+            throw new BundleError(key + ": " + items.size() + " entries; this version has exactly one");
         }
-        List<int[]> weights = new ArrayList<int[]>();
-        for (Map.Entry<String, Object> one : fields.mapping("weights").entrySet()) {
-            String place = where + ".weights['" + Fields.shown(one.getKey()) + "']";
-            weights.add(integers(Fields.items(one.getValue(), place), place, 1, MAX_COUNT));
-        }
-        List<String> members = fields.texts("members");
-        Fields output = new Fields(fields.any("output"), where + ".output");
-        Value value = value(output);
-        output.done();
-        fields.done();
-        return new Manifest.Layer(name, op, inputs, attrs, weights, members, value);
-    }
-
-    private static Object attribute(Object value, String where) {
-        if (value instanceof List) {
-            for (Object one : Fields.items(value, where)) {
-                scalar(one, where);
-            }
-        } else {
-            scalar(value, where);
-        }
-        return value;
-    }
-
-    private static void scalar(Object value, String where) {
-        if (value instanceof String) {
-            Fields.text(value, where);
-        } else if (value != null && !(value instanceof Boolean)) {
-            Fields.number(value, where, -Fields.MAX_NUMBER);
-        }
+        return items.get(0);
     }
 
     private static int[] integers(List<Object> items, String where, int low, int high) {
@@ -145,7 +106,14 @@ final class ManifestReader {
         return out;
     }
 
-    private static Value value(Fields fields) {
+    private static Value value(Fields parent) {
+        Fields fields = new Fields(parent.any("value"), parent.where + ".value");
+        Value value = valueOf(fields);
+        fields.done();
+        return value;
+    }
+
+    private static Value valueOf(Fields fields) {
         if (!fields.has("views")) {
             String texture = fields.text("texture");
             int columns = fields.integer("columns", 0, MAX_SIDE);
@@ -180,15 +148,32 @@ final class ManifestReader {
         return scale;
     }
 
-    private static Manifest.Input input(Object data) {
-        Fields fields = new Fields(data, "input");
-        String texture = fields.text("texture");
-        int size = fields.integer("size", 1, MAX_SIDE);
-        int x = fields.integer("x", 0, MAX_SIDE);
-        int y = fields.integer("y", 0, MAX_SIDE);
-        fields.text("preprocessing", Manifest.PREPROCESSING);
+    private static Manifest.Input input(Fields fields) {
+        String name = fields.text("name");
+        fields.text("kind", "picture");
+        fields.text("fit", Manifest.FIT);
+        Value value = value(fields);
         fields.done();
-        return new Manifest.Input(texture, size, x, y);
+        FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
+        if (map == null || map.views.size() != 1 || map.height != map.width || map.channels != 3) {
+            throw new BundleError(
+                    fields.where + ": a picture is a square feature map of 3 channels, which has one view");
+        }
+        return new Manifest.Input(name, map);
+    }
+
+    private static Manifest.Output output(Fields fields) {
+        String name = fields.text("name");
+        String purpose = fields.text("purpose", "classes", "image");
+        Value value = value(fields);
+        fields.done();
+        boolean vector = value instanceof FixedPoint && ((FixedPoint) value).columns == 0;
+        if (purpose.equals("classes") ? !vector : !(value instanceof FeatureMap)) {
+            throw new BundleError(
+                    fields.where + ": 'classes' are a vector in fixed point (columns 0), an 'image' is a feature map;"
+                            + " this is neither");
+        }
+        return new Manifest.Output(name, purpose, value);
     }
 
     private static Manifest.Limits limits(Object data) {
@@ -231,12 +216,24 @@ final class ManifestReader {
             identifier(sampler, where + ": 'samplers'");
         }
         int varyings = fields.integer("varyings", 1, 7);
-        Map<String, Integer> uniforms = new LinkedHashMap<String, Integer>();
-        for (Map.Entry<String, Object> one : fields.mapping("uniforms").entrySet()) {
-            identifier(one.getKey(), where + ": 'uniforms'");
-            uniforms.put(
-                    one.getKey(),
-                    Fields.integer(one.getValue(), where + ".uniforms['" + one.getKey() + "']", 1, 1 << 14));
+        List<Program.Slot> uniforms = new ArrayList<Program.Slot>();
+        Set<String> names = new HashSet<String>();
+        for (Object entry : fields.items("uniforms")) {
+            String place = where + ".uniforms[" + uniforms.size() + "]";
+            List<Object> pair = Fields.items(entry, place);
+            if (pair.size() != 2) {
+                throw new BundleError(place + ": expected [name, number of floats]");
+            }
+            String uniform = Fields.text(pair.get(0), place);
+            identifier(uniform, place);
+            if (!names.add(uniform)) {
+                throw new BundleError(place + ": '" + uniform + "' twice");
+            }
+            uniforms.add(new Program.Slot(uniform, Fields.integer(pair.get(1), place, 1, 1 << 14)));
+        }
+        if (uniforms.size() > MAX_UNIFORMS) {
+            throw new BundleError(
+                    where + ": " + uniforms.size() + " uniforms; a program has at most " + MAX_UNIFORMS);
         }
         fields.done();
         return new Program.ShaderProgram(name, vertex, fragment, samplers, varyings, uniforms);
@@ -248,90 +245,19 @@ final class ManifestReader {
         }
     }
 
-    private static Program.Pass pass(Object data, String where) {
-        Fields fields = new Fields(data, where);
-        String layer = fields.text("layer");
-        String program = fields.text("program");
-        String target = fields.text("target");
-        boolean clear = fields.flag("clear");
-        List<String> textures = fields.texts("textures");
-        List<Program.Source> sources = new ArrayList<Program.Source>();
-        for (Object one : fields.items("sources")) {
-            String place = where + ".sources[" + sources.size() + "]";
-            List<Object> entries = Fields.items(one, place);
-            if (entries.size() != 3) {
-                throw new BundleError(place + ": expected [unit, stride x, stride y]");
-            }
-            sources.add(
-                    new Program.Source(
-                            Fields.integer(entries.get(0), place, 0, 31),
-                            Fields.number(entries.get(1), place, -Fields.MAX_NUMBER),
-                            Fields.number(entries.get(2), place, -Fields.MAX_NUMBER)));
-        }
-        List<Program.Quad> quads = new ArrayList<Program.Quad>();
-        for (Object one : fields.items("quads")) {
-            quads.add(quad(one, sources.size(), where + ".quads[" + quads.size() + "]"));
-        }
-        Map<String, Program.Uniform> uniforms = new LinkedHashMap<String, Program.Uniform>();
-        for (Map.Entry<String, Object> one : fields.mapping("uniforms").entrySet()) {
-            identifier(one.getKey(), where + ": 'uniforms'");
-            uniforms.put(one.getKey(), uniform(one.getValue(), where + ".uniforms['" + one.getKey() + "']"));
-        }
-        fields.done();
-        return new Program.Pass(layer, program, target, clear, textures, sources, quads, uniforms);
-    }
-
-    private static Program.Quad quad(Object data, int sources, String where) {
-        List<Object> entries = Fields.items(data, where);
-        if (entries.size() != 4 + 2 * sources) {
-            throw new BundleError(
-                    where
-                            + ": "
-                            + entries.size()
-                            + " numbers; x, y, width, height and 2 for each source are "
-                            + (4 + 2 * sources));
-        }
-        int[] place = integers(entries.subList(0, 4), where, 0, MAX_SIDE);
-        // An origin may lie before the texture: where windows begin in the padding.
-        int[] origins = integers(entries.subList(4, entries.size()), where, -MAX_SIDE, MAX_SIDE);
-        return new Program.Quad(place[0], place[1], place[2], place[3], origins);
-    }
-
-    private static Program.Uniform uniform(Object data, String where) {
-        List<Object> entries = Fields.items(data, where);
-        if (!entries.isEmpty() && entries.get(0) instanceof String) {
-            if (entries.size() != 3) {
-                throw new BundleError(where + ": expected [member, offset, count]");
-            }
-            int offset = Fields.integer(entries.get(1), where, 0, 1 << 28);
-            int count = Fields.integer(entries.get(2), where, 4, 1 << 14);
-            if (count % 4 != 0) {
-                throw new BundleError(where + ": " + count + " numbers are no whole vec4s");
-            }
-            return new Program.Uniform((String) entries.get(0), offset, count);
-        }
-        if (entries.isEmpty() || entries.size() > 4) {
-            throw new BundleError(where + ": " + entries.size() + " numbers; 1 to 4 can stand in a pass");
-        }
-        double[] numbers = new double[entries.size()];
-        for (int i = 0; i < numbers.length; i++) {
-            numbers[i] = Fields.number(entries.get(i), where, -Fields.MAX_NUMBER);
-        }
-        return new Program.Uniform(numbers);
-    }
-
-    private static Probe.Expected probe(Object data) {
-        Fields fields = new Fields(data, "probe");
+    private static Probe.Expected probe(Object probe) {
+        Fields fields = new Fields(probe, "probe");
         fields.text("formula", Manifest.PROBE_FORMULA);
         String member = fields.text("member");
         List<Probe.Entry> layers = new ArrayList<Probe.Entry>();
-        for (Object one : fields.items("layers")) {
-            Fields entry = new Fields(one, "probe.layers[" + layers.size() + "]");
+        for (Object data : fields.items("layers")) {
+            Fields entry = new Fields(data, "probe.layers[" + layers.size() + "]");
             String layer = entry.text("layer");
             int offset = entry.integer("offset", 0, 1 << 28);
             int count = entry.integer("count", 1, MAX_COUNT);
             double maxError = entry.number("max_error", 0.0);
-            layers.add(new Probe.Entry(layer, offset, count, maxError, entry.number("mean_error", 0.0)));
+            double meanError = entry.number("mean_error", 0.0);
+            layers.add(new Probe.Entry(layer, offset, count, maxError, meanError, value(entry)));
             entry.done();
         }
         double[] logits = fields.numbers("logits");

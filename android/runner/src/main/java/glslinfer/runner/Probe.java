@@ -47,13 +47,16 @@ public final class Probe {
         final int count;
         final double maxError;
         final double meanError;
+        /** Where the output of the layer lies, directly after its last pass. */
+        final Value value;
 
-        Entry(String layer, int offset, int count, double maxError, double meanError) {
+        Entry(String layer, int offset, int count, double maxError, double meanError, Value value) {
             this.layer = layer;
             this.offset = offset;
             this.count = count;
             this.maxError = maxError;
             this.meanError = meanError;
+            this.value = value;
         }
     }
 
@@ -96,7 +99,7 @@ public final class Probe {
             throw new BundleError("probe: member '" + manifest.probe.member + "' is no sequence of 8-byte records");
         }
         for (Entry entry : manifest.probe.layers) {
-            Value value = manifest.layer(entry.layer).output;
+            Value value = entry.value;
             for (int k = 0; k < entry.count; k++) {
                 int at = RECORD * (entry.offset + k);
                 int x = word(member, at);
@@ -123,13 +126,8 @@ public final class Probe {
      * @param widths texels of a row of each
      */
     static LayerError compare(
-            Manifest manifest,
-            byte[] member,
-            String layer,
-            Map<String, ByteBuffer> textures,
-            Map<String, Integer> widths) {
-        Entry entry = manifest.probe.of(layer);
-        Value value = manifest.layer(layer).output;
+            Entry entry, byte[] member, Map<String, ByteBuffer> textures, Map<String, Integer> widths) {
+        Value value = entry.value;
         double worst = 0;
         double sum = 0;
         int count = 0;

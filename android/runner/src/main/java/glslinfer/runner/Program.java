@@ -1,7 +1,7 @@
 package glslinfer.runner;
 
+import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 
 /** What a runner executes: textures, shader programs and passes, as plain data; docs/bundle-format.md explains them. */
 public final class Program {
@@ -36,7 +36,7 @@ public final class Program {
     }
 
     /**
-     * A pair of shaders: the k-th sampler reads unit k; {@code uniforms} says how many floats each other uniform has.
+     * A pair of shaders: the k-th sampler reads unit k; {@code uniforms} are all others, in the order of their values.
      */
     public static final class ShaderProgram {
         public final String name;
@@ -44,7 +44,7 @@ public final class Program {
         public final String fragment;
         public final List<String> samplers;
         public final int varyings;
-        public final Map<String, Integer> uniforms;
+        final List<Slot> uniforms;
 
         ShaderProgram(
                 String name,
@@ -52,7 +52,7 @@ public final class Program {
                 String fragment,
                 List<String> samplers,
                 int varyings,
-                Map<String, Integer> uniforms) {
+                List<Slot> uniforms) {
             this.name = name;
             this.vertex = vertex;
             this.fragment = fragment;
@@ -62,23 +62,34 @@ public final class Program {
         }
     }
 
-    /** The value of a uniform: numbers, or {@code count} floats of a member from the {@code offset}-th on. */
+    /** A uniform of a program: its name in GLSL, and how many floats it has. */
+    static final class Slot {
+        final String name;
+        final int floats;
+
+        Slot(String name, int floats) {
+            this.name = name;
+            this.floats = floats;
+        }
+    }
+
+    /** The value of a uniform: numbers, or floats of a member from the {@code offset}-th on. */
     static final class Uniform {
         /** Null where the value is {@link #numbers}. */
         final String member;
 
         final int offset;
         final int count;
-        final double[] numbers;
+        final float[] numbers;
 
         Uniform(String member, int offset, int count) {
             this.member = member;
             this.offset = offset;
             this.count = count;
-            this.numbers = new double[0];
+            this.numbers = null;
         }
 
-        Uniform(double[] numbers) {
+        Uniform(float[] numbers) {
             this.member = null;
             this.offset = 0;
             this.count = numbers.length;
@@ -94,22 +105,22 @@ public final class Program {
             return (member == null ? that.member == null : member.equals(that.member))
                     && offset == that.offset
                     && count == that.count
-                    && java.util.Arrays.equals(numbers, that.numbers);
+                    && Arrays.equals(numbers, that.numbers);
         }
 
         @Override
         public int hashCode() {
-            return java.util.Arrays.hashCode(numbers) + 31 * offset + (member == null ? 0 : member.hashCode());
+            return Arrays.hashCode(numbers) + 31 * offset + (member == null ? 0 : member.hashCode());
         }
     }
 
     /** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
     static final class Source {
         final int unit;
-        final double strideX;
-        final double strideY;
+        final float strideX;
+        final float strideY;
 
-        Source(int unit, double strideX, double strideY) {
+        Source(int unit, float strideX, float strideY) {
             this.unit = unit;
             this.strideX = strideX;
             this.strideY = strideY;
@@ -143,7 +154,8 @@ public final class Program {
         public final List<String> textures;
         final List<Source> sources;
         final List<Quad> quads;
-        final Map<String, Uniform> uniforms;
+        /** A value for each of the program's uniforms, in their order. */
+        final Uniform[] uniforms;
 
         Pass(
                 String layer,
@@ -153,7 +165,7 @@ public final class Program {
                 List<String> textures,
                 List<Source> sources,
                 List<Quad> quads,
-                Map<String, Uniform> uniforms) {
+                Uniform[] uniforms) {
             this.layer = layer;
             this.program = program;
             this.target = target;

@@ -21,43 +21,40 @@ final class SelfCheck {
         Manifest manifest = session.bundle.manifest;
         session.upload(Probe.picture(manifest.input.size));
         List<LayerError> errors = new ArrayList<LayerError>();
-        for (Manifest.Layer layer : manifest.layers) {
-            if (manifest.probe.of(layer.name) != null) {
-                session.drawLayer(layer.name);
-                LayerError error = compare(session, layer);
-                if (!error.passed()) {
-                    throw new Errors.SelfCheckError(
-                            "layer '"
-                                    + layer.name
-                                    + "' comes out wrong on this driver ("
-                                    + renderer
-                                    + "): off by up to "
-                                    + error.worst
-                                    + " ("
-                                    + error.mean
-                                    + " in the mean), where "
-                                    + error.allowed.maxError
-                                    + " ("
-                                    + error.allowed.meanError
-                                    + " in the mean) is tolerated; please report it with the device's name");
-                }
-                errors.add(error);
+        for (String layer : manifest.layers) {
+            session.drawLayer(layer);
+            LayerError error = compare(session, manifest.probe.of(layer));
+            if (!error.passed()) {
+                throw new Errors.SelfCheckError(
+                        "layer '"
+                                + layer
+                                + "' comes out wrong on this driver ("
+                                + renderer
+                                + "): off by up to "
+                                + error.worst
+                                + " ("
+                                + error.mean
+                                + " in the mean), where "
+                                + error.allowed.maxError
+                                + " ("
+                                + error.allowed.meanError
+                                + " in the mean) is tolerated; please report it with the device's name");
             }
+            errors.add(error);
         }
-        wholeFrame(session, session.readLayer(manifest.outputLayer));
+        wholeFrame(session, session.readOutput());
         return errors;
     }
 
     /** Compares a layer's textures with the probe, directly after its passes: later layers may share them. */
-    private static LayerError compare(Session session, Manifest.Layer layer) {
+    private static LayerError compare(Session session, Probe.Entry entry) {
         Map<String, ByteBuffer> texels = new HashMap<String, ByteBuffer>();
         Map<String, Integer> widths = new HashMap<String, Integer>();
-        for (String name : layer.output.textures()) {
-            texels.put(name, session.readTexture(name));
+        for (String name : entry.value.textures()) {
+            texels.put(name, session.texels(name));
             widths.put(name, session.widthOf(name));
         }
-        Manifest manifest = session.bundle.manifest;
-        return Probe.compare(manifest, session.bundle.member(manifest.probe.member), layer.name, texels, widths);
+        return Probe.compare(entry, session.bundle.member(session.bundle.manifest.probe.member), texels, widths);
     }
 
     /** A frame replays other calls than layer by layer, so its result is checked once more. */

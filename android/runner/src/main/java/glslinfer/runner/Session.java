@@ -63,10 +63,10 @@ public final class Session {
             handles.programs.putAll(Linker.link(bundle, device, objects, varyings));
             device.touched();
             makeTextures();
-            vertexBuffer = objects.buffer(Frame.vertices(manifest.passes, textures, varyings, handles));
+            vertexBuffer = objects.buffer(Frame.vertices(bundle.passes, textures, varyings, handles));
             Frame.Recorder recorder = new Frame.Recorder(bundle, handles, textures);
-            recorder.constantUniforms(manifest.passes).replay(gl);
-            frame = recorder.record(manifest.passes);
+            recorder.constantUniforms(bundle.passes).replay(gl);
+            frame = recorder.record(bundle.passes);
             jobs = recordJobs(recorder);
             recordLayers(recorder);
             GlObjects.check(gl, "after preparing the model");
@@ -88,7 +88,7 @@ public final class Session {
     public float[] run(byte[] rgb) {
         upload(rgb);
         frame.replay(gl);
-        float[] out = transfers.read(bundle.manifest.output);
+        float[] out = transfers.read(bundle.manifest.output.value);
         if (!checked) {
             GlObjects.check(gl, "in the first frame");
             checked = true;
@@ -164,14 +164,32 @@ public final class Session {
         }
     }
 
-    /** Returns a layer's output as numbers; directly after its passes, for later layers may share its textures. */
+    /**
+     * Returns a layer's output as numbers; directly after its passes, for later layers may share its textures.
+     *
+     * @throws Errors.InputError no such layer is drawn
+     */
     public float[] readLayer(String layer) {
-        return transfers.read(bundle.manifest.layer(layer).output);
+        Layout.Value value = bundle.manifest.valueOf(layer);
+        if (value == null) {
+            throw new Errors.InputError("no layer '" + layer + "' is drawn; manifest.layers has those that are");
+        }
+        return transfers.read(value);
+    }
+
+    /** Returns the result as numbers, after the last layer's passes; {@link #run} does it all. */
+    public float[] readOutput() {
+        return transfers.read(bundle.manifest.output.value);
     }
 
     /** Returns a texture that passes render into, as it is now: 4 bytes a texel, row 0 first. */
     public ByteBuffer readTexture(String name) {
         return transfers.readTexture(name);
+    }
+
+    /** Returns a texture that passes render into, as it is now, or the picture's, as it was uploaded. */
+    ByteBuffer texels(String name) {
+        return transfers.texels(name);
     }
 
     int widthOf(String texture) {
@@ -237,7 +255,7 @@ public final class Session {
 
     private Frame.Calls[] recordJobs(Frame.Recorder recorder) {
         List<Frame.Calls> calls = new ArrayList<Frame.Calls>();
-        List<Pass> passes = bundle.manifest.passes;
+        List<Pass> passes = bundle.passes;
         for (int start = 0; start < passes.size(); ) {
             int end = start + 1;
             while (end < passes.size() && !passes.get(end).clear) {
@@ -251,7 +269,7 @@ public final class Session {
 
     private void recordLayers(Frame.Recorder recorder) {
         Map<String, List<Pass>> byLayer = new LinkedHashMap<String, List<Pass>>();
-        for (Pass pass : bundle.manifest.passes) {
+        for (Pass pass : bundle.passes) {
             if (!byLayer.containsKey(pass.layer)) {
                 byLayer.put(pass.layer, new ArrayList<Pass>());
             }

@@ -23,8 +23,8 @@ final class Transfers {
         this.textures = textures;
         this.handles = handles;
         picture = GlObjects.direct(4 * manifest.input.size * manifest.input.size);
-        boolean vector = manifest.output instanceof FixedPoint;
-        logits = GlObjects.direct(vector ? 4 * ((FixedPoint) manifest.output).width() : 0);
+        boolean vector = manifest.output.value instanceof FixedPoint;
+        logits = GlObjects.direct(vector ? 4 * ((FixedPoint) manifest.output.value).width() : 0);
     }
 
     /** Uploads a picture, {@code 3 * size * size} bytes; {@link Errors.ImageError} if there are more or fewer. */
@@ -66,7 +66,7 @@ final class Transfers {
         Tiles tiles = (Tiles) value;
         Map<String, ByteBuffer> whole = new HashMap<String, ByteBuffer>();
         for (String name : tiles.textures()) {
-            whole.put(name, textures.get(name).isTarget() ? readTexture(name) : uploaded());
+            whole.put(name, texels(name));
         }
         for (int i = 0; i < tiles.views.size(); i++) {
             String name = tiles.views.get(i).texture;
@@ -77,7 +77,7 @@ final class Transfers {
 
     /** Reads the result, a vector, without allocating. */
     void readLogits(float[] out) {
-        FixedPoint value = (FixedPoint) manifest.output;
+        FixedPoint value = (FixedPoint) manifest.output.value;
         readTexels(value.texture, value.width(), value.height(), logits);
         Texels.unpack(logits, value, out);
     }
@@ -91,6 +91,11 @@ final class Transfers {
         ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
         readTexels(name, texture.width, texture.height, texels);
         return texels;
+    }
+
+    /** Returns a whole texture that passes render into, or the picture's. */
+    ByteBuffer texels(String name) {
+        return textures.get(name).isTarget() ? readTexture(name) : uploaded();
     }
 
     private void readTexels(String texture, int width, int height, ByteBuffer texels) {

@@ -6,7 +6,8 @@
  * <pre>
  *   Bundle          bundle.py           the file: container, hashes, labels
  *   ManifestReader  manifest_json.py    manifest.json, strictly
- *   ManifestCheck   manifest_check.py   whether its parts fit together (with PassCheck, Operators)
+ *   PassReader      pass_table.py       passes.bin, strictly
+ *   ManifestCheck   manifest_check.py   whether its parts fit together (with PassCheck)
  *   Manifest, Program, Layout           manifest.py, program.py, layout.py: plain data
  *   Gl, GlObjects   gl/api.py, gl/objects.py
  *   Device          gl/context.py       what is known of a context: how stores round, who set its state
