@@ -1,4 +1,4 @@
-"""The bundle file, ``.glslnn``: a zip with manifest.json, shaders/*, weights/* and labels.txt.
+"""The bundle file, ``.glslnn``: a zip with manifest.json, passes.bin, graph.json, shaders/*, weights/* and labels.txt.
 
 docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
 """
@@ -18,11 +18,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from glsl_infer import ops
-from glsl_infer.bundle import manifest_json, probe, vertex_shaders, zip_directory
-from glsl_infer.bundle.caps import MAX_BYTES, MAX_MANIFEST_BYTES
-from glsl_infer.bundle.manifest import Layer, Manifest
-from glsl_infer.bundle.manifest_check import LABELS, check
+from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders, zip_directory
+from glsl_infer.bundle.caps import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
+from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
+from glsl_infer.bundle.network import Layer, Network, from_json
+from glsl_infer.bundle.network import check as check_network
+from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations import activation
@@ -40,7 +42,9 @@ _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 _AGAIN = "export or copy the file again"
 
 _MAX_MESSAGE = 400
-_MEMBER_NAME = re.compile(r"(manifest\.json|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)")
+_MEMBER_NAME = re.compile(
+    r"((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)"
+)
 
 
 @dataclass(frozen=True)
@@ -63,16 +67,31 @@ class Bundle:
         return split_labels(self.members[LABELS].decode("utf-8"))
 
     @cached_property
+    def network(self) -> Network:
+        """What the layers mean, from graph.json.
+
+        Raises:
+            BundleError: it does not follow the format, or is not what the manifest draws.
+        """
+        try:
+            network = from_json(_parse(self.members[GRAPH], GRAPH))
+            check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
+        except BundleError as error:
+            raise BundleError(f"{self.path or 'bundle'}: {_short(str(error))}") from None
+        return network
+
+    @cached_property
     def graph(self) -> Graph:
         """The network, with its weights as the shaders have them, for the reference.
 
         Raises:
             BundleError: layers and weights do not fit together.
         """
+        network = self.network
         try:
             with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
-                nodes = [self._node(layer) for layer in self.manifest.model.layers]
-            graph = Graph(self.manifest.model.name, tuple(nodes), self.manifest.model.output)
+                nodes = [self._node(layer) for layer in network.layers]
+            graph = Graph(self.manifest.name, tuple(nodes), network.output)
             for name, shape in graph.shapes.items():
                 if shape_of(self.values[name]) != shape:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
@@ -85,15 +104,14 @@ class Bundle:
     @cached_property
     def values(self) -> dict[str, Value]:
         """Where the output of each layer lies, by layer name."""
-        return {layer.name: layer.output for layer in self.manifest.model.layers}
+        return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
         activation(layer.attrs.get("activation", "linear"))
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
-        weights = ops.get(layer.op).read_weights(node, layer.weights, members, inputs)
-        return replace(node, weights=weights)
+        return replace(node, weights=node.operator.read_weights(node, layer.weights, members, inputs))
 
 
 def split_labels(text: str) -> tuple[str, ...]:
@@ -123,7 +141,10 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
     text = json.dumps(
         manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
     )
-    members = {**bundle.members, MANIFEST: text.encode("utf-8")}
+    members = {
+        **bundle.members,
+        MANIFEST: text.encode("utf-8"),
+    }
     try:
         with writing(path) as file:
             with zipfile.ZipFile(file, "w") as archive:
@@ -168,12 +189,16 @@ def read(path: str | Path) -> Bundle:
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
-    manifest = manifest_json.from_json(data)
+    missing = [name for name in (PASSES, GRAPH) if name not in members]
+    if missing:
+        raise BundleError(f"member '{missing[0]}' is missing")
+    manifest = manifest_json.from_json(data, members[PASSES])
     _check_hashes(manifest, members)
     check(manifest, {name: len(member) for name, member in members.items()})
     vertex_shaders.check(manifest.programs, members)
+    uniforms.check(manifest.programs, members)
     bundle = Bundle(manifest, members, path, digest)
-    probe.check(manifest.probe, members[manifest.probe.member], bundle.values)
+    probe.check(manifest.probe, members[manifest.probe.member])
     classes = classes_of(manifest.outputs[0].value)
     if len(bundle.labels) != classes:
         raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
@@ -218,9 +243,11 @@ def _unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]
         if manifest.file_size > MAX_MANIFEST_BYTES:
             raise BundleError(f"manifest.json unpacks to more than {MAX_MANIFEST_BYTES >> 20} MiB")
         text = _unpack(archive, manifest)
-        data = _parse(text)
+        data = _parse(text, MANIFEST)
         manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
         _check_container(infos)
+        if any(info.filename == GRAPH and info.file_size > MAX_GRAPH_BYTES for info in infos):
+            raise BundleError(f"graph.json unpacks to more than {MAX_GRAPH_BYTES >> 20} MiB")
         others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
         return data, hashlib.sha256(text).hexdigest(), others
 
@@ -243,19 +270,19 @@ def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         return file.read(info.file_size + 1)
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes, member: str) -> Any:
     def no_constant(name: str) -> None:
-        raise BundleError(f"manifest: {name} is not a number")
+        raise BundleError(f"{member}: {name} is not a number")
 
     def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) != len(pairs):
-            raise BundleError("manifest: an object has the same key twice")
+            raise BundleError(f"{member}: an object has the same key twice")
         return dict(pairs)
 
     try:
         return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"manifest.json is no JSON ({error}); {_GIVE}") from None
+        raise BundleError(f"{member} is no JSON ({error}); {_GIVE}") from None
 
 
 def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:

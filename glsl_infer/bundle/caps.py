@@ -8,9 +8,12 @@ keeps for each pair of layers and what it multiplies for each weight.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.errors import BundleError
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle.manifest import Manifest
 
 MAX_BYTES = 256 << 20
 """Bytes that all members may unpack to."""
@@ -20,6 +23,8 @@ MAX_DIRECTORY_BYTES = 16 << 20
 """Bytes of the zip's central directory; in memory, its entries take many times as many."""
 MAX_SHADER_BYTES = 256 << 10
 """Bytes of one member of GLSL."""
+MAX_GRAPH_BYTES = 16 << 20
+"""Bytes of graph.json."""
 MAX_LAYERS = 2048
 MAX_TEXTURES = MAX_PROGRAMS = 1 << 14
 MAX_PASSES = 1 << 16
@@ -29,8 +34,6 @@ MAX_TEXTURE_BYTES = 256 << 20
 """Bytes of all textures together, 4 a texel."""
 MAX_DRAWN_TEXELS = 1 << 28
 """Texels that all quads of a frame cover together."""
-MAX_DIMENSIONS = 4
-"""Sizes in the shape of a weight."""
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -45,7 +48,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     """
     quads = [quad for one in manifest.passes for quad in one.quads]
     for what, count, cap in (
-        ("layers", len(manifest.model.layers), MAX_LAYERS),
+        ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
         ("programs", len(manifest.programs), MAX_PROGRAMS),
         ("passes", len(manifest.passes), MAX_PASSES),
@@ -58,6 +61,3 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     for name, size in sizes.items():
         if name.startswith("shaders/") and size > MAX_SHADER_BYTES:
             raise BundleError(f"member '{name}' has {size} bytes of GLSL; a shader has at most {MAX_SHADER_BYTES}")
-    for layer in manifest.model.layers:
-        if any(len(shape) > MAX_DIMENSIONS for shape in layer.weights.values()):
-            raise BundleError(f"layer '{layer.name}': a weight has more than {MAX_DIMENSIONS} dimensions")

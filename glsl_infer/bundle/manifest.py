@@ -8,50 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from glsl_infer.program import Pass, ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
-from glsl_infer.runtime.pictures import preprocess
 
 FORMAT = "glslnn"
-VERSION = 1
+VERSION = 2
+PROFILE = "es2"
+"""What a driver must have: OpenGL ES 2.0 or WebGL 1, with highp floats in fragment shaders."""
+
+FIT = "center-square/area-average"
+"""How any picture becomes the network's: its centred square, averaged by area."""
+
+PURPOSES = ("classes", "image")
 
 PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
 """The probe's picture: the byte of column x, row y and channel c."""
 
 
 @dataclass(frozen=True)
-class Layer:
-    """A node of the graph: how to compute it in the reference, and where the runner finds its output."""
-
-    name: str
-    op: str
-    inputs: tuple[str, ...]
-    attrs: Mapping[str, Any]
-    weights: Mapping[str, tuple[int, ...]]
-    members: tuple[str, ...]
-    output: Value
-
-
-@dataclass(frozen=True)
-class Model:
-    """The network: its name, its layers in order, and the layer whose output is the result."""
-
-    name: str
-    output: str
-    layers: tuple[Layer, ...]
-
-
-@dataclass(frozen=True)
 class Input:
-    """The picture: square of ``size`` pixels, uploaded to ``texture`` at texel (x, y)."""
+    """A picture that the runner uploads: where it lies, and what its bytes stand for."""
 
-    texture: str
-    size: int
-    x: int
-    y: int
-    preprocessing: str = preprocess.NAME
+    name: str
+    value: FeatureMap
+    fit: str = FIT
+
+    @property
+    def size(self) -> int:
+        """Height and width in pixels."""
+        return self.value.height
+
+    @property
+    def texture(self) -> str:
+        """The texture of kind ``input`` that it is uploaded to."""
+        return self.value.views[0].texture
+
+    @property
+    def x(self) -> int:
+        """Column of its first texel."""
+        return self.value.views[0].x
+
+    @property
+    def y(self) -> int:
+        """Row of its first texel."""
+        return self.value.views[0].y
 
 
 @dataclass(frozen=True)
@@ -67,15 +68,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """The result: ``logits``, a vector in fixed point, or ``image``, a feature map."""
+    """A result: a vector with a number for each of the ``classes``, or an ``image``, a feature map."""
 
     name: str
+    purpose: str
     value: FixedPoint | FeatureMap
 
 
 @dataclass(frozen=True)
 class ProbeLayer:
-    """``count`` texels of a layer, from record ``offset`` of the probe member on, and how far they may be off.
+    """``count`` texels of a layer from record ``offset`` of the probe member on, and how far they may be off.
 
     The tolerances are in units of the stored integers (bytes, or 16-bit numbers): of the worst value and
     of the mean over all.
@@ -86,6 +88,7 @@ class ProbeLayer:
     count: int
     max_error: float
     mean_error: float
+    value: Value
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ class Probe:
 class Manifest:
     """Everything that manifest.json says."""
 
-    model: Model
-    input: Input
+    name: str
+    inputs: tuple[Input, ...]
     limits: Limits
     textures: tuple[Texture, ...]
     programs: tuple[ShaderProgram, ...]
@@ -112,6 +115,16 @@ class Manifest:
     outputs: tuple[Output, ...]
     probe: Probe
     members: Mapping[str, str]
+
+    @property
+    def input(self) -> Input:
+        """The picture: the only input."""
+        return self.inputs[0]
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that draw, in the order of their first passes."""
+        return tuple(dict.fromkeys(one.layer for one in self.passes))
 
     @property
     def jobs(self) -> int:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import TypeVar
 
-from glsl_infer import ops
 from glsl_infer.bundle import caps
-from glsl_infer.bundle.manifest import Layer, Limits, Manifest
+from glsl_infer.bundle.manifest import Limits, Manifest
 from glsl_infer.errors import BundleError
-from glsl_infer.ops.operator import GraphOnlyOperator
 from glsl_infer.program import PRELUDE, Pass, ShaderProgram, Slice, Texture
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View, slices_of, textures_of
+from glsl_infer.program.layout import FixedMap, FixedPoint, Value, slices_of, textures_of
 from glsl_infer.program.templates import MAX_VARYINGS
 
 LABELS = "labels.txt"
+GRAPH = "graph.json"
 
-Named = TypeVar("Named", Texture, ShaderProgram, Layer)
+Named = TypeVar("Named", Texture, ShaderProgram)
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -34,8 +32,7 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     caps.check(manifest, sizes)
     textures = _unique(manifest.textures, "texture")
     programs = _unique(manifest.programs, "program")
-    layers = _unique(manifest.model.layers, "layer")
-    for name in (PRELUDE, LABELS, manifest.probe.member):
+    for name in (GRAPH, PRELUDE, LABELS, manifest.probe.member):
         _member(name, sizes)
     for texture in textures.values():
         _check_texture(texture, sizes)
@@ -49,8 +46,6 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     previous = None
     for index, one in enumerate(manifest.passes):
         where = f"pass {index} (layer '{one.layer}')"
-        if one.layer not in layers:
-            raise BundleError(f"{where}: no such layer")
         _check_pass(one, where, textures, programs, sizes)
         unwritten = [t for t in one.textures if textures[t].kind == "target" and t not in written]
         if unwritten:
@@ -62,9 +57,9 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         drawn.add((one.layer, one.target))
         written.add(one.target)
         previous = one.target
-    _check_layers(manifest, textures, written, sizes)
-    _check_ends(manifest, textures, written, sizes)
-    _check_sharing(manifest)
+    _check_input(manifest, textures)
+    _check_output(manifest, textures, written)
+    _check_probe(manifest, textures, written, sizes)
     needed = needed_limits(manifest.textures, manifest.programs)
     if manifest.limits != needed:
         raise BundleError(f"limits are {manifest.limits}, but the contents need {needed}")
@@ -144,54 +139,8 @@ def _check_pass(
                 raise BundleError(f"{where}: uniform '{name}' ends beyond its member")
 
 
-def _check_layers(
-    manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
-) -> None:
-    before: set[str] = set()
-    for layer in manifest.model.layers:
-        where = f"layer '{layer.name}'"
-        unknown = [name for name in layer.inputs if name not in before]
-        if unknown:
-            raise BundleError(f"{where}: reads '{unknown[0]}', which is no layer before it")
-        before.add(layer.name)
-        _check_value(layer.output, where, textures)
-        undrawn = [name for name in textures_of(layer.output) if name not in written and textures[name].kind != "input"]
-        if undrawn:
-            raise BundleError(f"{where}: nothing is drawn into texture '{undrawn[0]}', where its output should be")
-        for name in layer.members:
-            _member(name, sizes)
-    if sum(layer.op == "input" for layer in manifest.model.layers) != 1:
-        raise BundleError("model: exactly one layer must be the input")
-    if manifest.model.output not in before:
-        raise BundleError(f"model: its output '{manifest.model.output}' is no layer")
-    for layer in manifest.model.layers:
-        _check_operator(layer, sum(sizes[name] for name in layer.members))
-
-
-def _check_operator(layer: Layer, size: int) -> None:
-    """Refuse an operator that no bundle has, attributes that are not exactly its own, and more weights than bytes.
-
-    What the graph can do without, its defaults, is required in a file: another reader may not know them.
-    """
-    where = f"layer '{layer.name}'"
-    if layer.op not in ops.names() or isinstance(ops.get(layer.op), GraphOnlyOperator):
-        raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
-    known = ops.get(layer.op).attrs
-    if isinstance(layer.output, FeatureMap) == ("scale" in known):
-        raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
-    for key in known:
-        if key not in layer.attrs:
-            raise BundleError(f"{where}: attribute '{key}' is missing")
-        if key in ("scale", "scales", "zeros") and layer.attrs[key] != getattr(layer.output, key, None):
-            raise BundleError(f"{where}: attribute '{key}' is not that of its output")
-    for key in layer.attrs:
-        if key not in known and key != "fused":
-            raise BundleError(f"{where}: unknown attribute '{key:.40}'")
-    if 2 * sum(math.prod(shape) for shape in layer.weights.values()) > size:
-        raise BundleError(f"{where}: its weights do not fit into its members")
-
-
-def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> None:
+def check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> None:
+    """Refuse a value that does not fit its textures; ``where`` names it in messages."""
     if isinstance(value, FixedPoint):
         texture = textures.get(value.texture)
         if texture is None or value.size[0] > texture.width or value.size[1] > texture.height:
@@ -215,59 +164,43 @@ def _check_value(value: Value, where: str, textures: Mapping[str, Texture]) -> N
             raise BundleError(f"{where}: a view lies outside its texture")
 
 
-def _check_ends(
-    manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
-) -> None:
-    picture = textures.get(manifest.input.texture)
+def _check_input(manifest: Manifest, textures: Mapping[str, Texture]) -> None:
+    if len(manifest.inputs) != 1:
+        raise BundleError(f"{len(manifest.inputs)} inputs; this version has exactly one")
+    entry = manifest.input
+    picture = textures.get(entry.texture)
     if picture is None or picture.kind != "input":
-        raise BundleError(f"input: no input texture is called '{manifest.input.texture}'")
-    end = manifest.input.size
-    if manifest.input.x + end > picture.width or manifest.input.y + end > picture.height:
-        raise BundleError("input: the picture does not fit its texture")
-    (first,) = (one for one in manifest.model.layers if one.op == "input")
-    view = View(manifest.input.texture, manifest.input.x, manifest.input.y)
-    if not isinstance(first.output, FeatureMap) or (
-        (first.output.height, first.output.width, first.output.channels, first.output.views) != (end, end, 3, (view,))
-    ):
-        raise BundleError(f"input: the picture is not what layer '{first.name}' says")
+        raise BundleError(f"input: no input texture is called '{entry.texture}'")
+    check_value(entry.value, "input", textures)
+    if entry.value.height != entry.value.width or entry.value.channels != 3:
+        raise BundleError("input: the picture must be square with 3 channels")
+
+
+def _check_output(manifest: Manifest, textures: Mapping[str, Texture], written: set[str]) -> None:
     if len(manifest.outputs) != 1:
         raise BundleError(f"{len(manifest.outputs)} outputs; this version has exactly one")
     output = manifest.outputs[0]
-    _check_value(output.value, f"output '{output.name}'", textures)
+    check_value(output.value, f"output '{output.name}'", textures)
     undrawn = [name for name in textures_of(output.value) if name not in written]
     if undrawn:
         raise BundleError(f"output '{output.name}': nothing is drawn into texture '{undrawn[0]}'")
-    if any(one.name == manifest.model.output and one.output != output.value for one in manifest.model.layers):
-        raise BundleError(f"output '{output.name}' is not that of layer '{manifest.model.output}'")
     if len(manifest.probe.logits) != (output.value.length if isinstance(output.value, FixedPoint) else 0):
         raise BundleError("probe: its logits do not fit the output")
-    names = dict.fromkeys(one.layer for one in manifest.passes)
+
+
+def _check_probe(
+    manifest: Manifest, textures: Mapping[str, Texture], written: set[str], sizes: Mapping[str, int]
+) -> None:
+    names = manifest.layers
     entries = Counter(layer.layer for layer in manifest.probe.layers)
     wrong = [name for name in (*names, *entries) if name not in names or entries[name] != 1]
     if wrong:
         raise BundleError(f"probe: layer '{wrong[0]}' is not drawn, or has not exactly one entry")
     for layer in manifest.probe.layers:
+        where = f"probe: layer '{layer.layer}'"
+        check_value(layer.value, where, textures)
+        undrawn = [name for name in textures_of(layer.value) if name not in written and textures[name].kind != "input"]
+        if undrawn:
+            raise BundleError(f"{where}: nothing is drawn into texture '{undrawn[0]}', where its output should be")
         if 8 * (layer.offset + layer.count) > sizes[manifest.probe.member]:
             raise BundleError(f"probe: the texels of layer '{layer.layer}' end beyond the member")
-
-
-def _check_sharing(manifest: Manifest) -> None:
-    """Refuse a texture that holds something else when it is read: layers may share one, each in its time."""
-    drawn = {one.layer for one in manifest.passes}
-    behind: dict[str, set[str]] = {}  # whose passes draw a layer's output: its own, or where it has none its inputs'
-    readable: dict[str, set[str]] = {}
-    for layer in manifest.model.layers:
-        readable[layer.name] = {name for source in layer.inputs for name in behind[source]}
-        behind[layer.name] = {layer.name} if layer.name in drawn else readable[layer.name]
-    holds: dict[str, str] = {}
-    for index, one in enumerate(manifest.passes):
-        for name in one.textures:
-            if name in holds and holds[name] not in readable[one.layer] | {one.layer}:
-                raise BundleError(
-                    f"pass {index} (layer '{one.layer}'): reads texture '{name}', which by then holds "
-                    f"layer '{holds[name]}', none of its inputs"
-                )
-        holds[one.target] = one.layer
-    for name in textures_of(manifest.outputs[0].value):
-        if holds[name] not in behind[manifest.model.output]:
-            raise BundleError(f"output: texture '{name}' holds layer '{holds[name]}' at the end of a frame")

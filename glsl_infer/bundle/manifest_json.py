@@ -6,31 +6,30 @@ bundle.schema.json says the same for other tools.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
+from collections import Counter
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
+    FIT,
     FORMAT,
     PROBE_FORMULA,
+    PROFILE,
+    PURPOSES,
     VERSION,
     Input,
-    Layer,
     Limits,
     Manifest,
-    Model,
     Output,
     Probe,
     ProbeLayer,
 )
+from glsl_infer.bundle.pass_table import Names, float_members, pack, unpack
 from glsl_infer.errors import BundleError
-from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+from glsl_infer.program import ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
-from glsl_infer.program.quantize import plain
-from glsl_infer.runtime.pictures import preprocess
 
 MAX_SIDE = 8192
 MAX_COUNT = 1 << 20
@@ -38,58 +37,85 @@ KINDS = ("input", "target", "constant")
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
-    """Return the manifest as JSON data."""
+    """Return the manifest as JSON data; ``pass_table`` has the passes."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        "model": {
-            "name": manifest.model.name,
-            "output": manifest.model.output,
-            "layers": [_layer_to_json(layer) for layer in manifest.model.layers],
-        },
-        "input": vars(manifest.input),
+        "profile": PROFILE,
+        "name": manifest.name,
+        "inputs": [
+            {"name": entry.name, "kind": "picture", "fit": entry.fit, "value": value_to_json(entry.value)}
+            for entry in manifest.inputs
+        ],
         "limits": vars(manifest.limits),
         "textures": [_texture_to_json(texture) for texture in manifest.textures],
         "programs": [
-            {**vars(program), "samplers": list(program.samplers), "uniforms": dict(program.uniforms)}
+            {
+                **vars(program),
+                "samplers": list(program.samplers),
+                "uniforms": [[name, count] for name, count in program.uniforms.items()],
+            }
             for program in manifest.programs
         ],
-        "passes": [_pass_to_json(one) for one in manifest.passes],
-        "outputs": [{"name": output.name, **_value_to_json(output.value)} for output in manifest.outputs],
+        "layers": list(manifest.layers),
+        "floats": list(float_members(manifest.passes)),
+        "passes": {"count": len(manifest.passes), "quads": sum(len(entry.quads) for entry in manifest.passes)},
+        "outputs": [
+            {"name": output.name, "purpose": output.purpose, "value": value_to_json(output.value)}
+            for output in manifest.outputs
+        ],
         "probe": {
             **vars(manifest.probe),
-            "layers": [vars(layer) for layer in manifest.probe.layers],
+            "layers": [{**vars(layer), "value": value_to_json(layer.value)} for layer in manifest.probe.layers],
             "logits": list(manifest.probe.logits),
         },
         "members": dict(manifest.members),
     }
 
 
-def size_of_passes(passes: Iterable[Pass]) -> int:
-    """Return the bytes that passes take in manifest.json, which is little else where they are many."""
-    return sum(len(json.dumps(_pass_to_json(one), ensure_ascii=False, separators=(",", ":"))) + 1 for one in passes)
+def pass_table(manifest: Manifest) -> bytes:
+    """Return the member passes.bin."""
+    names = Names(manifest.layers, manifest.programs, manifest.textures, float_members(manifest.passes))
+    return pack(manifest.passes, names)
 
 
-def from_json(data: Any) -> Manifest:
+def from_json(data: Any, table: bytes) -> Manifest:
     """Read a manifest from JSON data, strictly.
 
+    Args:
+        data: what manifest.json holds.
+        table: the bytes of passes.bin.
+
     Raises:
-        BundleError: anything missing, unknown, of the wrong type, out of range, or of a newer version.
+        BundleError: anything missing, unknown, of the wrong type, out of range, or of another version.
     """
     fields = check_version(data)
-    manifest = Manifest(
-        _model(fields.any("model")),
-        _input(fields.any("input")),
-        _limits(fields.any("limits")),
-        tuple(_texture(one, f"textures[{i}]") for i, one in enumerate(fields.items("textures"))),
-        tuple(_program(one, f"programs[{i}]") for i, one in enumerate(fields.items("programs"))),
-        tuple(_pass(one, f"passes[{i}]") for i, one in enumerate(fields.items("passes"))),
-        tuple(_output(one, f"outputs[{i}]") for i, one in enumerate(fields.items("outputs"))),
-        _probe(fields.any("probe")),
-        {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()},
-    )
+    fields.text("profile", one_of=(PROFILE,))
+    name = fields.text("name")
+    inputs = tuple(_input(entry, f"inputs[{i}]") for i, entry in enumerate(fields.items("inputs")))
+    limits = _limits(fields.any("limits"))
+    textures = tuple(_texture(entry, f"textures[{i}]") for i, entry in enumerate(fields.items("textures")))
+    programs = tuple(_program(entry, f"programs[{i}]") for i, entry in enumerate(fields.items("programs")))
+    layers, floats = (_unique(fields.texts(key), key) for key in ("layers", "floats"))
+    counts = Fields(fields.any("passes"), "passes")
+    count, quads = counts.integer("count", 1, 1 << 30), counts.integer("quads", 1, 1 << 30)
+    counts.done()
+    outputs = tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(fields.items("outputs")))
+    probe = _probe(fields.any("probe"))
+    members = {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()}
     fields.done()
-    return manifest
+    passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
+    idle = [layer for layer in layers if layer not in {entry.layer for entry in passes}]
+    if idle:
+        raise BundleError(f"layers: '{idle[0]}' has no pass")
+    return Manifest(name, inputs, limits, textures, programs, passes, outputs, probe, members)
+
+
+def _unique(names: tuple[str, ...], key: str) -> tuple[str, ...]:
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise BundleError(f"{key}: '{name:.60}' is there twice")
+    return names
 
 
 def check_version(data: Any) -> Fields:
@@ -102,6 +128,10 @@ def check_version(data: Any) -> Fields:
     if fields.optional("format") != FORMAT:
         raise BundleError(f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file")
     version = fields.integer("version", 1, 1 << 30)
+    if version < VERSION:
+        raise BundleError(
+            f"the model has format version {version}, this program reads version {VERSION}; export it again"
+        )
     if version > VERSION:
         raise BundleError(
             f"the model has format version {version}, this program reads up to {VERSION}; "
@@ -117,87 +147,12 @@ def _texture_to_json(texture: Texture) -> dict[str, Any]:
     return entry
 
 
-def _value_to_json(value: Value) -> dict[str, Any]:
+def value_to_json(value: Value) -> dict[str, Any]:
+    """Return where a value lies as JSON data."""
     entry = dict(vars(value))
     if not isinstance(value, FixedPoint):
         entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
     return {key: list(one) if isinstance(one, tuple) else one for key, one in entry.items()}
-
-
-def _layer_to_json(layer: Layer) -> dict[str, Any]:
-    return {
-        "name": layer.name,
-        "op": layer.op,
-        "inputs": list(layer.inputs),
-        "attrs": {key: plain(value) for key, value in layer.attrs.items()},
-        "weights": {key: list(shape) for key, shape in layer.weights.items()},
-        "members": list(layer.members),
-        "output": _value_to_json(layer.output),
-    }
-
-
-def _pass_to_json(one: Pass) -> dict[str, Any]:
-    return {
-        "layer": one.layer,
-        "program": one.program,
-        "target": one.target,
-        "clear": one.clear,
-        "textures": list(one.textures),
-        "sources": [[source.unit, source.stride_x, source.stride_y] for source in one.sources],
-        "quads": [
-            [quad.x, quad.y, quad.width, quad.height, *(c for origin in quad.origins for c in origin)]
-            for quad in one.quads
-        ],
-        "uniforms": {
-            key: [value.member, value.offset, value.count] if isinstance(value, Slice) else list(value)
-            for key, value in one.uniforms.items()
-        },
-    }
-
-
-def _model(data: Any) -> Model:
-    fields = Fields(data, "model")
-    model = Model(
-        fields.text("name"),
-        fields.text("output"),
-        tuple(_layer(one, f"model.layers[{i}]") for i, one in enumerate(fields.items("layers"))),
-    )
-    fields.done()
-    return model
-
-
-def _layer(data: Any, where: str) -> Layer:
-    fields = Fields(data, where)
-    layer = Layer(
-        fields.text("name"),
-        fields.text("op"),
-        fields.texts("inputs"),
-        {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
-        {
-            key: tuple(
-                strict.integer(size, f"{where}.weights['{key:.60}']", 1, MAX_COUNT)
-                for size in strict.items(shape, where)
-            )
-            for key, shape in fields.mapping("weights").items()
-        },
-        fields.texts("members"),
-        _value(fields.any("output"), f"{where}.output"),
-    )
-    fields.done()
-    return layer
-
-
-def _attribute(value: Any, where: str) -> Any:
-    return tuple(_scalar(item, where) for item in value) if isinstance(value, list) else _scalar(value, where)
-
-
-def _scalar(value: Any, where: str) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return strict.text(value, where)
-    number = strict.number(value, where)
-    return value if isinstance(value, int) else number
 
 
 def _identifier(name: str, where: str) -> str:
@@ -206,7 +161,8 @@ def _identifier(name: str, where: str) -> str:
     return name
 
 
-def _value(data: Any, where: str) -> Value:
+def value_from_json(data: Any, where: str) -> Value:
+    """Read where a value lies."""
     fields = Fields(data, where)
     value = _value_fields(fields)
     fields.done()
@@ -249,17 +205,15 @@ def _scale(fields: Fields) -> float:
     return scale
 
 
-def _input(data: Any) -> Input:
-    fields = Fields(data, "input")
-    value = Input(
-        fields.text("texture"),
-        fields.integer("size", 1, MAX_SIDE),
-        fields.integer("x", 0, MAX_SIDE),
-        fields.integer("y", 0, MAX_SIDE),
-        fields.text("preprocessing", one_of=(preprocess.NAME,)),
-    )
+def _input(data: Any, where: str) -> Input:
+    fields = Fields(data, where)
+    name = fields.text("name")
+    fields.text("kind", one_of=("picture",))
+    fit, value = fields.text("fit", one_of=(FIT,)), value_from_json(fields.any("value"), f"{where}.value")
     fields.done()
-    return value
+    if not isinstance(value, FeatureMap) or len(value.views) != 1:
+        raise BundleError(f"{where}: a picture is a feature map in one texture")
+    return Input(name, value, fit)
 
 
 def _limits(data: Any) -> Limits:
@@ -298,76 +252,35 @@ def _program(data: Any, where: str) -> ShaderProgram:
         fields.text("fragment"),
         tuple(_identifier(name, f"{where}: 'samplers'") for name in fields.texts("samplers")),
         fields.integer("varyings", 1, 7),
-        {
-            _identifier(key, f"{where}: 'uniforms'"): strict.integer(
-                value, f"{where}.uniforms['{key:.60}']", 1, 1 << 14
-            )
-            for key, value in fields.mapping("uniforms").items()
-        },
+        _uniforms(fields.items("uniforms"), where),
     )
     fields.done()
     return program
 
 
-def _pass(data: Any, where: str) -> Pass:
-    fields = Fields(data, where)
-    layer, program, target = fields.text("layer"), fields.text("program"), fields.text("target")
-    clear, textures = fields.boolean("clear"), fields.texts("textures")
-    sources = tuple(_source(one, f"{where}.sources[{i}]") for i, one in enumerate(fields.items("sources")))
-    quads = tuple(_quad(one, len(sources), f"{where}.quads[{i}]") for i, one in enumerate(fields.items("quads")))
-    uniforms = {
-        _identifier(key, f"{where}: 'uniforms'"): _uniform(value, f"{where}.uniforms['{key:.60}']")
-        for key, value in fields.mapping("uniforms").items()
-    }
-    fields.done()
-    return Pass(layer, program, target, clear, textures, sources, quads, uniforms)
-
-
-def _source(data: Any, where: str) -> Source:
-    entries = strict.items(data, where)
-    if len(entries) != 3:
-        raise BundleError(f"{where}: expected [unit, stride x, stride y]")
-    return Source(
-        strict.integer(entries[0], where, 0, 31), strict.number(entries[1], where), strict.number(entries[2], where)
-    )
-
-
-def _quad(data: Any, sources: int, where: str) -> Quad:
-    # An origin may lie before the texture: where windows begin in the padding.
-    entries = [
-        strict.integer(entry, where, 0 if i < 4 else -MAX_SIDE, MAX_SIDE)
-        for i, entry in enumerate(strict.items(data, where))
-    ]
-    if len(entries) != 4 + 2 * sources:
-        raise BundleError(
-            f"{where}: {len(entries)} numbers; x, y, width, height and 2 for each source are {4 + 2 * sources}"
-        )
-    return Quad(entries[0], entries[1], entries[2], entries[3], tuple(zip(entries[4::2], entries[5::2])))
-
-
-def _uniform(data: Any, where: str) -> UniformValue:
-    entries = strict.items(data, where)
-    if entries and isinstance(entries[0], str):
-        if len(entries) != 3:
-            raise BundleError(f"{where}: expected [member, offset, count]")
-        offset, count = strict.integer(entries[1], where, 0, 1 << 28), strict.integer(entries[2], where, 4, 1 << 14)
-        if count % 4:
-            raise BundleError(f"{where}: {count} numbers are no whole vec4s")
-        return Slice(entries[0], offset, count)
-    if not 1 <= len(entries) <= 4:
-        raise BundleError(f"{where}: {len(entries)} numbers; 1 to 4 can stand in a pass")
-    return tuple(strict.number(entry, where) for entry in entries)
+def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
+    uniforms: dict[str, int] = {}
+    for entry in entries:
+        pair = strict.items(entry, f"{where}: 'uniforms'")
+        if len(pair) != 2:
+            raise BundleError(f"{where}: 'uniforms': expected [name, number of floats]")
+        name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
+        if name in uniforms:
+            raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
+        uniforms[name] = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
+    return uniforms
 
 
 def _output(data: Any, where: str) -> Output:
     fields = Fields(data, where)
-    name, value = fields.text("name", one_of=("logits", "image")), _value_fields(fields)
+    name, purpose = fields.text("name"), fields.text("purpose", one_of=PURPOSES)
+    value = value_from_json(fields.any("value"), f"{where}.value")
     fields.done()
-    if name == "logits" and isinstance(value, FixedPoint) and value.columns == 0:
-        return Output(name, value)
-    if name == "image" and isinstance(value, FeatureMap):
-        return Output(name, value)
-    raise BundleError(f"{where}: '{name}' must be a vector in fixed point if 'logits', an 8-bit map if 'image'")
+    if purpose == "classes" and isinstance(value, FixedPoint) and value.columns == 0:
+        return Output(name, purpose, value)
+    if purpose == "image" and isinstance(value, FeatureMap):
+        return Output(name, purpose, value)
+    raise BundleError(f"{where}: '{purpose}' must be a vector in fixed point if 'classes', an 8-bit map if 'image'")
 
 
 def _probe(data: Any) -> Probe:
@@ -382,6 +295,7 @@ def _probe(data: Any) -> Probe:
                 entry.integer("count", 1, MAX_COUNT),
                 entry.number("max_error", low=0.0),
                 entry.number("mean_error", low=0.0),
+                value_from_json(entry.any("value"), f"probe.layers[{i}].value"),
             )
         )
         entry.done()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import Probe, ProbeLayer
 from glsl_infer.errors import BundleError
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FixedPoint
 
 MEMBER = "weights/probe.bin"
 RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
@@ -48,7 +48,6 @@ def compare(
     probe: Probe,
     member: bytes,
     outputs: Iterable[tuple[str, Mapping[str, NDArray[np.uint8]]]],
-    values: Mapping[str, Value],
 ) -> Iterator[LayerError]:
     """Yield the error of every layer.
 
@@ -56,12 +55,12 @@ def compare(
         probe: from the manifest.
         member: bytes of its member.
         outputs: for every layer in the probe's order its name and its textures, uint8 (height, width, 4) by name.
-        values: where each layer's output lies.
     """
     records = np.frombuffer(member, RECORD)
     allowed = {layer.layer: layer for layer in probe.layers}
     for name, textures in outputs:
-        layer, value = allowed[name], values[name]
+        layer = allowed[name]
+        value = layer.value
         expected = records[layer.offset : layer.offset + layer.count]
         places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
         given = np.array(
@@ -80,7 +79,7 @@ def compare(
         yield LayerError(name, float(np.abs(difference).max()), float(np.abs(difference).mean()), layer)
 
 
-def check(probe: Probe, member: bytes, values: Mapping[str, Value]) -> None:
+def check(probe: Probe, member: bytes) -> None:
     """Refuse records that lie outside the output of their layer.
 
     Raises:
@@ -90,7 +89,7 @@ def check(probe: Probe, member: bytes, values: Mapping[str, Value]) -> None:
         raise BundleError(f"probe: member '{probe.member}' is no sequence of {RECORD.itemsize}-byte records")
     records = np.frombuffer(member, RECORD)
     for layer in probe.layers:
-        value, entries = values[layer.layer], records[layer.offset : layer.offset + layer.count]
+        value, entries = layer.value, records[layer.offset : layer.offset + layer.count]
         x, y = entries["x"].astype(np.int64), entries["y"].astype(np.int64)
         if isinstance(value, FixedPoint):
             left = top = np.zeros(len(entries), np.int64)

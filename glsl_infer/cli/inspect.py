@@ -70,7 +70,7 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
-        drawn = len(bundle.manifest.model.layers) - 1  # all but the picture itself
+        drawn = len(bundle.network.layers) - 1  # all but the picture itself
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(pixels)):
                 path = folder / layer_pictures.file_name(index + 1, name)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
-from glsl_infer.bundle import manifest_json
 from glsl_infer.bundle.bundle import SMALLER, Bundle, classes_of
-from glsl_infer.bundle.caps import MAX_MANIFEST_BYTES, MAX_PASSES
-from glsl_infer.bundle.manifest import Input, Layer, Manifest, Model, Output
-from glsl_infer.bundle.manifest_check import LABELS, check, needed_limits
+from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
+from glsl_infer.bundle.manifest import Input, Manifest, Output
+from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
+from glsl_infer.bundle.manifest_json import pass_table
+from glsl_infer.bundle.network import Network, layers_of, to_bytes
+from glsl_infer.bundle.network import check as check_network
+from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.uniforms import check as check_uniforms
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.program import Program
@@ -33,36 +38,33 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
     expectation, texels = probe.make(program)
+    network = Network(graph.output, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
         **program.members,
+        GRAPH: to_bytes(network),
         expectation.member: texels,
         LABELS: "".join(f"{label}\n" for label in labels).encode("utf-8"),
     }
-    layers = tuple(
-        Layer(
-            node.name,
-            node.op,
-            node.inputs,
-            node.attrs,
-            {key: weights.shape for key, weights in node.weights.items()},
-            program.weight_members.get(node.name, ()),
-            program.values[node.name],
-        )
-        for node in graph.nodes
-    )
-    view = picture.views[0]
+    purpose = "classes" if isinstance(output, FixedPoint) else "image"
     manifest = Manifest(
-        Model(graph.name, graph.output, layers),
-        Input(view.texture, picture.height, view.x, view.y),
+        graph.name,
+        (Input(graph.input.name, picture),),
         needed_limits(program.textures, program.programs),
         program.textures,
         program.programs,
         program.passes,
-        (Output("logits" if isinstance(output, FixedPoint) else "image", output),),
+        (Output(graph.output, purpose, output),),
         expectation,
-        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())},
+        {},
     )
-    check(manifest, {name: len(data) for name, data in members.items()})
+    members[PASSES] = pass_table(manifest)
+    manifest = replace(
+        manifest, members={name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
+    )
+    sizes = {name: len(data) for name, data in members.items()}
+    check(manifest, sizes)
+    check_network(network, manifest, sizes)
+    check_uniforms(program.programs, members)
     return Bundle(manifest, members)
 
 
@@ -72,9 +74,8 @@ def _check_passes(program: Program) -> None:
     Raises:
         ModelError: with how many there are, and what to do.
     """
-    count, size = len(program.passes), manifest_json.size_of_passes(program.passes)
-    if count > MAX_PASSES or size > MAX_MANIFEST_BYTES:
+    count, quads = len(program.passes), sum(len(entry.quads) for entry in program.passes)
+    if count > MAX_PASSES or quads > MAX_QUADS:
         raise ModelError(
-            f"the model takes {count} passes, {size / (1 << 20):.1f} MiB in manifest.json; a reader takes {MAX_PASSES} "
-            f"passes and {MAX_MANIFEST_BYTES / (1 << 20):.0f} MiB; {SMALLER}"
+            f"the model takes {count} passes of {quads} quads; a reader takes {MAX_PASSES} and {MAX_QUADS}; {SMALLER}"
         )

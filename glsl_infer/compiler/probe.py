@@ -53,7 +53,7 @@ def make(program: Program) -> tuple[Probe, bytes]:
         entries = _records(exact[node.name], value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)
-        layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed))
+        layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed, value))
         records.append(entries)
         offset += len(entries)
     output = program.values[graph.output]

@@ -6,7 +6,7 @@ A graph asks them for shapes and numbers only; how they are drawn concerns the c
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ class NodeOperator(Protocol):
     """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
 
     attrs: dict[str, Any]
+    has_shader: bool
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the output shape, or raise ModelError when inputs and weights do not fit."""
@@ -29,6 +30,11 @@ class NodeOperator(Protocol):
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round an exact output to what its texture holds."""
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Any]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return the weights from members of a bundle."""
 
 
 def operator(name: str) -> NodeOperator:

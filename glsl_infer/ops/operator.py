@@ -31,12 +31,14 @@ class Operator(ABC):
         weights: the weights a node may carry.
         keeps_range: whether its output in 8 bits has the ranges of its inputs.
         equal_scales: whether all channels of its inputs must have the same range.
+        has_shader: whether it can be drawn; else the optimiser has to fold it into its neighbours.
     """
 
     attrs: dict[str, Any] = {}
     weights: tuple[str, ...] = ()
     keeps_range: bool = False
     equal_scales: bool = False
+    has_shader: bool = True
 
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
@@ -107,6 +109,7 @@ class GraphOnlyOperator(Operator):
     """An operator that the optimiser is expected to remove, fold or split before the passes."""
 
     advice = ""
+    has_shader = False
 
     def passes(self, node: Node, build: Builder) -> None:
         """Refuse: what is still here could not be folded into a neighbour."""

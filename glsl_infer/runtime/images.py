@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from glsl_infer.errors import InputError
-from glsl_infer.program.layout import FeatureMap
 from glsl_infer.program.texels import shape_of
 from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
@@ -61,7 +60,7 @@ def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8
     """
     check_picture(output.shape, bundle)
     channels = output.shape[2]
-    entry = _picture_of(bundle)
+    entry = bundle.manifest.input.value
     scales, zeros = entry.scale_of[:channels], entry.zero_of[:channels]
     numbers = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
     pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
@@ -79,7 +78,7 @@ def check_picture(shape: Sequence[int], bundle: Bundle) -> None:
         raise InputError(f"the model ends in a vector of {shape[0]} values, which is no picture")
     if shape[2] not in (1, 3):
         raise InputError(f"the model's image has {shape[2]} channels; a picture has 1 or 3")
-    entry = _picture_of(bundle)
+    entry = bundle.manifest.input.value
     if shape[2] == 1 and max(len(set(entry.scales)), len(set(entry.zeros))) > 1:
         raise InputError("the model's image is grey, but its picture has another range in each channel")
 
@@ -152,10 +151,3 @@ def format_of(path: str | Path) -> str:
     if kind not in Image.SAVE:
         raise InputError(f"{path}: no picture format that can be written has this suffix; name the file *.png")
     return kind
-
-
-def _picture_of(bundle: Bundle) -> FeatureMap:
-    """Return the model's input: where it lies, and what its bytes stand for."""
-    value = next(layer.output for layer in bundle.manifest.model.layers if layer.op == "input")
-    assert isinstance(value, FeatureMap)
-    return value

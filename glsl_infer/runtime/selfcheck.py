@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
 from glsl_infer.bundle import probe
 from glsl_infer.bundle.probe import LayerError
 from glsl_infer.errors import ContextError, GlError, SelfCheckError
 from glsl_infer.gl import constants as GL
-from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import textures_of
 
 if TYPE_CHECKING:
@@ -168,15 +166,14 @@ def _layer_errors(session: Session) -> Iterator[LayerError]:
     """Run the probe layer by layer, and yield each one's error before the next is drawn."""
     manifest, members = session.bundle.manifest, session.bundle.members
     session.upload(probe.picture(manifest.input.size))
-    yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session), session.bundle.values)
+    yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session))
 
 
 def _drawn(session: Session) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]]]:
     """Draw layer by layer and yield each one's textures by name."""
-    for layer in session.bundle.manifest.model.layers:
-        if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator):
-            session.draw_layer(layer.name)
-            yield layer.name, {name: session.read_texture(name) for name in textures_of(layer.output)}
+    for entry in session.bundle.manifest.probe.layers:
+        session.draw_layer(entry.layer)
+        yield entry.layer, {name: session.read_texture(name) for name in textures_of(entry.value)}
 
 
 def _before(errors: list[LayerError], layer: str) -> list[LayerError]:

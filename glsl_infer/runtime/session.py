@@ -217,7 +217,7 @@ class Session(Closing):
         Each is drawn when it is asked for: finish the loop before you run this session on something else.
         """
         self.upload(image)
-        for layer in self.bundle.manifest.model.layers:
+        for layer in self.bundle.network.layers:
             if layer.op == "input":
                 continue
             self.draw_layer(layer.name)
@@ -236,7 +236,7 @@ class Session(Closing):
             InputError: no such layer, or inputs that do not fit it.
         """
         self._settle()
-        layers = {layer.name: layer for layer in self.bundle.manifest.model.layers}
+        layers = {layer.name: layer for layer in self.bundle.network.layers}
         if name not in layers or layers[name].op == "input":
             raise InputError(f"no layer '{name}'; there are: {', '.join(list(layers)[1:])}")
         wanted = layers[name].inputs
@@ -320,7 +320,7 @@ class Session(Closing):
         # Nothing of these knows the context, which would keep itself alive.
         left = (*self._importer.give_back(), self._resampler, self._objects)
         self.context.free_later(lambda: _close_all(left))
-        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.model.name}", self)
+        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
 
     # The state of the context ------------------------------------------------------------------------
 

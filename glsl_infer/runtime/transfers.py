@@ -31,7 +31,7 @@ class Transfers:
     def __init__(self, bundle: Bundle, gl: Api, objects: Objects, picture: PictureInput) -> None:
         manifest = bundle.manifest
         self._textures = {texture.name: texture for texture in manifest.textures}
-        self._input_layer = next(layer.name for layer in manifest.model.layers if layer.op == "input")
+        self._picture_value = manifest.input.value
         self._gl, self._objects, self._picture = gl, objects, picture
 
     def write(self, layer: str, value: Value, array: NDArray[np.floating], handles: Handles) -> None:
@@ -48,7 +48,7 @@ class Transfers:
             self._upload(handles.textures[value.texture], 0, 0, pack_fixed(array, value))
             return
         tiles = pack_tiles(array, value)
-        if layer == self._input_layer:
+        if value == self._picture_value:
             tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
         for view, tile in zip(value.views, tiles):
             self._upload(handles.textures[view.texture], view.x, view.y, tile)

@@ -131,7 +131,7 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
 
 def _picture_layers(path: Path) -> list[str]:
     """Return the names of the convolutions that read the picture."""
-    picture, *layers = bundle.read(path).manifest.model.layers
+    picture, *layers = bundle.read(path).network.layers
     return [layer.name for layer in layers if picture.name in layer.inputs and layer.op == "conv2d"]
 
 

@@ -94,7 +94,7 @@ def model_of(session: Session) -> dict[str, Any]:
     manifest = session.bundle.manifest
     return {
         "file": str(session.bundle.path or ""),
-        "name": manifest.model.name,
+        "name": manifest.name,
         "input": manifest.input.size,
-        "layers": len(manifest.model.layers),
+        "layers": len(session.bundle.network.layers),
     }

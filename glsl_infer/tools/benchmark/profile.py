@@ -60,7 +60,7 @@ def profile(
         raise RunError("the GPU's clock was disturbed in every run (it may change its frequency); try again")
     rows = [summary([milliseconds(seconds[index]) for seconds in timed]) for index in range(len(names))]
     total = sum(row["median"] for row in rows)
-    layers = {layer.name: layer for layer in manifest.model.layers}
+    layers = {layer.name: layer for layer in session.bundle.network.layers}
     draws = {name: sum(one.layer == name for one in manifest.passes) for name in names}
     return {
         "by": QUERIES if by_query else FINISHES,

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.bundle.manifest import Layer
+from glsl_infer.bundle.network import Layer
 from glsl_infer.compiler import amplification
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
@@ -38,9 +38,9 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             "path": None if bundle.path is None else str(bundle.path),
             "bytes": None if bundle.path is None else bundle.path.stat().st_size,
         },
-        "model": manifest.model.name,
-        "input": {"size": manifest.input.size, "preprocessing": manifest.input.preprocessing},
-        "output": {"name": output.name, "layer": manifest.model.output, "shape": list(shape_of(output.value))},
+        "model": manifest.name,
+        "input": {"size": manifest.input.size, "preprocessing": manifest.input.fit},
+        "output": {"name": output.name, "layer": bundle.network.output, "shape": list(shape_of(output.value))},
         "labels": len(bundle.labels),
         "limits": dict(vars(manifest.limits)),
         "totals": {
@@ -114,7 +114,7 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
             "textures": list(textures_of(layer.output)),
         }
 
-    return [described(layer) for layer in bundle.manifest.model.layers]
+    return [described(layer) for layer in bundle.network.layers]
 
 
 def _finite(number: float | None) -> float | None:

@@ -63,7 +63,7 @@ def compare(
     layer_pictures = min(layer_pictures, len(pictures))
     layers = [
         layer
-        for layer in bundle.manifest.model.layers
+        for layer in bundle.network.layers
         if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator)
     ]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
@@ -73,7 +73,7 @@ def compare(
             "model": str(model),
             "pictures": str(folder / "pictures.npy"),
             "layers": [layer.name for layer in layers],
-            "output": bundle.manifest.model.output,
+            "output": bundle.network.output,
             "layer_pictures": layer_pictures,
             "input_range": None if input_range is None else list(input_range),
             "out": str(folder),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from glsl_infer.bundle.manifest import Layer
+from glsl_infer.bundle.network import Layer
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.program.layout import FeatureMap, FixedMap
 

@@ -146,7 +146,7 @@ def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
     """Return the report on a bundle and what was measured of it."""
     textures = {texture.name: 4 * texture.width * texture.height for texture in made.manifest.textures}
     rows = []
-    for layer in made.manifest.model.layers:
+    for layer in made.network.layers:
         passes = [one for one in made.manifest.passes if one.layer == layer.name]
         if passes:
             targets = sum(textures[name] for name in {one.target for one in passes})

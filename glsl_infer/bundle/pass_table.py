@@ -1,0 +1,183 @@
+"""passes.bin: the draws of a frame as a binary table. docs/bundle-format.md has its bytes.
+
+Thousands of passes as JSON took megabytes, and most of the time of reading a bundle.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
+from glsl_infer.errors import BundleError
+from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+
+MEMBER = "passes.bin"
+MAX_SIDE = 8192
+
+_HEAD = struct.Struct("<HHHBB")
+_SOURCE = struct.Struct("<Bff")
+_SLICE = struct.Struct("<HI")
+_LITERAL, _FROM_MEMBER = 0, 1
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the table's indices stand for."""
+
+    layers: Sequence[str]
+    programs: Sequence[ShaderProgram]
+    textures: Sequence[Texture]
+    floats: Sequence[str]
+
+
+def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
+    """Return the members that uniforms are taken from, in alphabetical order."""
+    values = (value for one in passes for value in one.uniforms.values())
+    return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
+
+
+def pack(passes: Sequence[Pass], names: Names) -> bytes:
+    """Return the table of some passes, whose parts are all in ``names``."""
+    layers = {name: index for index, name in enumerate(names.layers)}
+    programs = {program.name: (index, program) for index, program in enumerate(names.programs)}
+    textures = {texture.name: index for index, texture in enumerate(names.textures)}
+    floats = {name: index for index, name in enumerate(names.floats)}
+    parts: list[bytes] = []
+    for entry in passes:
+        index, program = programs[entry.program]
+        parts.append(
+            _HEAD.pack(layers[entry.layer], index, textures[entry.target], int(entry.clear), len(entry.textures))
+        )
+        parts.append(struct.pack(f"<{len(entry.textures)}H", *(textures[name] for name in entry.textures)))
+        parts.append(bytes([len(entry.sources)]))
+        parts += [_SOURCE.pack(source.unit, source.stride_x, source.stride_y) for source in entry.sources]
+        parts.append(struct.pack("<I", len(entry.quads)))
+        numbers = [
+            [quad.x, quad.y, quad.width, quad.height, *(number for origin in quad.origins for number in origin)]
+            for quad in entry.quads
+        ]
+        parts.append(np.array(numbers, "<i2").tobytes())
+        for name in program.uniforms:
+            value = entry.uniforms[name]
+            if isinstance(value, Slice):
+                parts.append(bytes([_FROM_MEMBER]) + _SLICE.pack(floats[value.member], value.offset))
+            else:
+                parts.append(bytes([_LITERAL]) + np.array(value, "<f4").tobytes())
+    return b"".join(parts)
+
+
+class _Bytes:
+    """Reads forwards, and names the pass in which the bytes end."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.at, self.where = data, 0, ""
+
+    def take(self, count: int) -> bytes:
+        end = self.at + count
+        if end > len(self._data):
+            raise BundleError(f"{self.where}: {MEMBER} ends within it")
+        part, self.at = self._data[self.at : end], end
+        return part
+
+    def integer(self, width: int) -> int:
+        return int.from_bytes(self.take(width), "little")
+
+    def floats(self, count: int) -> tuple[float, ...]:
+        numbers = np.frombuffer(self.take(4 * count), "<f4")
+        if not np.isfinite(numbers).all():
+            raise BundleError(f"{self.where}: a number that is not finite")
+        return tuple(numbers.tolist())
+
+    def at_end(self) -> bool:
+        return self.at == len(self._data)
+
+
+def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
+    """Return the passes of a table.
+
+    Args:
+        data: the bytes of the member.
+        count: passes, as the manifest says.
+        quads: of all passes together, as the manifest says.
+        names: what indices stand for.
+
+    Raises:
+        BundleError: naming the pass that does not follow the format.
+    """
+    if count > MAX_PASSES or quads > MAX_QUADS:
+        raise BundleError(f"{count} passes with {quads} quads; a model has at most {MAX_PASSES} and {MAX_QUADS}")
+    source = _Bytes(data)
+    left = quads
+    passes: list[Pass] = []
+    for index in range(count):
+        source.where = f"pass {index}"
+        entry = _unpack_pass(source, names, left)
+        left -= len(entry.quads)
+        passes.append(entry)
+    if left or not source.at_end():
+        raise BundleError(f"{MEMBER}: {quads - left} quads in {source.at} bytes; the manifest says {quads}")
+    return tuple(passes)
+
+
+def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
+    where = source.where
+    layer, program_index, target, clear, texture_count = _HEAD.unpack(source.take(_HEAD.size))
+    texture_indices = struct.unpack(f"<{texture_count}H", source.take(2 * texture_count))
+    source_count = source.integer(1)
+    if not 1 <= source_count <= 14:
+        raise BundleError(f"{where}: {source_count} sources; 1 to 14 are possible")
+    sources = []
+    for _ in range(source_count):
+        unit = source.integer(1)
+        stride_x, stride_y = source.floats(2)
+        if unit > 31:
+            raise BundleError(f"{where}: texture unit {unit}; 0 to 31 are possible")
+        sources.append(Source(unit, stride_x, stride_y))
+    quad_count = source.integer(4)
+    if not 1 <= quad_count <= left:
+        raise BundleError(f"{where}: {quad_count} quads, where the manifest leaves {left}")
+    indices = (
+        ("layer", layer, len(names.layers)),
+        ("program", program_index, len(names.programs)),
+        *(("texture", number, len(names.textures)) for number in (target, *texture_indices)),
+    )
+    for what, number, limit in indices:
+        if number >= limit:
+            raise BundleError(f"{where}: {what} {number} of {limit}")
+    if clear > 1:
+        raise BundleError(f"{where}: 'clear' is {clear}, not 0 or 1")
+    program = names.programs[program_index]
+    return Pass(
+        names.layers[layer],
+        program.name,
+        names.textures[target].name,
+        bool(clear),
+        tuple(names.textures[number].name for number in texture_indices),
+        tuple(sources),
+        _unpack_quads(source, quad_count, source_count),
+        {name: _unpack_uniform(source, length, names.floats) for name, length in program.uniforms.items()},
+    )
+
+
+def _unpack_quads(source: _Bytes, count: int, sources: int) -> tuple[Quad, ...]:
+    width = 4 + 2 * sources
+    numbers = np.frombuffer(source.take(2 * width * count), "<i2").reshape(count, width)
+    if (numbers[:, :4] < 0).any() or (np.abs(numbers.astype(np.int32)) > MAX_SIDE).any():
+        raise BundleError(f"{source.where}: a quad beyond {MAX_SIDE} texels")
+    return tuple(Quad(row[0], row[1], row[2], row[3], tuple(zip(row[4::2], row[5::2]))) for row in numbers.tolist())
+
+
+def _unpack_uniform(source: _Bytes, length: int, floats: Sequence[str]) -> UniformValue:
+    kind = source.integer(1)
+    if kind == _LITERAL:
+        return source.floats(length)
+    if kind != _FROM_MEMBER:
+        raise BundleError(f"{source.where}: a uniform of kind {kind}; 0 and 1 are possible")
+    member, offset = _SLICE.unpack(source.take(_SLICE.size))
+    if member >= len(floats):
+        raise BundleError(f"{source.where}: member {member} of {len(floats)} with floats")
+    return Slice(floats[member], offset, length)
