@@ -107,7 +107,7 @@ export function recorderOf(
       const key = uniformKey(one, name);
       const known = constant.get(key);
       if (!known) constant.set(key, { one, name, value });
-      else if (!same(known.value, value)) varying.add(key);
+      else if (!sameValue(known.value, value)) varying.add(key);
     }
   }
   for (const key of varying) constant.delete(key);
@@ -148,7 +148,7 @@ export function recorderOf(
       for (const [name, value] of one.uniforms) {
         const key = uniformKey(one, name);
         const known = uniforms.get(key);
-        if (constant.has(key) || (known && same(known, value))) continue;
+        if (constant.has(key) || (known && sameValue(known, value))) continue;
         uniforms.set(key, value);
         const call = uniform(program, name, value);
         if (call) calls.push(call);
@@ -207,6 +207,12 @@ function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, 
     (origin[0] + 0.5 + source.strideX * (corner[0] * quad.width - 0.5)) / texture.width,
     (origin[1] + 0.5 + source.strideY * (corner[1] * quad.height - 0.5)) / texture.height,
   ];
+}
+
+/** Return whether two values of the same uniform are equal. */
+function sameValue(one: UniformValue, other: UniformValue): boolean {
+  if (isSlice(one) || isSlice(other)) return isSlice(one) && isSlice(other) && same(one, other);
+  return one.every((number, i) => number === other[i]);
 }
 
 function uniformKey(one: Pass, name: string): string {

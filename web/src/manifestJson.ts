@@ -63,20 +63,27 @@ const texture: Reader<Texture> = (data, where) => {
   return { member: undefined, clear: [0, 0, 0, 0], ...fields(data, where) };
 };
 
+function checkUnique(given: readonly string[], where: string): void {
+  const seen = new Set<string>();
+  for (const name of given) {
+    if (seen.has(name)) refuse(`${where}: '${short(name)}' is there twice`);
+    seen.add(name);
+  }
+}
+
 /** Names, none of them twice. */
 const names: Reader<string[]> = made(list(text), (given, where) => {
-  if (new Set(given).size !== given.length) refuse(`${where}: a name is there twice`);
+  checkUnique(given, where);
   return given;
 });
 
 const input: Reader<Input> = (data, where) => {
-  const fields = object<Record<keyof Input, unknown>>({
+  const { value: given, ...fields } = object<Omit<Input, "value"> & { value: Value }>({
     name: text,
     kind: oneOf("picture"),
     fit: oneOf(FIT),
     value,
-  })(data, where) as Omit<Input, "value"> & { readonly value: Value };
-  const given = fields.value;
+  })(data, where);
   if (!isMap(given) || given.views.length !== 1) refuse(`${where}: a picture is a feature map in one texture`);
   return { ...fields, value: given };
 };
@@ -93,10 +100,9 @@ const output: Reader<Output> = (data, where) => {
 };
 
 const uniforms = made(list(tuple(identifier, integer(1, 1 << 14))), (given, where) => {
-  const counts = new Map(given);
-  if (counts.size !== given.length) refuse(`${where}: a name is there twice`);
   if (given.length > MAX_UNIFORMS) refuse(`${where}: ${given.length} uniforms; a program has at most ${MAX_UNIFORMS}`);
-  return counts;
+  checkUnique(given.map(([name]) => name), where);
+  return new Map(given);
 });
 
 const manifest = object<Manifest>({
