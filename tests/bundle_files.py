@@ -20,6 +20,7 @@ import tiny
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.network import to_bytes
 from glsl_infer.errors import BundleError
 
 Members = dict[str, bytes]
@@ -42,7 +43,7 @@ HOSTILE_VERTEX_SHADERS: dict[str, Callable[[bytes], bytes]] = {
 
 _CAPABILITY_VERSION, _DAC_OVERRIDE, _DAC_READ_SEARCH = 0x20080522, 1 << 1, 1 << 2  # of linux/capability.h
 
-SECOND_TILE = tiny.tiny_manifest()["model"]["layers"][1]["output"]["views"][1][1:]
+SECOND_TILE = tiny.tiny_manifest()["graph"]["layers"][1]["output"]["views"][1][1:]
 """Where the second slice of the first convolution lies; the probe's first record belongs to the first."""
 
 
@@ -101,13 +102,12 @@ def hostile_vertex_shader(folder: Path, good: bytes, kind: Union[str, Callable[[
 
 def with_layer(bundle: Bundle, name: str, attrs: dict[str, Any]) -> Bundle:
     """Return the bundle with other attributes of one layer; an empty dict removes them all."""
-    model = bundle.manifest.model
-    layers = [
+    layers = tuple(
         replace(layer, attrs={**layer.attrs, **attrs} if attrs else {}) if layer.name == name else layer
-        for layer in model.layers
-    ]
-    manifest = replace(bundle.manifest, model=replace(model, layers=tuple(layers)))
-    return Bundle(manifest, bundle.members)
+        for layer in bundle.network.layers
+    )
+    graph = to_bytes(replace(bundle.network, layers=layers))
+    return Bundle(bundle.manifest, {**bundle.members, "graph.json": graph})
 
 
 @contextmanager

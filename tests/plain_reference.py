@@ -22,8 +22,8 @@ class PlainReference:
     def __init__(self, path: Path) -> None:
         with zipfile.ZipFile(path) as archive:
             self.members = {name: archive.read(name) for name in archive.namelist()}
-        self.manifest = json.loads(self.members["manifest.json"])
-        self.layers = {layer["name"]: layer for layer in self.manifest["model"]["layers"]}
+        self.graph = json.loads(self.members["graph.json"])
+        self.layers = {layer["name"]: layer for layer in self.graph["layers"]}
 
     def run(self, picture: Array) -> Iterator[tuple[str, Array]]:
         """Yield every layer's name and stored output."""

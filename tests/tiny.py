@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import bundle_data
 import numpy as np
 from graphs import PLS, conv_node, dense_node, input_node, pool_node
 from numpy.typing import NDArray
@@ -82,9 +83,15 @@ def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform"
 
 
 def tiny_manifest() -> dict[str, Any]:
-    """The bundle's manifest.json as parsed JSON, for tests that change it."""
-    data: dict[str, Any] = json.loads(json.dumps(manifest_json.to_json(tiny_bundle().manifest)))
-    return data
+    """The bundle's manifest, passes and graph as data, for tests that change it: see ``bundle_data``."""
+    return bundle_data.whole(tiny_members())
+
+
+@cache
+def tiny_members() -> dict[str, bytes]:
+    """All members of the bundle, manifest.json among them."""
+    made = tiny_bundle()
+    return {**made.members, "manifest.json": json.dumps(manifest_json.to_json(made.manifest)).encode()}
 
 
 def tiny_picture(seed: int) -> NDArray[np.uint8]:

@@ -35,7 +35,9 @@ def make_bundle(
     program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory)
     classes = bundle.classes_of(program.values[prepared.output])
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
-    read = manifest_json.from_json(json.loads(json.dumps(manifest_json.to_json(made.manifest))))
+    read = manifest_json.from_json(
+        json.loads(json.dumps(manifest_json.to_json(made.manifest))), manifest_json.pass_table(made.manifest)
+    )
     return Bundle(read, made.members)
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bundle_data import unpacked
+
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 
@@ -27,7 +29,8 @@ class PlainRunner:
         with zipfile.ZipFile(path) as archive:
             self.members = {name: archive.read(name) for name in archive.namelist()}
         self.manifest = json.loads(self.members["manifest.json"])
-        assert (self.manifest["format"], self.manifest["version"]) == ("glslnn", 1)
+        assert (self.manifest["format"], self.manifest["version"]) == ("glslnn", 2)
+        self.passes = unpacked(self.manifest, self.members["passes.bin"])
         textures, programs = self.manifest["textures"], self.manifest["programs"]
         self.sizes = {t["name"]: (t["width"], t["height"]) for t in textures}
         self.textures = {t["name"]: self._texture(t) for t in textures}
@@ -41,24 +44,24 @@ class PlainRunner:
 
     def layers(self, picture: bytes) -> Iterator[str]:
         """Upload a picture (R, G, B of each pixel), draw, and yield the name of every layer once it is drawn."""
-        where = self.manifest["input"]
+        where = self.manifest["inputs"][0]["value"]
         rgba = b"".join(picture[i : i + 3] + b"\xff" for i in range(0, len(picture), 3))
-        self._bind(0, where["texture"])
-        x, y, size = where["x"], where["y"], where["size"]
+        ((texture, x, y),), size = where["views"], where["width"]
+        self._bind(0, texture)
         self.gl.TexSubImage2D(GL.GL_TEXTURE_2D, 0, x, y, size, size, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, rgba)
-        for layer, group in itertools.groupby(self.manifest["passes"], key=operator.itemgetter("layer")):
+        for layer, group in itertools.groupby(self.passes, key=operator.itemgetter("layer")):
             for one in group:
                 self._draw(one)
             yield layer
 
     def logits(self) -> list[float]:
         """The result of the picture that was drawn last."""
-        output = self.manifest["outputs"][0]
+        output = self.manifest["outputs"][0]["value"]
         return [n * output["scale"] / 256 for n in decode(self.read(output["texture"]))[: output["length"]]]
 
     def image(self) -> bytes:
         """The result of the picture that was drawn last as 8 bits in the picture's range, channels together."""
-        output, (picture,) = self.manifest["outputs"][0], self._input_layers()
+        output, picture = (self.manifest[key][0]["value"] for key in ("outputs", "inputs"))
         texels = {view[0]: self.read(view[0]) for view in output["views"]}
         pixels = bytearray()
         for y in range(output["height"]):
@@ -70,9 +73,6 @@ class PlainRunner:
                     steps = value / of(picture["scales"], c) * 255 + of(picture["zeros"], c)
                     pixels.append(min(max(math.floor(steps + 0.5), 0), 255))
         return bytes(pixels)
-
-    def _input_layers(self) -> list[dict[str, Any]]:
-        return [layer["output"] for layer in self.manifest["model"]["layers"] if layer["op"] == "input"]
 
     def read(self, name: str) -> bytes:
         """All texels of a target, row 0 first."""

@@ -1,0 +1,151 @@
+"""A bundle's manifest, passes and graph as one JSON-like dict that tests can change, and back into members.
+
+    data = whole(members)                    # manifest.json, with "passes" as a list of dicts, and "graph" (graph.json)
+    data["passes"][0]["clear"] = False
+    members = members_from(data, members)    # manifest.json, passes.bin and graph.json anew; hashes are right again
+    manifest = manifest_from(data)           # or just the Manifest, as the reader understands it
+
+Written from docs/bundle-format.md alone: it shares nothing with ``glsl_infer.bundle.pass_table``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from glsl_infer.bundle import manifest_json
+from glsl_infer.bundle.manifest import Manifest
+
+Data = dict[str, Any]
+NOWHERE = 0xFFFF
+"""The index that stands for a name that is not there."""
+
+
+def whole(members: Mapping[str, bytes]) -> Data:
+    """Return manifest.json with its passes unpacked, and graph.json under the key ``graph``."""
+    data: Data = json.loads(members["manifest.json"])
+    data["passes"] = unpacked(data, members["passes.bin"])
+    data["graph"] = json.loads(members["graph.json"])
+    return data
+
+
+def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = True) -> dict[str, bytes]:
+    """Return the members with manifest.json, passes.bin and graph.json made of ``data``.
+
+    Args:
+        data: what ``whole`` returned, changed.
+        members: the other members are taken from here.
+        rehash: make the sha256 of all members right; else they are those of ``data``.
+    """
+    changed = {
+        **members,
+        "passes.bin": table(data),
+        "graph.json": json.dumps(data["graph"], ensure_ascii=False).encode("utf-8", "surrogatepass"),
+    }
+    manifest = manifest_data(data)
+    if rehash:
+        manifest["members"] = {
+            name: hashlib.sha256(member).hexdigest() for name, member in changed.items() if name != "manifest.json"
+        }
+    text = json.dumps(manifest, ensure_ascii=False)
+    return {**changed, "manifest.json": text.encode("utf-8", "surrogatepass")}
+
+
+def manifest_data(data: Data) -> Data:
+    """Return manifest.json as parsed JSON: ``layers``, ``floats`` and the counts of passes follow the passes."""
+    passes = data["passes"]
+    manifest = {key: value for key, value in data.items() if key != "graph"}
+    if not isinstance(passes, list):
+        return manifest  # a count and a number of quads, or what a test puts there
+    manifest["layers"] = list(dict.fromkeys(entry["layer"] for entry in passes))
+    manifest["floats"] = _float_members(passes)
+    manifest["passes"] = {"count": len(passes), "quads": sum(len(entry["quads"]) for entry in passes)}
+    return manifest
+
+
+def manifest_from(data: Data) -> Manifest:
+    """Return the manifest as the reader understands it.
+
+    Raises:
+        BundleError: it does not follow the format.
+    """
+    return manifest_json.from_json(manifest_data(data), table(data))
+
+
+def table(data: Data) -> bytes:
+    """Return passes.bin for a list of passes. A name that is not there becomes the index ``NOWHERE``."""
+    passes: Sequence[Data] = data["passes"]
+    layers, floats = list(dict.fromkeys(entry["layer"] for entry in passes)), _float_members(passes)
+    programs = {program["name"]: program for program in data["programs"]}
+    textures = [texture["name"] for texture in data["textures"]]
+
+    def index(names: Sequence[str], name: str) -> int:
+        return names.index(name) if name in names else NOWHERE
+
+    parts = []
+    for entry in passes:
+        numbers = [index(layers, entry["layer"]), index(list(programs), entry["program"])]
+        parts.append(struct.pack("<HHH", *numbers, index(textures, entry["target"])))
+        parts.append(bytes([int(entry["clear"]), len(entry["textures"])]))
+        parts += [struct.pack("<H", index(textures, name)) for name in entry["textures"]]
+        parts.append(bytes([len(entry["sources"])]))
+        parts += [struct.pack("<Bff", *source) for source in entry["sources"]]
+        parts.append(struct.pack("<I", len(entry["quads"])))
+        parts += [struct.pack(f"<{len(quad)}h", *quad) for quad in entry["quads"]]
+        known = [name for name, _ in programs.get(entry["program"], {"uniforms": []})["uniforms"]]
+        for name in known:
+            if name not in entry["uniforms"]:
+                continue  # the table then means something else, as a damaged one does
+            value = entry["uniforms"][name]
+            if isinstance(value[0], str):
+                parts.append(struct.pack("<BHI", 1, index(floats, value[0]), value[1]))
+            else:
+                parts.append(b"\0" + struct.pack(f"<{len(value)}f", *value))
+    return b"".join(parts)
+
+
+def unpacked(manifest: Data, data: bytes) -> list[Data]:
+    """Return the passes of a sound table as dicts: names for indices, ``[member, offset, count]`` for slices."""
+    at = 0
+
+    def take(form: str) -> tuple[Any, ...]:
+        nonlocal at
+        values = struct.unpack_from(f"<{form}", data, at)
+        at += struct.calcsize(f"<{form}")
+        return values
+
+    textures = [texture["name"] for texture in manifest["textures"]]
+    passes = []
+    for _ in range(manifest["passes"]["count"]):
+        layer, number, target, clear, count = take("HHHBB")
+        program = manifest["programs"][number]
+        entry: Data = {
+            "layer": manifest["layers"][layer],
+            "program": program["name"],
+            "target": textures[target],
+            "clear": bool(clear),
+            "textures": [textures[index] for index in take(f"{count}H")],
+        }
+        (sources,) = take("B")
+        entry["sources"] = [list(take("Bff")) for _ in range(sources)]
+        (quads,) = take("I")
+        entry["quads"] = [list(take(f"{4 + 2 * sources}h")) for _ in range(quads)]
+        entry["uniforms"] = {}
+        for name, length in program["uniforms"]:
+            (kind,) = take("B")
+            if kind:
+                member, offset = take("HI")
+                entry["uniforms"][name] = [manifest["floats"][member], offset, length]
+            else:
+                entry["uniforms"][name] = list(take(f"{length}f"))
+        passes.append(entry)
+    assert at == len(data)
+    return passes
+
+
+def _float_members(passes: Sequence[Data]) -> list[str]:
+    values = [value for entry in passes for value in entry["uniforms"].values()]
+    return sorted({value[0] for value in values if isinstance(value[0], str)})
