@@ -34,8 +34,13 @@ def unit_tests(name: str) -> ModuleType:
 
 
 def with_manifest(bundle: Bundle, folder: Path) -> bytes:
-    members = {**bundle.members, "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode()}
-    return zipped(folder / "manifest.zip", members).read_bytes()
+    """Return a bundle as a file, with its manifest and passes as they are now."""
+    members = {
+        **bundle.members,
+        "manifest.json": json.dumps(manifest_json.to_json(bundle.manifest)).encode(),
+        "passes.bin": manifest_json.pass_table(bundle.manifest),
+    }
+    return zipped(folder / "manifest.zip", rehashed(members)).read_bytes()
 
 
 def manifests() -> Iterator[tuple[str, Bundle, str]]:
@@ -109,13 +114,18 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
     text = good["manifest.json"]
     manifests = {
         "twice the same key": (text.replace(b'"version"', b'"format":"glslnn","version"', 1), "the same key twice"),
-        "newer": (text.replace(b'"version": 1', b'"version": 2').replace(b'"version":1', b'"version":2'), "version 2"),
-        "one point nought": (text.replace(b'"size":9', b'"size":9.0'), r"input\.size is 9\.0, not an integer"),
+        "newer": (text.replace(b'"version":2', b'"version":3'), "version 3, this program reads up to 2"),
+        "older": (text.replace(b'"version":2', b'"version":1'), "format version 1.*; export it again"),
+        "other profile": (text.replace(b'"es2"', b'"es3"'), "needs profile 'es3'; this runner has es2; update"),
+        "one point nought": (
+            text.replace(b'"height":9', b'"height":9.0', 1),
+            r"inputs\[0\]\.value\.height is 9\.0, not an integer",
+        ),
         "cut": (text[:-1], "no JSON"),
-        "not a number": (text.replace(b'"size":9', b'"size":NaN'), "no JSON"),
+        "not a number": (text.replace(b'"height":9', b'"height":NaN', 1), "no JSON"),
         "too large": (text.replace(b'"max_error":', b'"max_error":1e39,"x":', 1), "32-bit float"),
-        "nested": (text.replace(b'"attrs":{', b'"attrs":{"x":' + b"[" * 9999 + b"]" * 9999 + b",", 1), "too deeply"),
-        "unknown key": (text.replace(b'"input":{', b'"input":{"more":1,', 1), "input: unknown key 'more'"),
+        "nested": (text.replace(b'"limits":{', b'"limits":{"x":' + b"[" * 9999 + b"]" * 9999 + b",", 1), "too deeply"),
+        "unknown key": (text.replace(b'"inputs":[{', b'"inputs":[{"more":1,', 1), r"inputs\[0\]: unknown key 'more'"),
         "half a pair": (text.replace(b'"name":"tiny"', b'"name":"\\ud800"', 1), "surrogate pair"),
         "not UTF-8": (text.replace(b'"name":"tiny"', b'"name":"\xff"', 1), "not UTF-8"),
     }
@@ -131,6 +141,13 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
             r"'labels.txt' is damaged \(its sha256",
         ),
         "missing": (zipped(path, {k: v for k, v in good.items() if k != "labels.txt"}).read_bytes(), "is missing"),
+        **{
+            f"no {name}": (
+                zipped(path, {k: v for k, v in good.items() if k != name}).read_bytes(),
+                f"'{name}' is missing",
+            )
+            for name in ("passes.bin", "graph.json")
+        },
         "more": (zipped(path, {**good, "weights/more.f32": b"1234"}).read_bytes(), "is not in the manifest"),
         "labels": (zipped(path, rehashed(good, {"labels.txt": b"a\n"})).read_bytes(), "1 labels for 3 classes"),
         "bad text": (zipped(path, rehashed(good, {"labels.txt": b"a\n\xff\nb\n"})).read_bytes(), "not UTF-8"),
