@@ -9,7 +9,7 @@
 # make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257
 # make docs                       the API reference from the docstrings: build/api/index.html
-# make lint types                 ruff, mypy and TypeScript's compiler
+# make lint types                 ruff, the rooms' imports, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
 
 PYTHON ?= python3
@@ -88,13 +88,14 @@ docs: $(VENV)/.all
 lint: $(VENV)/.all
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/mypy
 	cd web && npm run --silent types
 
 clean:
-	rm -rf $(VENV) build web/node_modules web/tfjs/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build web/node_modules web/tfjs/node_modules web/dist android/build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # What it takes to build the browser's runner.
 web/node_modules/.ready: web/package.json web/package-lock.json

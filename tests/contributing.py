@@ -24,7 +24,7 @@ def followed(folder: Path) -> Path:
     for name in ("glsl_infer", "shaders", "tests", "scripts"):
         copied = shutil.ignore_patterns("__pycache__", "web", "android", "training", "*.json", "datasets")
         shutil.copytree(ROOT / name, folder / name, ignore=copied)
-    shutil.copy(ROOT / "glsl_infer/bundle.schema.json", folder / "glsl_infer")
+    shutil.copy(ROOT / "glsl_infer/bundle/bundle.schema.json", folder / "glsl_infer/bundle")
     shutil.copy(ROOT / "pyproject.toml", folder)
     for name, text in FILES.items():
         assert not (folder / name).exists(), f"{name} is there already"

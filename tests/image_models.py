@@ -10,7 +10,7 @@ from graphs import conv_node, input_node
 
 from glsl_infer import bundle
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.export import build
+from glsl_infer.compiler.build import build
 from glsl_infer.graph import Graph, Node
 
 SIZE = 12

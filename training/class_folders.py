@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from glsl_infer.compiler.export import read_labels
 from glsl_infer.errors import InputError
+from glsl_infer.tools.export import read_labels
 from training.command import warn
 
 SPLITS = ("train", "val", "test")

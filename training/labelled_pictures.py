@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler.export import read_labels
 from glsl_infer.errors import InputError
+from glsl_infer.tools.export import read_labels
 from training.class_folders import SPLITS, SUFFIXES, some
 
 LABELS = "labels.txt"

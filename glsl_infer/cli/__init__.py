@@ -1,4 +1,4 @@
-"""The command line: ``glsl-infer COMMAND``, and ``classify`` as a shorthand.
+"""The command line: ``glsl-infer``, and ``classify`` as a shorthand.
 
 Exit codes: 0 it worked, 1 it failed, 2 what was given cannot be used. Results go to standard output, messages
 and progress to standard error.

@@ -18,7 +18,7 @@ from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
-    from glsl_infer.compiler.export import Report
+    from glsl_infer.tools.export import Report
 
 MAX_CALIBRATION = 64
 
@@ -85,7 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
-    from glsl_infer.compiler.export import Options, export
+    from glsl_infer.compiler.build import Options
+    from glsl_infer.tools.export import export
 
     if args.out.suffix != SUFFIX:
         raise InputError(f"{args.out}: name the file *{SUFFIX}")

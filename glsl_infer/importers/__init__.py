@@ -1,1 +1,1 @@
-"""Importers: one module for each kind of source model."""
+"""A model file of another framework -> a graph: one folder for each kind of file."""

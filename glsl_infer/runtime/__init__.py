@@ -1,1 +1,1 @@
-"""Executes a bundle: numbers, pictures, labels."""
+"""Executes a bundle: a picture in, numbers, pictures or labels out."""

@@ -1,1 +1,1 @@
-"""What a developer uses."""
+"""What a developer uses: export, measure, compare, look, deploy."""

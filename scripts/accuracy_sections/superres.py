@@ -22,7 +22,7 @@ from accuracy_sections.common import (
 )
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.export import build
+from glsl_infer.compiler.build import build
 from glsl_infer.graph import reference
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.pictures.preprocess import open_image

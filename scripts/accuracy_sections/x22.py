@@ -13,7 +13,7 @@ import numpy as np
 from accuracy_sections.common import BOUNDS, Section, exact_inputs, keras_side, layer_rows
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
 

@@ -33,7 +33,7 @@ from web_site import ROOT, Site
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import probe
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 
 WEB = ROOT / "web"
@@ -123,8 +123,8 @@ def prepare(size: int, made: Path) -> None:
     models = made / "models"
     models.mkdir()
     for weights in WEIGHTS:
-        options = export.Options(weights=weights)
-        bundle, _, _ = export.build(graph, labels, options=options, calibration=[probe.picture(size)])
+        options = Options(weights=weights)
+        bundle, _, _ = build(graph, labels, options=options, calibration=[probe.picture(size)])
         bundles.write(bundle, models / f"{weights}.glslnn")
     for folder in (WEB, WEB / "tfjs"):
         if not (folder / "node_modules").is_dir():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.importers.keras import to_graph

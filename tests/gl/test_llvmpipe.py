@@ -7,7 +7,6 @@ from tiny import tiny_bundle, tiny_picture
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.session import Session
 
@@ -32,9 +31,10 @@ def test_nothing_stored_depends_on_it(context: Context, weights: str) -> None:
 
 
 def test_only_llvmpipe_has_it(context: Context) -> None:
-    with context.gl.counting() as calls, Objects(context.gl) as objects:
-        objects.fixed_state()
-    context.owner = None
+    with Session(tiny_bundle("uniform"), context=context) as session:
+        context.owner = None  # as after another user of the context
+        with context.gl.counting() as calls:
+            session.activate()
     assert calls["glEnable"] == calls["glBlendFunc"] == is_llvmpipe(context.gl.text(GL.GL_RENDERER))
 
 

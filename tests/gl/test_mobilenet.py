@@ -11,10 +11,11 @@ from mobilenet import MobileNet
 from random_networks import layer_errors
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.export import build, report
+from glsl_infer.compiler.build import build
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.runtime.session import Session
+from glsl_infer.tools.export import report
 
 RATIO = 1.5
 """How many times the exact reference's own error the GPU's may be, both against float32 Keras."""

@@ -8,9 +8,10 @@ import keras
 import numpy as np
 import pytest
 
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import build
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.importers import keras as importer
+from glsl_infer.tools.export import export
 
 L = keras.layers
 X = keras.Input((8, 8, 3))
@@ -102,14 +103,14 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
 def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(body(X)))
     with pytest.raises(ModelError, match=message):
-        export.build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
+        build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
 
 
 def test_labels_of_a_network_that_ends_in_a_map() -> None:
     graph = importer.to_graph(keras.Model(X, L.Conv2D(4, 3, activation="sigmoid")(X)))
     with pytest.raises(InputError, match="1 labels for 0 classes"):
-        export.build(graph, ["a"])
-    made, _, _ = export.build(graph, [])
+        build(graph, ["a"])
+    made, _, _ = build(graph, [])
     assert made.manifest.outputs[0].name == "image"
 
 
@@ -117,7 +118,7 @@ def test_pictures_that_are_not_square() -> None:
     wide = keras.Input((8, 9, 3), name="wide")
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(wide)))
     with pytest.raises(ModelError, match=r"layer 'wide'.*must be square"):
-        export.build(importer.to_graph(keras.Model(wide, outputs)), ["a", "b"])
+        build(importer.to_graph(keras.Model(wide, outputs)), ["a", "b"])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +132,7 @@ def test_maps_that_cannot_be_flattened(size: int, channels: int, message: str) -
     picture = keras.Input((size, size, 3))
     flat = L.Flatten(name="flat")(L.Conv2D(channels, 1, activation="sigmoid")(picture))
     with pytest.raises(ModelError, match=message):
-        export.build(importer.to_graph(keras.Model(picture, L.Dense(2)(flat))), ["a", "b"])
+        build(importer.to_graph(keras.Model(picture, L.Dense(2)(flat))), ["a", "b"])
 
 
 def test_quantised_weights() -> None:
@@ -161,7 +162,7 @@ def test_quantised_weights() -> None:
 def test_what_no_step_of_the_optimiser_can_remove_is_refused_by_layer(body, message: str) -> None:
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(body(X)))
     with pytest.raises(ModelError, match=message):
-        export.build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
+        build(importer.to_graph(keras.Model(X, outputs)), ["a", "b"])
 
 
 def pooled(x: keras.KerasTensor) -> keras.KerasTensor:
@@ -174,7 +175,7 @@ def test_the_existing_file_survives_a_refused_export(tmp_path: Path) -> None:
     labels.write_text("a\nb\n")
     out.write_bytes(b"precious")
     with pytest.raises(ModelError, match="crop"):
-        export.export(model, out, labels)
+        export(model, out, labels)
     assert out.read_bytes() == b"precious"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "m.glslnn", "m.keras"]
 
@@ -182,6 +183,6 @@ def test_the_existing_file_survives_a_refused_export(tmp_path: Path) -> None:
 def test_labels_must_fit(tmp_path: Path) -> None:
     outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(X)))
     graph = importer.to_graph(keras.Model(X, outputs))
-    with pytest.raises(export.InputError, match="3 labels for 2 classes"):
-        export.build(graph, ["a", "b", "c"])
-    assert np.isfinite(export.build(graph, ["a", "b"])[0].manifest.probe.logits).all()
+    with pytest.raises(InputError, match="3 labels for 2 classes"):
+        build(graph, ["a", "b", "c"])
+    assert np.isfinite(build(graph, ["a", "b"])[0].manifest.probe.logits).all()

@@ -127,7 +127,7 @@ def test_a_line_without_a_slope_is_refused() -> None:
 
 JAX = """
 import jax, numpy as np
-from glsl_infer.importers.keras_layers import LearnableSigmoid
+from glsl_infer.importers.keras.layers import LearnableSigmoid
 layer = LearnableSigmoid(dtype="mixed_bfloat16")
 layer.build((None, 4))
 x = np.random.default_rng(0).normal(0.0, 3.0, (64, 4)).astype("float32")

@@ -7,7 +7,7 @@ import tiny
 from judged_model import SIZE, save_colours
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import build
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import load
@@ -22,7 +22,7 @@ def model(image_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bundle(model):
-    made, _, _ = export.build(load(model), ["a", "b", "c"])
+    made, _, _ = build(load(model), ["a", "b", "c"])
     bundles.write(made, model.with_suffix(".glslnn"))
     return model.with_suffix(".glslnn")
 

@@ -7,7 +7,7 @@ import pytest
 from judged_model import LABELS, save_colours
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import build
 from glsl_infer.importers.keras import load
 from training import evaluate, model_card
 
@@ -62,7 +62,7 @@ def made(image_folder, tmp_path_factory):
     (data / "labels.txt").write_text("".join(f"{label}\n" for label in LABELS), "utf-8")
     keras = save_colours(image_folder, root / f"models/{NAME}.keras")
     bundle = keras.with_suffix(".glslnn")
-    bundles.write(export.build(load(keras), LABELS)[0], bundle)
+    bundles.write(build(load(keras), LABELS)[0], bundle)
     for split, more in (("test", ["--gpu", "--reference", "--bundle", bundle]), ("val", [])):
         argv = [keras, "--data", data / split, "--json", root / f"{split}.json", *more]
         assert evaluate.main([str(one) for one in argv]) == 0

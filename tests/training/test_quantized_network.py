@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from imported import randomise
 
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import build
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import to_graph
 from training.layers import BlockDiagonalConv2D, Stored
@@ -22,7 +22,7 @@ def plain():
 @pytest.fixture(scope="module")
 def graph(plain):
     """The exported network, with its ranges and scales."""
-    return export.build(to_graph(plain), ("a", "b", "c"))[0].graph
+    return build(to_graph(plain), ("a", "b", "c"))[0].graph
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,12 @@ from command_line import Capture, refused
 from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
-from glsl_infer.compiler.export import LayerReport, Options, Report, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
+from glsl_infer.tools.export import LayerReport, Report
 
 
 def report() -> Report:
@@ -52,7 +53,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dic
         calls.append((args, options))
         return report()
 
-    monkeypatch.setattr("glsl_infer.compiler.export.export", export)
+    monkeypatch.setattr("glsl_infer.tools.export.export", export)
     return calls
 
 

@@ -78,9 +78,9 @@ def test_labels_of_every_editor(imported: None, export_arguments: dict[str, Path
     assert bundle.read(export_arguments["-o"]).labels == LABELS
 
 
-def test_a_folder_that_may_not_be_written(capsys: Capture, imported: None, export_arguments: dict[str, Path]) -> None:
+def test_the_output_is_a_folder(capsys: Capture, imported: None, export_arguments: dict[str, Path]) -> None:
     export_arguments["--labels"].write_text("a\nb\nc\n")
     out = export_arguments["-o"]
     out.mkdir()
-    assert f"{out}: cannot be written" in refused(capsys, export(export_arguments))
+    assert f"{out}: is a folder; name a file" in refused(capsys, export(export_arguments))
     assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]

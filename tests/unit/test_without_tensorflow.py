@@ -43,7 +43,7 @@ def test_the_hook_hides_them(name: str) -> None:
 
 def test_the_package_imports() -> None:
     done = run_without(
-        "import glsl_infer, glsl_infer.compiler.export, glsl_infer.importers.keras; print(glsl_infer.__all__)"
+        "import glsl_infer, glsl_infer.tools.export, glsl_infer.importers.keras; print(glsl_infer.__all__)"
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{glsl_infer.__all__}\n"

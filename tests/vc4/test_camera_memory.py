@@ -31,7 +31,7 @@ import os, sys
 from glsl_infer import DmaBuf, DmaBufPlane
 from glsl_infer.errors import ImageError
 from glsl_infer.gl import dma_import
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 from glsl_infer.session import Session
 
 fd = os.memfd_create("frame")

@@ -10,7 +10,7 @@ import pytest
 from graphs import classifier, conv_node, input_node
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Node
 from glsl_infer.lowering.weights_plan import WINDOW_READS
 from glsl_infer.tools import videocore as vc4
@@ -95,7 +95,7 @@ def test_one_texel_of_eight_slices_needs_no_such_limit(driver: Driver, tmp_path:
 def test_one_slice_more_than_the_plan_allows_does_not_compile(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glsl_infer.compiler.lower.weights_plan.WINDOW_READS", WINDOW_READS + 1)
+    monkeypatch.setattr("glsl_infer.lowering.weights_plan.WINDOW_READS", WINDOW_READS + 1)
     nodes = layer(8, 4 * (WINDOW_READS + 1), (3, 3))
     failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
     assert mode == "texture"

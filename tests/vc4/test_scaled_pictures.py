@@ -13,7 +13,7 @@ from glsl_infer.tools.videocore.transcript import parse
 UPLOAD = """
 import sys
 import numpy as np
-from glsl_infer.resources import default_model
+from glsl_infer.support.resources import default_model
 from glsl_infer.session import Session
 
 with Session(default_model()) as session:

@@ -7,7 +7,7 @@ from pathlib import Path
 from x22 import x22
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler.export import Options, build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from web_site import WEB, Site
 
 from glsl_infer import bundle as bundles
-from glsl_infer.compiler import export
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Graph, Node, reference
 
 SIZE = 12
@@ -61,8 +61,8 @@ def converted(folder: Path, *names: str) -> tuple[list[str], str]:
 @pytest.mark.parametrize("weights", ["uniform", "texture", "baked"])
 def test_tfjs_computes_the_graph(blank: Page, site: Site, tmp_path: Path, weights: str) -> None:
     (tmp_path / "models").mkdir()
-    options = export.Options(weights=weights)
-    bundle, _, _ = export.build(graph(), LABELS, options=options, calibration=[picture(seed) for seed in range(4)])
+    options = Options(weights=weights)
+    bundle, _, _ = build(graph(), LABELS, options=options, calibration=[picture(seed) for seed in range(4)])
     bundles.write(bundle, tmp_path / "models/all.glslnn")
     assert converted(tmp_path, "all.glslnn") == (["all.glslnn"], "")
     for name in ("model.json", "weights.bin"):

@@ -1,6 +1,6 @@
 """Optimised graph -> prepared graph: every stored value gets its range or scale, and some layers several stages.
 
-Both the exact reference and ``lowering.to_program`` work from a prepared graph.
+Both the exact reference and ``compiler.lower.to_program`` work from a prepared graph.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def prepare(
         graph: what ``optimize.optimize`` returned.
         pictures: for calibration, uint8 (size, size, 3) as the network reads them.
         percentile: see ``calibration.extremes``.
-        layout: see ``lowering.to_program``.
+        layout: see ``compiler.lower.to_program``.
         per_channel: see ``ranges.assign_ranges``; for comparison.
         headroom: see ``ranges.HEADROOM``; for comparison.
 

@@ -1,5 +1,7 @@
 """From any picture to the bytes that a network reads: one definition for training and every runner.
 
+Manifests call it ``bundle.manifest.FIT``.
+
 1. The first frame of an animation, EXIF orientation applied, 16-bit values scaled to 8 bits.
 2. Alpha over white; an ICC profile converted to sRGB; no linearisation: bytes are averaged as they are.
 3. The centred square: of width w and height h, side s = min(w, h) from x = (w - s) // 2, y = (h - s) // 2.
@@ -38,9 +40,6 @@ _UPRIGHT = {
 
 _BAND = 1 << 20
 """Pixels that are averaged at a time."""
-
-NAME = "center-square/area-average"
-"""How a manifest calls this definition (``input.preprocessing``)."""
 
 
 def load(source: ImageSource, size: int) -> NDArray[np.uint8]:

@@ -11,12 +11,12 @@
  *   Gl, GlObjects   gl/api.py, gl/objects.py
  *   Device          gl/context.py       what is known of a context: how stores round, who set its state
  *   DriverLimits    gl/limits.py
- *   Rounding, LateFetch                 gl/rounding.py, gl/late_fetch.py
+ *   Rounding, LateFetch                 gl/rounding.py, drivers/videocore.py
  *   Frame           frame.py            a frame as a list of GL calls
  *   Session         session.py          executes passes
  *   Linker, Transfers, SelfCheck        linking.py, transfers.py, selfcheck.py: its parts
  *   Pace            (the app's)         a network over several frames of a screen
- *   Probe, Texels, Preprocess, Classifier, Errors, Fields (strict.py)
+ *   Probe, Texels, Preprocess, Classifier, Errors, Fields (json_fields.py)
  * </pre>
  *
  * <pre>

@@ -1,9 +1,9 @@
-"""Keras model -> bundle file, and a report of what was made: every arrow of the data flow in one function."""
+"""Keras file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.compiler import amplification, lower, optimize
-from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import Prepared, prepare
+from glsl_infer.compiler import amplification
+from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
+from glsl_infer.compiler.ranges import Prepared
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph
 from glsl_infer.program import MemoryUse, Program, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
-
-Tell = Callable[[str], None]
-"""Is told what is done next, in a few words."""
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
@@ -83,82 +79,6 @@ class Report:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Options:
-    """How to export.
-
-    Attributes:
-        weights, weights_for, layout, memory: see ``lowering.to_program``.
-        percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
-        input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
-    """
-
-    weights: str = "auto"
-    weights_for: Mapping[str, str] = field(default_factory=dict)
-    layout: str = "atlas"
-    memory: str = "auto"
-    percentile: float = 100.0
-    input_range: tuple[float, float] | None = None
-
-
-class _Told(Sequence[NDArray[np.uint8]]):
-    """Pictures that say their number whenever somebody goes through them."""
-
-    def __init__(self, pictures: Sequence[NDArray[np.uint8]], tell: Tell) -> None:
-        self._pictures, self._tell = pictures, tell
-
-    def __len__(self) -> int:
-        return len(self._pictures)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._pictures[index]
-
-    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
-        for number, picture in enumerate(self._pictures, 1):
-            self._tell(f"calibrating: picture {number} of {len(self)}")
-            yield picture
-
-
-def _tell_nobody(_: str) -> None:
-    pass
-
-
-def build(
-    graph: Graph,
-    labels: Sequence[str],
-    *,
-    options: Options | None = None,
-    calibration: Sequence[NDArray[np.uint8]] = (),
-    tell: Tell = _tell_nobody,
-) -> tuple[Bundle, Program, Prepared]:
-    """Turn an imported graph into a bundle in memory.
-
-    Args:
-        graph: from an importer.
-        labels: one for each class; none where the model ends in a feature map.
-        options: how.
-        calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
-            and for scales that interval bounds leave too coarse; see ``prepare``.
-        tell: hears of every step.
-
-    Raises:
-        ModelError: a layer that cannot be exported, by name.
-        InputError: labels or options that do not fit.
-    """
-    options = options or Options()
-    pictures = _Told(calibration, tell)
-    prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
-    tell("shaders and probe")
-    program = lower.to_program(
-        prepared.graph,
-        weights=options.weights,
-        weights_for=options.weights_for,
-        layout=options.layout,
-        memory=options.memory,
-    )
-    return to_bundle(program, labels), program, prepared
-
-
 def export(
     model: str | Path,
     out: str | Path,
@@ -166,7 +86,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
-    tell: Tell = _tell_nobody,
+    tell: Tell = tell_nobody,
 ) -> Report:
     """Export a saved Keras model to a bundle file.
 

@@ -1,0 +1,36 @@
+"""The drawing of the rooms in docs/design.md: up to date, without arrows that others imply, with what is forbidden."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from pages import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import import_graph
+
+
+def test_the_drawing_is_up_to_date() -> None:
+    page = (ROOT / "docs/design.md").read_text("utf-8")
+    assert import_graph.written(page, import_graph.made()) == page, "run python scripts/import_graph.py"
+
+
+def test_arrows_that_others_imply_are_left_out() -> None:
+    edges = {"top": frozenset({"middle", "low"}), "middle": frozenset({"low"}), "low": frozenset()}
+    assert import_graph.shortest(edges) == {**edges, "top": {"middle"}}
+
+
+def test_imports_upwards_and_forbidden_ones_are_marked() -> None:
+    edges = {"cli": frozenset({"gl", "graph"}), "gl": frozenset({"cli"}), "graph": frozenset()}
+    text = import_graph.section([["cli"], ["gl"], ["graph"]], edges, {("cli", "graph")})
+    assert "cli --> gl" in text
+    assert "gl -. to be removed .-> cli" in text
+    assert "cli -. to be removed .-> graph" in text
+    assert "| `gl`, `graph` (to be removed) |" in text
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="no section of rooms"):
+        import_graph.written("# Design\n", "rooms")
