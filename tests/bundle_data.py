@@ -45,13 +45,19 @@ def members_from(data: Data, members: Mapping[str, bytes], *, rehash: bool = Tru
         "passes.bin": table(data),
         "graph.json": json.dumps(data["graph"], ensure_ascii=False).encode("utf-8", "surrogatepass"),
     }
-    manifest = manifest_data(data)
-    if rehash:
-        manifest["members"] = {
-            name: hashlib.sha256(member).hexdigest() for name, member in changed.items() if name != "manifest.json"
-        }
+    text = json.dumps(manifest_data(data), ensure_ascii=False)
+    changed["manifest.json"] = text.encode("utf-8", "surrogatepass")
+    return rehashed(changed) if rehash else changed
+
+
+def rehashed(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the members with every sha256 in manifest.json made right."""
+    manifest = json.loads(members["manifest.json"])
+    manifest["members"] = {
+        name: hashlib.sha256(member).hexdigest() for name, member in members.items() if name != "manifest.json"
+    }
     text = json.dumps(manifest, ensure_ascii=False)
-    return {**changed, "manifest.json": text.encode("utf-8", "surrogatepass")}
+    return {**members, "manifest.json": text.encode("utf-8", "surrogatepass")}
 
 
 def manifest_data(data: Data) -> Data:

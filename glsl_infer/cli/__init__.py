@@ -6,13 +6,27 @@ and progress to standard error.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Sequence
 
-from glsl_infer.cli import benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.terminal_text import guarded
 
-COMMANDS = (benchmark, camera, classify, deploy, export, info, inspect, run, selfcheck, validate, vc4)
+COMMANDS = (
+    "benchmark",
+    "camera",
+    "classify",
+    "deploy",
+    "export",
+    "info",
+    "inspect",
+    "run",
+    "selfcheck",
+    "validate",
+    "vc4",
+)
+"""A module here each. Only the one that is asked for is imported: on a Pi Zero each import counts."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,8 +39,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in COMMANDS:
-        name = module.__name__.rsplit(".", 1)[1]
+    words = sys.argv[1:] if argv is None else argv
+    asked = next((word for word in words if not word.startswith("-")), None)
+    for name in (asked,) if asked in COMMANDS else COMMANDS:
+        module = importlib.import_module(f"{__name__}.{name}")
         summary = (module.__doc__ or "").splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
         module.add_arguments(sub)
@@ -38,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
+    from glsl_infer.cli import classify
+
     parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
     classify.add_arguments(parser)
     add_debug(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from pages import PAGES, ROOT, Command, commands
 from glsl_infer.cli import COMMANDS
 
 ALL = [one for page in PAGES for one in commands(page)]
-MODULES = {one.__name__.rsplit(".", 1)[1]: one for one in COMMANDS}
+MODULES = {name: importlib.import_module(f"glsl_infer.cli.{name}") for name in COMMANDS}
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 
 MADE = ("models/grocery-x22-385.", "android/build/", "build/", *contributing.FILES)

@@ -1,0 +1,299 @@
+"""Write tests/conformance/: small bundles that every runner must run alike, and damaged ones that each must refuse.
+
+    python scripts/conformance.py            # writes the files again; a test fails where they would differ
+    python scripts/conformance.py --check    # only compares
+
+``index.json`` lists them: for a sound bundle its picture (RGB bytes) and the values that the exact reference computes,
+with the tolerance in the same unit; for a damaged one the rule of docs/bundle-format.md that it breaks. Needs no GPU.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import struct
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import bundle_data  # noqa: E402
+import ranged  # noqa: E402
+import tiny  # noqa: E402
+from graphs import conv_node, dense_node, input_node, pool_node  # noqa: E402
+
+from glsl_infer.bundle import Bundle, manifest_json  # noqa: E402
+from glsl_infer.cli.execution import Parser, add_debug, execute  # noqa: E402
+from glsl_infer.compiler import lower  # noqa: E402
+from glsl_infer.compiler.assemble import to_bundle  # noqa: E402
+from glsl_infer.compiler.ranges import prepare  # noqa: E402
+from glsl_infer.errors import RunError  # noqa: E402
+from glsl_infer.graph import Graph, reference  # noqa: E402
+from glsl_infer.program.layout import FixedPoint  # noqa: E402
+
+FOLDER = ROOT / "tests/conformance"
+INDEX = "index.json"
+SEED = 20
+STEPS = 2.0
+"""How many stored steps of the output a driver may be off: each layer before it may round a tie the other way."""
+
+Data = bundle_data.Data
+Change = Callable[[Data], None]
+
+
+def sound() -> dict[str, Bundle]:
+    """Return the sound bundles by file name."""
+    bundles = {f"classes-{mode}": tiny.tiny_bundle(mode) for mode in ("uniform", "baked", "texture")}
+    bundles["classes-planar"] = tiny.tiny_bundle(layout="planar")
+    for end in ranged.ENDS:
+        bundles[f"ranges-{end}"] = ranged.ranged_bundle(end)
+    return {f"{name}.glslnn": bundle for name, bundle in bundles.items()}
+
+
+def smallest() -> Bundle:
+    """Return the bundle that is damaged: a convolution, a mean and a dense layer."""
+    rng = np.random.default_rng(SEED)
+    body = (
+        input_node(6),
+        conv_node(rng, "conv", ("image",), 3, 4),
+        pool_node("pool", "conv"),
+        dense_node(rng, "dense", "pool", 4, 3),
+    )
+    graph = Graph("smallest", body, "dense")
+    return to_bundle(lower.to_program(prepare(graph).graph, weights="uniform"), ("a", "b", "c"))
+
+
+def _put(*path: Any) -> Callable[[Any], Change]:
+    """Return what makes a change that puts a value at a path of the data."""
+
+    def to(value: Any) -> Change:
+        def change(data: Data) -> None:
+            at: Any = data
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = value(at[path[-1]]) if callable(value) else value
+
+        return change
+
+    return to
+
+
+def _remove(*path: Any) -> Change:
+    def change(data: Data) -> None:
+        at: Any = data
+        for key in path[:-1]:
+            at = at[key]
+        del at[path[-1]]
+
+    return change
+
+
+def _repeat(key: str) -> Change:
+    def change(data: Data) -> None:
+        data[key].append(copy.deepcopy(data[key][0]))
+
+    return change
+
+
+def _read_before_it_is_drawn(data: Data) -> None:
+    data["passes"].reverse()
+
+
+def _slice(data: Data) -> list[Any]:
+    values = [value for entry in data["passes"] for value in entry["uniforms"].values()]
+    found: list[Any] = next(value for value in values if isinstance(value[0], str))
+    return found
+
+
+def _undeclared(data: Data) -> None:
+    name = data["passes"][0]["program"]
+    program = next(entry for entry in data["programs"] if entry["name"] == name)
+    program["uniforms"].append(["surplus", 1])
+    for entry in data["passes"]:
+        if entry["program"] == name:
+            entry["uniforms"]["surplus"] = [0.5]
+
+
+DAMAGED: dict[str, dict[str, Change]] = {
+    "keys": {
+        "missing": _remove("limits"),
+        "unknown": lambda data: data.update(surprise=1),
+        "type": _put("name")(5),
+    },
+    "version": {
+        "older": _put("version")(1),
+        "newer": _put("version")(3),
+        "profile": _put("profile")("es3"),
+        "format": _put("format")("other"),
+    },
+    "unique names": {
+        "textures": _repeat("textures"),
+        "programs": _repeat("programs"),
+    },
+    "members": {
+        "shader": _put("programs", 0, "fragment")("shaders/none.frag"),
+        "probe": _put("probe", "member")("weights/none.bin"),
+    },
+    "textures": {
+        "clear": _remove("textures", 1, "clear"),
+        "size": _put("textures", 1, "width")(0),
+        "kind": _put("textures", 1, "kind")("output"),
+    },
+    "passes": {
+        "target": _put("passes", 0, "target")("nowhere"),
+        "program": _put("passes", 0, "program")("nothing"),
+        "feedback": lambda data: data["passes"][1]["textures"].__setitem__(0, data["passes"][1]["target"]),
+        "clear": _put("passes", 0, "clear")(False),
+        "quad": _put("passes", 0, "quads", 0, 2)(8000),
+        "empty quad": _put("passes", 0, "quads", 0, 3)(0),
+        "stride": _put("passes", 0, "sources", 0, 1)(float("nan")),
+        "unit": _put("passes", 0, "sources", 0, 0)(7),
+        "order": _read_before_it_is_drawn,
+    },
+    "uniforms": {
+        "slice": lambda data: _slice(data).__setitem__(1, 1 << 20),
+        "length": _put("programs", 0, "uniforms", 0, 1)(lambda count: count + 1),
+        "undeclared": _undeclared,
+    },
+    "inputs": {
+        "none": _put("inputs")([]),
+        "outside": lambda data: data["inputs"][0]["value"]["views"][0].__setitem__(1, 500),
+        "kind": _put("inputs", 0, "kind")("sound"),
+    },
+    "outputs": {
+        "none": _put("outputs")([]),
+        "purpose": _put("outputs", 0, "purpose")("image"),
+        "outside": _put("outputs", 0, "value", "length")(1 << 19),
+    },
+    "probe": {
+        "missing layer": _remove("probe", "layers", 0),
+        "beyond": _put("probe", "layers", 0, "offset")(1 << 20),
+        "logits": _put("probe", "logits")([]),
+    },
+    "limits": {
+        "units": _put("limits", "texture_units")(1),
+    },
+}
+"""By the rule that is broken: how the data of a sound bundle is changed. Hashes are right again afterwards."""
+
+
+def members_of(bundle: Bundle) -> dict[str, bytes]:
+    """Return all members of a bundle in memory, manifest.json among them."""
+    text = json.dumps(manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"))
+    return {**bundle.members, "manifest.json": text.encode("utf-8")}
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    """Return a zip whose bytes depend on the members alone."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in sorted(members):
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            info.compress_type, info.create_system, info.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            archive.writestr(info, members[name], compresslevel=9)
+    return buffer.getvalue()
+
+
+def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
+    """Yield (rule, file name, bytes) of what is wrong with the file and its members, not with the manifest."""
+    whole = zipped(members)
+    yield "container", "cut-off", whole[: len(whole) // 2]
+    yield "container", "no-zip", b"not a zip file at all"
+    yield "container", "foreign-member", zipped({**members, "weights/../escape": b"x"})
+    yield "container", "not-listed", zipped({**members, "weights/more.f32": bytes(4)})
+    yield "container", "damaged-member", zipped({**members, "labels.txt": b"x\ny\nz\n"})
+    for name in ("graph.json", "passes.bin"):
+        yield (
+            "members",
+            f"no-{name.replace('.', '-')}",
+            zipped({key: data for key, data in members.items() if key != name}),
+        )
+    data = bundle_data.whole(members)
+    for name, table in {
+        "short": members["passes.bin"][:-1],
+        "long": members["passes.bin"] + b"\0",
+        "layer": struct.pack("<H", 999) + members["passes.bin"][2:],
+        "empty": b"",
+    }.items():
+        changed = bundle_data.members_from(data, members)
+        yield "passes.bin", f"table-{name}", zipped(bundle_data.rehashed({**changed, "passes.bin": table}))
+    shader = "shaders/quads1.vert"
+    vertex = next(name for name in members if name.endswith(".vert")) if shader not in members else shader
+    broken = {**members, vertex: members[vertex].replace(b"coord0 = corner0;", b"")}
+    yield "vertex shaders", "vertex-shader", zipped(bundle_data.rehashed(broken))
+    yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
+
+
+def files() -> dict[str, bytes]:
+    """Return every file of the folder by its name."""
+    made: dict[str, bytes] = {}
+    index: dict[str, Any] = {"sound": [], "damaged": []}
+    for name, bundle in sound().items():
+        size = bundle.manifest.input.size
+        picture = np.random.default_rng(SEED).integers(0, 256, (size, size, 3), np.uint8)
+        output = bundle.manifest.outputs[0].value
+        step = output.scale / 256 if isinstance(output, FixedPoint) else max(map(abs, output.scales)) / 255
+        tolerance = round(STEPS * step, 7)
+        expected = [round(float(number), 7) for number in reference.run(bundle, picture).ravel()]
+        made[name], made[f"{name}.rgb"] = zipped(members_of(bundle)), picture.tobytes()
+        index["sound"].append(
+            {
+                "file": name,
+                "picture": f"{name}.rgb",
+                "size": size,
+                "tolerance": tolerance,
+                "output": expected,
+            }
+        )
+    members = members_of(smallest())
+    damaged = list(_beyond_the_manifest(members))
+    for rule, changes in DAMAGED.items():
+        for name, change in changes.items():
+            data = copy.deepcopy(bundle_data.whole(members))
+            change(data)
+            changed = bundle_data.members_from(data, members)
+            damaged.append((rule, f"{rule}-{name}".replace(" ", "-").replace(".", "-"), zipped(changed)))
+    for rule, name, content in damaged:
+        made[f"bad-{name}.glslnn"] = content
+        index["damaged"].append({"file": f"bad-{name}.glslnn", "rule": rule})
+    made[INDEX] = (json.dumps(index, indent=1) + "\n").encode()
+    return made
+
+
+def main() -> int:
+    """Write or compare the folder."""
+    parser = Parser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say whether the files are up to date")
+    add_debug(parser)
+
+    def run(args: Any) -> int:
+        made = files()
+        if args.check:
+            there = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+            different = sorted(name for name in {*made, *there} if made.get(name) != there.get(name))
+            if different:
+                raise RunError(
+                    f"{FOLDER}: {len(different)} files differ, {different[0]} first; run scripts/conformance.py"
+                )
+            return 0
+        FOLDER.mkdir(exist_ok=True)
+        for path in FOLDER.iterdir():
+            path.unlink()
+        for name, data in made.items():
+            (FOLDER / name).write_bytes(data)
+        print(f"{FOLDER}: {len(made)} files, {sum(map(len, made.values()))} bytes")
+        return 0
+
+    parser.set_defaults(run=run)
+    return execute(parser, None)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
