@@ -152,10 +152,12 @@ function checkProbe(
   const drawn = new Set(passes.map((one) => one.layer));
   const idle = layers.find((name) => !drawn.has(name));
   if (idle !== undefined) refuse(`layers: '${idle}' has no pass`);
-  const entries = probe.layers.map((one) => one.layer);
-  if (entries.length !== drawn.size || [...drawn].some((name) => !entries.includes(name))) {
-    fail("a layer is not drawn, or has not exactly one entry");
-  }
+  const entries = new Set<string>();
+  const wrong = [
+    ...probe.layers.map(({ layer }) => layer).filter((name) => !drawn.has(name) || entries.size === entries.add(name).size),
+    ...[...drawn].filter((name) => !entries.has(name)),
+  ];
+  if (wrong.length) fail(`layer '${wrong[0]}' is not drawn, or has not exactly one entry`);
   const size = member(probe.member, members);
   for (const { layer, offset, count, value } of probe.layers) {
     const failLayer: Refuse = refusalOf(`probe: layer '${layer}'`);
