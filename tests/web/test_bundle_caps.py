@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import bundle_data
 import pytest
 import tiny
 from bundle_files import Members, rehashed, zipped
@@ -19,7 +19,6 @@ from glsl_infer.bundle import caps
 Manifest = dict[str, Any]
 
 TEXTURE = {"name": "t", "kind": "target", "clear": [0, 0, 0, 0]}
-PASS = {"layer": "l", "program": "p", "target": "t", "clear": True, "textures": [], "sources": [], "uniforms": {}}
 SIDE = 1024
 AT_MOST = "a model has at most"
 
@@ -36,18 +35,22 @@ def texture_bytes(manifest: Manifest, count: int) -> None:
 
 
 def passes(manifest: Manifest, count: int) -> None:
-    manifest["passes"] = [{**PASS, "quads": []}] * count
+    manifest["passes"] = [manifest["passes"][0]] * count
 
 
 def quads(manifest: Manifest, count: int) -> None:
     """In two passes: it is their sum that counts."""
-    manifest["passes"] = [{**PASS, "quads": [[0, 0, 1, 1]] * (count - 1)}, {**PASS, "quads": [[0, 0, 1, 1]]}]
+    first = manifest["passes"][0]
+    quad = first["quads"][0]
+    manifest["passes"] = [{**first, "quads": [quad] * (count - 1)}, {**first, "quads": [quad]}]
 
 
 def texels(manifest: Manifest, count: int) -> None:
     squares, rest = divmod(count, SIDE * SIDE)
-    sizes = [[0, 0, SIDE, SIDE]] * squares + [[0, 0, rest, 1]] * (rest > 0)
-    manifest["passes"] = [{**PASS, "quads": sizes}]
+    first = manifest["passes"][0]
+    origins = first["quads"][0][4:]
+    sizes = [[0, 0, SIDE, SIDE, *origins]] * squares + [[0, 0, rest, 1, *origins]] * (rest > 0)
+    manifest["passes"] = [{**first, "quads": sizes}]
 
 
 def programs(manifest: Manifest, count: int) -> None:
@@ -55,11 +58,7 @@ def programs(manifest: Manifest, count: int) -> None:
 
 
 def layers(manifest: Manifest, count: int) -> None:
-    manifest["model"]["layers"] = [manifest["model"]["layers"][0]] * count
-
-
-def dimensions(manifest: Manifest, count: int) -> None:
-    manifest["model"]["layers"][1]["weights"]["kernel"] = [1] * count
+    manifest["passes"] = [{**manifest["passes"][0], "layer": f"layer {index}"} for index in range(count)]
 
 
 COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int]] = {
@@ -70,7 +69,6 @@ COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int]] = {
     "quads": (quads, caps.MAX_QUADS, 1),
     "bytes of textures": (texture_bytes, caps.MAX_TEXTURE_BYTES, 4),
     "texels drawn in a frame": (texels, caps.MAX_DRAWN_TEXELS, 1),
-    "dimensions of a weight of layer 'stem'": (dimensions, caps.MAX_DIMENSIONS, 1),
 }
 """What changes a manifest to have so many, the cap, and the least that is more."""
 
@@ -82,8 +80,7 @@ def test_what_a_manifest_asks_for(blank: Page, site: Site, tmp_path: Path, good:
     def asking_for(count: int) -> bytes:
         manifest = tiny.tiny_manifest()
         change(manifest, count)
-        members = {**good, "manifest.json": json.dumps(manifest, separators=(",", ":")).encode()}
-        return zipped(tmp_path / "asking.zip", members).read_bytes()
+        return zipped(tmp_path / "asking.zip", bundle_data.members_from(manifest, good)).read_bytes()
 
     found = refusals(blank, site, {"most": asking_for(cap), "more": asking_for(cap + step)})
     assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap}"
@@ -113,10 +110,21 @@ def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> N
     assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB"}
 
 
+def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
+    """What it says is nobody's business here, but how much memory it takes is."""
+
+    def padded(size: int) -> bytes:
+        return zipped(tmp_path / "graph.zip", rehashed(good, {"graph.json": bytes(size)})).read_bytes()
+
+    cap = caps.MAX_GRAPH_BYTES
+    found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
+    assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB"}
+
+
 def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
     """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
-    entry = whole.index(b"PK\1\2")
+    entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"labels.txt"))
     rest = caps.MAX_BYTES - sum(map(len, good.values())) + int.from_bytes(whole[entry + 24 : entry + 28], "little")
 
     def declaring(size: int) -> bytes:

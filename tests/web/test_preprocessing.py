@@ -21,7 +21,8 @@ STEPS = 2
 SEEN = """async (kind) => {
     const blob = await (await fetch("/picture")).blob();
     const bitmap = await createImageBitmap(blob, {premultiplyAlpha: "none", colorSpaceConversion: "default"});
-    const {input} = globalThis.model.session.bundle.manifest;
+    const {size, bundle} = globalThis.model.session;
+    const {texture, x, y} = bundle.manifest.inputs[0].value.views[0];
     let picture = bitmap;
     if (kind === "element") {
         picture = new Image();
@@ -35,7 +36,7 @@ SEEN = """async (kind) => {
         picture = blob;
     }
     await globalThis.model.run(picture);
-    const {data} = globalThis.model.session.readTexture(input.texture, input.x, input.y, input.size, input.size);
+    const {data} = globalThis.model.session.readTexture(texture, x, y, size, size);
     return Array.from(data);
 }"""
 

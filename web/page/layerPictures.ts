@@ -1,6 +1,6 @@
 /** Pictures of what every layer makes of a picture. */
 
-import type { GlslInfer, Layer, Picture, Tensor } from "glsl-infer";
+import type { GlslInfer, Picture, Tensor } from "glsl-infer";
 import { page } from "./elements.ts";
 
 /** Most channels of a layer that are shown. */
@@ -25,13 +25,13 @@ export function clear(): void {
   page.layerList.replaceChildren();
 }
 
-function figure(layer: Layer, output: Tensor): HTMLElement {
+function figure(layer: string, output: Tensor): HTMLElement {
   const figure = document.createElement("figure");
   const caption = document.createElement("figcaption");
   const [height = 1, width = 1, channels = 1] = output.shape.length === 3 ? output.shape : [1, output.data.length, 1];
   const shown = Math.min(channels, CHANNELS);
   const size = output.shape.length === 3 ? `${width} × ${height}, ${channels} channels` : `${output.data.length} values`;
-  caption.textContent = `${layer.name} · ${layer.op} · ${size}${shown < channels ? ` (the first ${shown} shown)` : ""}`;
+  caption.textContent = `${layer} · ${size}${shown < channels ? ` (the first ${shown} shown)` : ""}`;
   figure.append(caption, canvas(output, width, height, channels, shown));
   return figure;
 }

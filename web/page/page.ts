@@ -241,7 +241,8 @@ async function compare(): Promise<void> {
 
 /** Return what a network has just read: the picture, scaled as training has scaled its own. */
 function inputPixels({ session }: GlslInfer): Pixels {
-  const { texture, x, y, size } = session.bundle.manifest.input;
+  const { size } = session;
+  const { texture, x, y } = session.bundle.manifest.inputs[0]!.value.views[0]!;
   return { size, data: session.readTexture(texture, x, y, size, size).data };
 }
 
@@ -250,8 +251,7 @@ function check(): void {
   const errors = model.session.selfcheck();
   const part = ({ worst, allowed }: LayerError): number => worst / Math.max(allowed.max_error, 1);
   const closest = errors.reduce((most, error) => (part(error) > part(most) ? error : most));
-  const { output } = model.session.bundle.manifest.model.layers.find(({ name }) => name === closest.layer)!;
-  const [bits, steps] = output.kind === "map" ? [8, 255] : [16, 65535];
+  const [bits, steps] = closest.allowed.value.kind === "map" ? [8, 255] : [16, 65535];
   say(
     `This GPU computes all ${errors.length} layers as it should. Closest to its limit is layer '${closest.layer}': ` +
       `its values are off by up to ${closest.worst} of ${steps} steps (${bits} bits), and ` +

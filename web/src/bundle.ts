@@ -1,21 +1,23 @@
 /**
- * The bundle file, `.glslnn`: a zip with manifest.json, shaders/*, weights/* and labels.txt.
+ * The bundle file, `.glslnn`: a zip with manifest.json, passes.bin, graph.json, labels.txt, shaders/* and weights/*.
  *
  * docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
  */
 
 import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
-import { LABELS, byName, type Layer, type Manifest } from "./manifest.ts";
+import { LABELS, type Manifest, type Pass } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";
 import { checkRecords } from "./probe.ts";
 import { refuse, short } from "./refusal.ts";
 import { parse } from "./strictJson.ts";
 
-/** A bundle in memory: its manifest, its labels, and the bytes of every member but manifest.json. */
+/** A bundle in memory: its manifest, its passes, its labels, and the bytes of every member but manifest.json. */
 export interface Bundle {
   readonly manifest: Manifest;
+  /** The draws of a frame, in order. */
+  readonly passes: readonly Pass[];
   readonly members: Members;
   /** The lines of labels.txt, verbatim; none where the model ends in an image. */
   readonly labels: readonly string[];
@@ -52,33 +54,28 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
  *
  * @param file the bytes of a `.glslnn` file.
  * @param name what to call it in messages.
- * @throws BundleError it is truncated, foreign, damaged or of a newer version.
+ * @throws BundleError it is truncated, foreign, damaged or of another version.
  */
 export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
   try {
     const container = open(file);
     const data = parse(utf8(container.manifest(), MANIFEST));
-    checkVersion(data); // first of all: in a newer version the rest may look different
+    checkVersion(data); // first of all: in another version the rest may look different
     const members = container.members();
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
-    check(manifest, members);
-    checkRecords(manifest.probe, members.get(manifest.probe.member)!, layersOf(manifest));
+    const passes = check(manifest, members);
+    checkRecords(manifest.probe, members.get(manifest.probe.member)!);
     const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
     const output = manifest.outputs[0]!;
-    const classes = output.name === "logits" ? output.value.length : 0;
+    const classes = output.purpose === "classes" ? output.value.length : 0;
     if (labels.length !== classes) refuse(`${labels.length} labels for ${classes} classes`);
-    return { manifest, members, labels, bytes: file.length };
+    return { manifest, passes, members, labels, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     // Control characters that a hostile file put into a name are no part of a message.
     refuse(`${name}: ${error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")}`);
   }
-}
-
-/** Return the layers by name. */
-export function layersOf(manifest: Manifest): Map<string, Layer> {
-  return byName(manifest.model.layers);
 }
 
 /** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */

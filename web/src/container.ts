@@ -1,6 +1,6 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
-import { MAX_BYTES, MAX_MANIFEST_BYTES } from "./caps.ts";
+import { MAX_BYTES, MAX_JSON_BYTES } from "./caps.ts";
 import { BundleError } from "./errors.ts";
 import { sum } from "./lists.ts";
 import { refuse, short } from "./refusal.ts";
@@ -8,7 +8,7 @@ import { directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
 
-const MEMBER_NAME = /^(manifest\.json|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
+const MEMBER_NAME = /^((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
 const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
 /** What to do about a file that is not as it was written. */
 export const AGAIN = "; export or copy the file again";
@@ -41,7 +41,6 @@ export function open(file: Uint8Array): Container {
       const entry = entries.find((one) => one.name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
-      if (entry.size > MAX_MANIFEST_BYTES) refuse(`manifest.json unpacks to more than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
       return bytesOf(entry);
     },
     members() {
@@ -62,12 +61,15 @@ function entriesOf(file: Uint8Array): Entry[] {
 
 function checkEntries(entries: readonly Entry[]): void {
   const seen = new Set<string>();
-  for (const { name, method, encrypted } of entries) {
+  for (const { name, method, encrypted, size } of entries) {
     if (!MEMBER_NAME.test(name) || seen.has(name)) {
       refuse(`not allowed in a model: member '${short(name)}'${GIVE}`);
     }
     if (encrypted || (method !== 0 && method !== 8)) {
       refuse(`member '${name}' is compressed or encrypted in a way that is not supported`);
+    }
+    if (/\.json$/.test(name) && !name.includes("/") && size > MAX_JSON_BYTES) {
+      refuse(`${name} unpacks to more than ${MAX_JSON_BYTES / 2 ** 20} MiB`);
     }
     seen.add(name);
   }

@@ -11,6 +11,7 @@ import {
   type Manifest,
   type Pass,
   type Quad,
+  type Slice,
   type Source,
   type Texture,
   type UniformValue,
@@ -70,10 +71,16 @@ export function recorderOf(
   gl: WebGLRenderingContext,
   { programs, textures, framebuffers }: Handles,
   manifest: Manifest,
+  passes: readonly Pass[],
   members: Members,
   firstVertex: ReadonlyMap<Pass, number>,
 ): Recorder {
   const sizes = byName(manifest.textures);
+  const floatMembers = new Map(manifest.floats.map((name) => [name, floatsIn(members.get(name)!)]));
+
+  function floatsOf({ member, offset, count }: Slice): Float32Array {
+    return floatMembers.get(member)!.subarray(offset, offset + count);
+  }
 
   function bindTarget(name: string): Call {
     const framebuffer = framebuffers.get(name)!;
@@ -87,9 +94,7 @@ export function recorderOf(
   function uniform(program: string, name: string, value: UniformValue): Call | undefined {
     const location = programs.get(program)!.locations.get(name);
     if (!location) return undefined; // the compiler found that it has no influence
-    const floats = isSlice(value)
-      ? floatsOf(members.get(value.member)!, value.offset, value.count)
-      : Float32Array.from(value);
+    const floats = isSlice(value) ? floatsOf(value) : value;
     const setter = SETTERS[Math.min(floats.length, SETTERS.length) - 1]!; // slices are vec4s, one or more
     return () => gl[setter](location, floats);
   }
@@ -97,12 +102,12 @@ export function recorderOf(
   /** Uniforms, as "program uniform", that have one value in all passes. */
   const constant = new Map<string, { one: Pass; name: string; value: UniformValue }>();
   const varying = new Set<string>();
-  for (const one of manifest.passes) {
+  for (const one of passes) {
     for (const [name, value] of one.uniforms) {
       const key = uniformKey(one, name);
       const known = constant.get(key);
       if (!known) constant.set(key, { one, name, value });
-      else if (!same(known.value, value)) varying.add(key);
+      else if (!sameValue(known.value, value)) varying.add(key);
     }
   }
   for (const key of varying) constant.delete(key);
@@ -111,14 +116,14 @@ export function recorderOf(
     uniform(one.program, name, value)?.();
   }
 
-  return (passes) => {
+  return (drawn) => {
     const calls: Call[] = [];
     const uniforms = new Map<string, UniformValue>();
     const bound: string[] = [];
     let target = "";
     let program = "";
     let active = -1;
-    for (const one of passes) {
+    for (const one of drawn) {
       if (one.target !== target) {
         target = one.target;
         calls.push(bindTarget(target));
@@ -143,7 +148,7 @@ export function recorderOf(
       for (const [name, value] of one.uniforms) {
         const key = uniformKey(one, name);
         const known = uniforms.get(key);
-        if (constant.has(key) || (known && same(known, value))) continue;
+        if (constant.has(key) || (known && sameValue(known, value))) continue;
         uniforms.set(key, value);
         const call = uniform(program, name, value);
         if (call) calls.push(call);
@@ -161,15 +166,15 @@ export function recorderOf(
  *
  * @param varyings vec4s of a vertex, the most that any program has.
  */
-export function vertices(manifest: Manifest, varyings: number): Vertices {
+export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: number): Vertices {
   const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
-  const quads = sum(manifest.passes, (one) => one.quads.length);
+  const quads = sum(passes, (one) => one.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
   const first = new Map<Pass, number>();
   let row = 0;
   for (const [cx, cy] of CORNERS) data.set([2 * cx - 1, 2 * cy - 1], width * row++);
-  for (const one of manifest.passes) {
+  for (const one of passes) {
     first.set(one, row);
     const target = textures.get(one.target)!;
     const sizes = one.sources.map((source) => textures.get(one.textures[source.unit]!)!);
@@ -204,12 +209,18 @@ function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, 
   ];
 }
 
+/** Return whether two values of the same uniform are equal. */
+function sameValue(one: UniformValue, other: UniformValue): boolean {
+  if (isSlice(one) || isSlice(other)) return isSlice(one) && isSlice(other) && same(one, other);
+  return one.every((number, i) => number === other[i]);
+}
+
 function uniformKey(one: Pass, name: string): string {
   return `${one.program}\n${name}`;
 }
 
-/** Return little-endian floats of a member, wherever in memory it begins. */
-function floatsOf(member: Uint8Array, offset: number, count: number): Float32Array {
+/** Return the little-endian floats of a member, wherever in memory it begins. */
+function floatsIn(member: Uint8Array): Float32Array {
   const { f32 } = littleEndian(member);
-  return Float32Array.from({ length: count }, (_, i) => f32(4 * (offset + i)));
+  return Float32Array.from({ length: member.length / 4 }, (_, i) => f32(4 * i));
 }

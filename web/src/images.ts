@@ -1,7 +1,7 @@
 /** Models that end in an image: their output as a picture. */
 
 import { InputError } from "./errors.ts";
-import { isMap, rangeOf } from "./layout.ts";
+import { rangeOf } from "./layout.ts";
 import type { Session, Tensor } from "./session.ts";
 
 /**
@@ -15,8 +15,7 @@ export function toPicture(session: Session, output: Tensor): ImageData {
   if (!height || !width || (channels !== 1 && channels !== 3)) {
     throw new InputError(`the model's output has the shape (${output.shape.join(", ")}); a picture has 1 or 3 channels`);
   }
-  const entry = session.bundle.manifest.model.layers.find((layer) => layer.op === "input")!.output;
-  if (!isMap(entry)) throw new InputError("the model reads no picture");
+  const entry = session.bundle.manifest.inputs[0]!.value;
   const pixels = new Uint8ClampedArray(4 * height * width).fill(255);
   for (let c = 0; c < 3; c++) {
     const from = channels === 3 ? c : 0;

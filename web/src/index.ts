@@ -21,7 +21,7 @@ export * from "./errors.ts";
 export type { Canvas } from "./gl/context.ts";
 export { toPicture } from "./images.ts";
 export type { FeatureMap, FixedMap, FixedPoint, Value, View } from "./layout.ts";
-export type { Layer, Manifest } from "./manifest.ts";
+export type { Manifest, Pass } from "./manifest.ts";
 export type { PictureSource } from "./preprocess.ts";
 export type { LayerError } from "./probe.ts";
 export { Session, type Picture, type Statistics, type Tensor } from "./session.ts";

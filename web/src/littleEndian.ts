@@ -1,10 +1,12 @@
 /** Little-endian numbers in bytes. */
 
 /** Return functions that read the number at a byte; they throw where it ends beyond the bytes. */
-export function littleEndian(bytes: Uint8Array): Record<"u16" | "u32" | "f32", (at: number) => number> {
+export function littleEndian(bytes: Uint8Array): Record<"u8" | "u16" | "i16" | "u32" | "f32", (at: number) => number> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return {
+    u8: (at) => view.getUint8(at),
     u16: (at) => view.getUint16(at, true),
+    i16: (at) => view.getInt16(at, true),
     u32: (at) => view.getUint32(at, true),
     f32: (at) => view.getFloat32(at, true),
   };

@@ -5,45 +5,30 @@
  * together.
  */
 
-import type { FeatureMap, FixedPoint, Value } from "./layout.ts";
+import type { FeatureMap, FixedPoint, Value, View } from "./layout.ts";
 
 export const FORMAT = "glslnn";
-export const VERSION = 1;
-export const PREPROCESSING = "center-square/area-average";
+export const VERSION = 2;
+/** What a driver must have: WebGL 1, with highp floats in fragment shaders. */
+export const PROFILE = "es2";
+export const FIT = "center-square/area-average";
 export const PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256";
 
 /** Member that every fragment shader begins with. */
 export const PRELUDE = "shaders/prelude.glsl";
 export const LABELS = "labels.txt";
 
-export type Scalar = string | number | boolean | null;
-export type Attribute = Scalar | readonly Scalar[];
+/** The member with the network itself, which a runner does not read. */
+export const GRAPH = "graph.json";
+/** The member with the draws; see `passTable.ts`. */
+export const PASSES = "passes.bin";
 
-/** A node of the network. */
-export interface Layer {
-  readonly name: string;
-  readonly op: string;
-  readonly inputs: readonly string[];
-  readonly attrs: ReadonlyMap<string, Attribute>;
-  readonly weights: ReadonlyMap<string, readonly number[]>;
-  readonly members: readonly string[];
-  readonly output: Value;
-}
-
-/** The network: its name, its layers in order, and the layer whose output is the result. */
-export interface Model {
-  readonly name: string;
-  readonly output: string;
-  readonly layers: readonly Layer[];
-}
-
-/** The picture: square of `size` pixels, uploaded to `texture` at texel (x, y). */
+/** A picture that the runner uploads to the only view of `value`, a square of 3 channels. */
 export interface Input {
-  readonly texture: string;
-  readonly size: number;
-  readonly x: number;
-  readonly y: number;
-  readonly preprocessing: string;
+  readonly name: string;
+  readonly kind: "picture";
+  readonly fit: string;
+  readonly value: FeatureMap;
 }
 
 /** What the bundle needs of a driver. */
@@ -84,16 +69,16 @@ export interface Slice {
   readonly count: number;
 }
 
-export type UniformValue = Slice | readonly number[];
+export type UniformValue = Slice | Float32Array;
 
-/** Return textures, programs or layers by name. */
+/** Return entries by name. */
 export function byName<T extends { readonly name: string }>(entries: readonly T[]): Map<string, T> {
   return new Map(entries.map((one) => [one.name, one]));
 }
 
 /** Return whether a uniform's value is a part of a member. */
 export function isSlice(value: UniformValue): value is Slice {
-  return !Array.isArray(value);
+  return !(value instanceof Float32Array);
 }
 
 /** Where the fragments of a pass read: a texture unit, and the step in texels from pixel to pixel. */
@@ -124,18 +109,20 @@ export interface Pass {
   readonly uniforms: ReadonlyMap<string, UniformValue>;
 }
 
-/** The result: `logits`, a vector in fixed point, or `image`, a feature map. */
-export type Output =
-  | { readonly name: "logits"; readonly value: FixedPoint }
-  | { readonly name: "image"; readonly value: FeatureMap };
+/** The result: a vector in fixed point with a number for each of the `classes`, or an `image`, a feature map. */
+export type Output = { readonly name: string } & (
+  | { readonly purpose: "classes"; readonly value: FixedPoint }
+  | { readonly purpose: "image"; readonly value: FeatureMap }
+);
 
-/** `count` records of a layer from `offset` on, and how far its stored integers may be off. */
+/** `count` records of a layer from `offset` on, how far its stored integers may be off, and where its output lies. */
 export interface ProbeLayer {
   readonly layer: string;
   readonly offset: number;
   readonly count: number;
   readonly max_error: number;
   readonly mean_error: number;
+  readonly value: Value;
 }
 
 /** A built-in picture and what every layer must make of it. */
@@ -151,13 +138,25 @@ export interface Probe {
 export interface Manifest {
   readonly format: string;
   readonly version: number;
-  readonly model: Model;
-  readonly input: Input;
+  readonly profile: string;
+  readonly name: string;
+  readonly inputs: readonly Input[];
   readonly limits: Limits;
   readonly textures: readonly Texture[];
   readonly programs: readonly ShaderProgram[];
-  readonly passes: readonly Pass[];
+  /** The layers that draw. */
+  readonly layers: readonly string[];
+  /** The members that uniforms take their floats from. */
+  readonly floats: readonly string[];
+  /** How many there are in passes.bin. */
+  readonly passes: { readonly count: number; readonly quads: number };
   readonly outputs: readonly Output[];
   readonly probe: Probe;
   readonly members: ReadonlyMap<string, string>;
+}
+
+/** Return where the picture lies: its texture, the texel of its first pixel, and its side in pixels. */
+export function pictureOf({ inputs }: Manifest): View & { readonly size: number } {
+  const { views, height } = inputs[0]!.value;
+  return { ...views[0]!, size: height };
 }

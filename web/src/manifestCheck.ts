@@ -1,28 +1,37 @@
 /** Whether the parts of a manifest fit together: what a runner may rely on without looking. */
 
-import { checkCaps } from "./caps.ts";
+import { checkCaps, checkDrawnTexels } from "./caps.ts";
 import type { Members } from "./container.ts";
 import { isFixed, isInside, isMap, same, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import { most, sum } from "./lists.ts";
 import { member, type ByName } from "./lookup.ts";
-import { LABELS, PRELUDE, type Layer, type Limits, type Manifest, type ShaderProgram, type Texture } from "./manifest.ts";
+import {
+  GRAPH,
+  LABELS,
+  PASSES,
+  PRELUDE,
+  type Limits,
+  type Manifest,
+  type Pass,
+  type ShaderProgram,
+  type Texture,
+} from "./manifest.ts";
 import { textOf } from "./memberText.ts";
-import { attributesOf } from "./ops.ts";
-import { checkPasses, checkSharing } from "./passCheck.ts";
+import { checkPasses } from "./passCheck.ts";
+import { readPasses } from "./passTable.ts";
 import { refusalOf, refuse, short, type Refuse } from "./refusal.ts";
 
 /**
- * Refuse a manifest whose parts contradict one another.
+ * Return the passes of a bundle, and refuse one whose parts contradict one another.
  *
  * @param members bytes of every member.
  * @throws BundleError naming the first part that does not fit.
  */
-export function check(manifest: Manifest, members: Members): void {
+export function check(manifest: Manifest, members: Members): readonly Pass[] {
   checkCaps(manifest, members);
   const textures = unique(manifest.textures, "texture");
   const programs = unique(manifest.programs, "program");
-  const layers = unique(manifest.model.layers, "layer");
-  for (const name of [PRELUDE, LABELS, manifest.probe.member]) member(name, members);
+  for (const name of [PRELUDE, LABELS, GRAPH, PASSES, manifest.probe.member]) member(name, members);
   for (const texture of textures.values()) checkTexture(texture, members);
   for (const { name, vertex, fragment, varyings } of programs.values()) {
     member(vertex, members);
@@ -31,13 +40,17 @@ export function check(manifest: Manifest, members: Members): void {
       refuse(`program '${name}': '${vertex}' is not the vertex shader of this format`);
     }
   }
-  const written = checkPasses(manifest, textures, programs, layers, members);
-  checkLayers(manifest, textures, written, members);
+  for (const name of manifest.floats) {
+    if (!/^weights\/.*\.f32$/.test(name) || member(name, members) % 4) refuse(`member '${short(name)}' holds no 32-bit floats`);
+  }
+  const passes = readPasses(manifest, members.get(PASSES)!);
+  checkDrawnTexels(passes);
+  const written = checkPasses(passes, textures, programs, members);
   checkInput(manifest, textures);
-  checkOutput(manifest, layers, textures, written);
-  checkProbe(manifest, members);
-  checkSharing(manifest);
+  checkOutput(manifest, textures, written);
+  checkProbe(manifest, passes, textures, written, members);
   checkLimits(manifest);
+  return passes;
 }
 
 /** Return what textures and programs need of a driver (uniforms in vec4, each rounded up). */
@@ -84,49 +97,6 @@ function checkTexture(texture: Texture, members: Members): void {
   }
 }
 
-function checkLayers(manifest: Manifest, textures: ByName<Texture>, written: Set<string>, members: Members): void {
-  const before = new Set<string>();
-  for (const layer of manifest.model.layers) {
-    const fail: Refuse = refusalOf(`layer '${layer.name}'`);
-    const unknown = layer.inputs.find((name) => !before.has(name));
-    if (unknown !== undefined) fail(`reads '${unknown}', which is no layer before it`);
-    before.add(layer.name);
-    checkValue(layer.output, fail, textures);
-    const undrawn = texturesOf(layer.output).find((name) => !written.has(name) && textures.get(name)!.kind !== "input");
-    if (undrawn !== undefined) {
-      fail(`nothing is drawn into texture '${undrawn}', where its output should be`);
-    }
-    checkOperator(layer, sum(layer.members, (name) => member(name, members)), fail);
-  }
-  if (manifest.model.layers.filter((layer) => layer.op === "input").length !== 1) {
-    refuse("model: exactly one layer must be the input");
-  }
-  if (!before.has(manifest.model.output)) {
-    refuse(`model: its output '${manifest.model.output}' is no layer`);
-  }
-}
-
-/** Refuse an operator that no bundle has, attributes that are not exactly its own, and more weights than bytes. */
-function checkOperator(layer: Layer, size: number, fail: Refuse): void {
-  const known = attributesOf(layer.op);
-  if (!known) fail(`'${short(layer.op)}' is no operator of a bundle`);
-  if (isMap(layer.output) === known.includes("scale")) {
-    fail(`its output has another number of bits than '${layer.op}' stores`);
-  }
-  const output = layer.output as unknown as Record<string, unknown>;
-  for (const key of known) {
-    if (!layer.attrs.has(key)) fail(`attribute '${key}' is missing`);
-    if (/^(scales?|zeros)$/.test(key) && !same(layer.attrs.get(key), output[key])) {
-      fail(`attribute '${key}' is not that of its output`);
-    }
-  }
-  for (const key of layer.attrs.keys()) {
-    if (!known.includes(key) && key !== "fused") fail(`unknown attribute '${short(key)}'`);
-  }
-  const weights = sum(layer.weights.values(), (shape) => shape.reduce((a, b) => a * b, 1));
-  if (2 * weights > size) fail("its weights do not fit into its members");
-}
-
 function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void {
   if (isFixed(value)) {
     const [width, height] = sizeOfFixed(value);
@@ -147,49 +117,56 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
   }
 }
 
-function checkInput(manifest: Manifest, textures: ByName<Texture>): void {
+function checkInput({ inputs }: Manifest, textures: ByName<Texture>): void {
+  const [input] = inputs;
+  if (inputs.length !== 1 || !input) refuse(`${inputs.length} inputs; this version has exactly one`);
   const fail: Refuse = refusalOf("input");
-  const { texture, size, x, y } = manifest.input;
-  const picture = textures.get(texture);
-  if (picture?.kind !== "input") fail(`no input texture is called '${texture}'`);
-  if (!isInside({ x, y }, { width: size, height: size }, picture)) fail("the picture does not fit its texture");
-  const { name, output: given } = manifest.model.layers.find((layer) => layer.op === "input")!;
-  const wanted = [[{ texture, x, y }], size, size, 3];
-  if (!isMap(given) || !same([given.views, given.height, given.width, given.channels], wanted)) {
-    fail(`the picture is not what layer '${name}' says`);
+  const { value } = input;
+  checkValue(value, fail, textures);
+  const { texture } = value.views[0]!;
+  if (textures.get(texture)!.kind !== "input") fail(`no input texture is called '${texture}'`);
+  if (value.height !== value.width || value.channels !== 3) {
+    fail(`${value.width} x ${value.height} pixels of ${value.channels} channels; a picture is a square of 3 channels`);
   }
 }
 
-function checkOutput(
-  { outputs, model }: Manifest,
-  layers: ByName<Layer>,
-  textures: ByName<Texture>,
-  written: Set<string>,
-): void {
+function checkOutput({ outputs }: Manifest, textures: ByName<Texture>, written: Set<string>): void {
   const [output] = outputs;
   if (outputs.length !== 1 || !output) refuse(`${outputs.length} outputs; this version has exactly one`);
   const fail: Refuse = refusalOf(`output '${output.name}'`);
   checkValue(output.value, fail, textures);
   const undrawn = texturesOf(output.value).find((name) => !written.has(name));
   if (undrawn !== undefined) fail(`nothing is drawn into texture '${undrawn}'`);
-  if (!same(layers.get(model.output)!.output, output.value)) fail(`not that of layer '${model.output}'`);
 }
 
-function checkProbe(manifest: Manifest, members: Members): void {
+function checkProbe(
+  { layers, outputs, probe }: Manifest,
+  passes: readonly Pass[],
+  textures: ByName<Texture>,
+  written: Set<string>,
+  members: Members,
+): void {
   const fail: Refuse = refusalOf("probe");
-  const { probe } = manifest;
-  const { value } = manifest.outputs[0]!;
+  const { value } = outputs[0]!;
   if (probe.logits.length !== (isFixed(value) ? value.length : 0)) fail("its logits do not fit the output");
-  const drawn = new Set(manifest.passes.map((one) => one.layer));
-  const entries = probe.layers.map((one) => one.layer);
-  if (entries.length !== drawn.size || [...drawn].some((name) => !entries.includes(name))) {
-    fail("a layer is not drawn, or has not exactly one entry");
-  }
+  const drawn = new Set(passes.map((one) => one.layer));
+  const idle = layers.find((name) => !drawn.has(name));
+  if (idle !== undefined) refuse(`layers: '${idle}' has no pass`);
+  const entries = new Set<string>();
+  const wrong = [
+    ...probe.layers.map(({ layer }) => layer).filter((name) => !drawn.has(name) || entries.size === entries.add(name).size),
+    ...[...drawn].filter((name) => !entries.has(name)),
+  ];
+  if (wrong.length) fail(`layer '${wrong[0]}' is not drawn, or has not exactly one entry`);
   const size = member(probe.member, members);
-  for (const layer of probe.layers) {
-    if (8 * (layer.offset + layer.count) > size) {
-      fail(`the texels of layer '${layer.layer}' end beyond the member`);
-    }
+  for (const { layer, offset, count, value } of probe.layers) {
+    const failLayer: Refuse = refusalOf(`probe: layer '${layer}'`);
+    checkValue(value, failLayer, textures);
+    const undrawn = texturesOf(value).find(
+      (name) => !written.has(name) && (isFixed(value) || textures.get(name)!.kind !== "input"),
+    );
+    if (undrawn !== undefined) failLayer(`nothing is drawn into texture '${undrawn}', where its output should be`);
+    if (8 * (offset + count) > size) fail(`the texels of layer '${layer}' end beyond the member`);
   }
 }
 

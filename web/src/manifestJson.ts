@@ -2,57 +2,35 @@
 
 import { isFixed, isMap, type FeatureMap, type FixedMap, type FixedPoint, type Value, type View } from "./layout.ts";
 import {
+  FIT,
   FORMAT,
-  PREPROCESSING,
   PROBE_FORMULA,
+  PROFILE,
   VERSION,
-  type Attribute,
   type Clear,
+  type Input,
+  type Limits,
   type Manifest,
   type Output,
-  type Pass,
-  type Quad,
-  type Scalar,
-  type Slice,
-  type Source,
+  type Probe,
+  type ProbeLayer,
+  type ShaderProgram,
   type Texture,
-  type UniformValue,
 } from "./manifest.ts";
-import {
-  boolean,
-  fieldsOf,
-  identifier,
-  integer,
-  list,
-  made,
-  mapOf,
-  number,
-  numberFrom,
-  object,
-  oneOf,
-  positive,
-  text,
-  tuple,
-  type Reader,
-} from "./strict.ts";
-import { refuse } from "./refusal.ts";
+import { identifier, integer, list, made, mapOf, number, numberFrom, object, oneOf, positive, text, tuple, type Reader } from "./strict.ts";
+import { refuse, short } from "./refusal.ts";
 import type { Json } from "./strictJson.ts";
 
 const MAX_SIDE = 8192;
+const MAX_UNIFORMS = 64;
 const count = integer(1, 1 << 20);
+/** Of passes and quads; `checkCaps` says what is too many. */
+const amount = integer(1, 1 << 30);
 const side = integer(1, MAX_SIDE);
 const place = integer(0, MAX_SIDE);
-const coordinate = integer(-MAX_SIDE, MAX_SIDE); // before the texture: windows begin in the padding
 const byte = integer(0, 255);
 const offset = integer(0, 2 ** 28);
 const noLess = numberFrom(0);
-
-const scalar: Reader<Scalar> = (value, where) => {
-  if (value === null || typeof value === "boolean") return value;
-  return typeof value === "string" ? text(value, where) : number(value, where);
-};
-const attribute: Reader<Attribute> = (value, where) =>
-  Array.isArray(value) ? list(scalar)(value, where) : scalar(value, where);
 
 const view = made(tuple(text, place, place), ([texture, x, y]): View => ({ texture, x, y }));
 const size = { height: side, width: side, channels: count, views: list(view) };
@@ -64,7 +42,8 @@ const featureMap = object<Omit<FeatureMap, "kind">>({
   scales: list(number),
   zeros: list(number),
 });
-const value: Reader<Value> = (data, where) => {
+/** Where a layer's output lies. */
+export const value: Reader<Value> = (data, where) => {
   if (!(data instanceof Map) || !data.has("views")) return { kind: "fixed", ...fixedPoint(data, where) };
   if (data.has("scale")) return { kind: "fixedMap", ...fixedMap(data, where) };
   return { kind: "map", ...featureMap(data, where) };
@@ -84,88 +63,55 @@ const texture: Reader<Texture> = (data, where) => {
   return { member: undefined, clear: [0, 0, 0, 0], ...fields(data, where) };
 };
 
-const slice = made(tuple(text, offset, integer(4, 1 << 14)), ([member, first, many], where): Slice => {
-  if (many % 4) refuse(`${where}: ${many} numbers are no whole vec4s`);
-  return { member, offset: first, count: many };
-});
-const uniformNumbers = made(list(number), (numbers, where) => {
-  if (numbers.length < 1 || numbers.length > 4) {
-    refuse(`${where}: ${numbers.length} numbers; 1 to 4 can stand in a pass`);
+function checkUnique(given: readonly string[], where: string): void {
+  const seen = new Set<string>();
+  for (const name of given) {
+    if (seen.has(name)) refuse(`${where}: '${short(name)}' is there twice`);
+    seen.add(name);
   }
-  return numbers;
-});
-const uniform: Reader<UniformValue> = (data, where) =>
-  (Array.isArray(data) && typeof data[0] === "string" ? slice : uniformNumbers)(data, where);
+}
 
-const source = made(tuple(integer(0, 31), number, number), ([unit, strideX, strideY]): Source => ({
-  unit,
-  strideX,
-  strideY,
-}));
-const quad: Reader<Quad> = (data, where) => {
-  const numbers = list(coordinate)(data, where);
-  list(place)(numbers.slice(0, 4), where);
-  const [x, y, width, height, ...rest] = numbers as [number, number, number, number, ...number[]];
-  const origins: [number, number][] = [];
-  for (let k = 0; k < rest.length; k += 2) origins.push([rest[k]!, rest[k + 1]!]);
-  return { x, y, width, height, origins };
-};
-const passFields = object<Pass>({
-  layer: text,
-  program: text,
-  target: text,
-  clear: boolean,
-  textures: list(text),
-  sources: list(source),
-  quads: list(quad),
-  uniforms: mapOf(uniform, identifier),
+/** Names, none of them twice. */
+const names: Reader<string[]> = made(list(text), (given, where) => {
+  checkUnique(given, where);
+  return given;
 });
-const pass: Reader<Pass> = (data, where) => {
-  const result = passFields(data, where);
-  const numbers = 4 + 2 * result.sources.length;
-  ((data as Map<string, Json>).get("quads") as Json[][]).forEach((one, i) => {
-    if (one.length !== numbers) refuse(`${where}.quads[${i}]: ${one.length} numbers; its sources need ${numbers}`);
-  });
-  return result;
+
+const input: Reader<Input> = (data, where) => {
+  const { value: given, ...fields } = object<Omit<Input, "value"> & { value: Value }>({
+    name: text,
+    kind: oneOf("picture"),
+    fit: oneOf(FIT),
+    value,
+  })(data, where);
+  if (!isMap(given) || given.views.length !== 1) refuse(`${where}: a picture is a feature map in one texture`);
+  return { ...fields, value: given };
 };
 
 const output: Reader<Output> = (data, where) => {
-  const rest = new Map(fieldsOf(data, where));
-  const given = rest.get("name") ?? null;
-  rest.delete("name");
-  const name = oneOf("logits", "image")(given, `${where}.name`);
-  const result = value(rest, where);
-  if (name === "logits" && isFixed(result) && !result.columns) return { name, value: result };
-  if (name === "image" && isMap(result)) return { name, value: result };
-  return refuse(`${where}: '${name}' must be a vector in fixed point if 'logits', an 8-bit map if 'image'`);
+  const { name, purpose, value: given } = object<{ name: string; purpose: Output["purpose"]; value: Value }>({
+    name: text,
+    purpose: oneOf("classes", "image"),
+    value,
+  })(data, where);
+  if (purpose === "classes" && isFixed(given) && !given.columns) return { name, purpose, value: given };
+  if (purpose === "image" && isMap(given)) return { name, purpose, value: given };
+  return refuse(`${where}: '${purpose}' must be a vector in fixed point if 'classes', an 8-bit map if 'image'`);
 };
+
+const uniforms = made(list(tuple(identifier, integer(1, 1 << 14))), (given, where) => {
+  if (given.length > MAX_UNIFORMS) refuse(`${where}: ${given.length} uniforms; a program has at most ${MAX_UNIFORMS}`);
+  checkUnique(given.map(([name]) => name), where);
+  return new Map(given);
+});
 
 const manifest = object<Manifest>({
   format: oneOf(FORMAT),
   version: count,
-  model: object<Manifest["model"]>({
-    name: text,
-    output: text,
-    layers: list(
-      object<Manifest["model"]["layers"][number]>({
-        name: text,
-        op: text,
-        inputs: list(text),
-        attrs: mapOf(attribute),
-        weights: mapOf(list(count)),
-        members: list(text),
-        output: value,
-      }),
-    ),
-  }),
-  input: object<Manifest["input"]>({
-    texture: text,
-    size: side,
-    x: place,
-    y: place,
-    preprocessing: oneOf(PREPROCESSING),
-  }),
-  limits: object<Manifest["limits"]>({
+  profile: text,
+  name: text,
+  inputs: list(input),
+  limits: object<Limits>({
     texture_units: integer(1, 32),
     texture_size: side,
     fragment_uniform_vectors: integer(0, 4096),
@@ -174,27 +120,30 @@ const manifest = object<Manifest>({
   }),
   textures: list(texture),
   programs: list(
-    object<Manifest["programs"][number]>({
+    object<ShaderProgram>({
       name: text,
       vertex: text,
       fragment: text,
       samplers: list(identifier),
       varyings: integer(1, 7),
-      uniforms: mapOf(integer(1, 1 << 14), identifier),
+      uniforms,
     }),
   ),
-  passes: list(pass),
+  layers: names,
+  floats: names,
+  passes: object<Manifest["passes"]>({ count: amount, quads: amount }),
   outputs: list(output),
-  probe: object<Manifest["probe"]>({
+  probe: object<Probe>({
     formula: oneOf(PROBE_FORMULA),
     member: text,
     layers: list(
-      object<Manifest["probe"]["layers"][number]>({
+      object<ProbeLayer>({
         layer: text,
         offset,
         count,
         max_error: noLess,
         mean_error: noLess,
+        value,
       }),
     ),
     logits: list(number),
@@ -206,7 +155,7 @@ const manifest = object<Manifest>({
 /**
  * Read a manifest from parsed JSON.
  *
- * @throws BundleError anything missing, unknown, of the wrong type, out of range, or of a newer version.
+ * @throws BundleError anything missing, unknown, of the wrong type, out of range, or of another version.
  */
 export function fromJson(data: Json): Manifest {
   checkVersion(data);
@@ -214,19 +163,24 @@ export function fromJson(data: Json): Manifest {
 }
 
 /**
- * Look at the two keys that every version has.
+ * Look at the keys that say whether this runner can read the rest.
  *
- * @throws BundleError another format, or a newer version.
+ * @throws BundleError another format, version or profile.
  */
 export function checkVersion(data: Json): void {
   if (!(data instanceof Map) || data.get("format") !== FORMAT) {
     return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
   }
   const version = count(data.get("version") ?? null, "manifest.version");
+  if (version < VERSION) refuse(`the model has format version ${version}, this program reads version ${VERSION}; export it again`);
   if (version > VERSION) {
     refuse(
       `the model has format version ${version}, this program reads up to ${VERSION}; ` +
         "reload the page, or ask its author to update glsl-infer",
     );
+  }
+  const profile = text(data.get("profile") ?? null, "manifest.profile");
+  if (profile !== PROFILE) {
+    refuse(`the model needs profile '${short(profile)}'; this runner has ${PROFILE}; update the runner`);
   }
 }

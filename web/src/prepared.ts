@@ -4,7 +4,7 @@ import type { Bundle } from "./bundle.ts";
 import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
-import { PRELUDE, type Pass } from "./manifest.ts";
+import { PRELUDE, pictureOf, type Pass } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
 
@@ -28,7 +28,7 @@ export interface Prepared {
  * @throws ShaderError the driver refuses a shader; names the layer and quotes the driver.
  * @throws GlError the driver makes no object.
  */
-export function prepare({ manifest, members }: Bundle, context: Context): Prepared {
+export function prepare({ manifest, passes, members }: Bundle, context: Context): Prepared {
   const { gl, generation } = context;
   const varyings = manifest.limits.varying_vectors;
   const objects = objectsOf(gl);
@@ -40,7 +40,7 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
       const fragment = prelude + textOf(entry.fragment, members);
       return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
     });
-    const users = new Map([...manifest.passes].reverse().map((one) => [one.program, one.layer]));
+    const users = new Map([...passes].reverse().map((one) => [one.program, one.layer]));
     const linked = new Map<string, Linked>();
     for (const { entry, vertex, fragment, program } of started) {
       objects.checkProgram(program, vertex, fragment, `layer '${users.get(entry.name) ?? entry.name}' on ${context.renderer}`);
@@ -88,18 +88,22 @@ export function prepare({ manifest, members }: Bundle, context: Context): Prepar
     const prelude = textOf(PRELUDE, members) + context.deviceLines;
     objects.fixedState();
     const handles = allocate(compile(prelude));
-    const { data, first } = vertices(manifest, varyings);
+    const { data, first } = vertices(manifest, passes, varyings);
     const vertexBuffer = objects.buffer(data);
-    const record = recorderOf(gl, handles, manifest, members, first);
+    const record = recorderOf(gl, handles, manifest, passes, members, first);
     const byLayer = new Map<string, Pass[]>();
-    for (const one of manifest.passes) byLayer.set(one.layer, [...(byLayer.get(one.layer) ?? []), one]);
-    const { texture, x, y, size } = manifest.input;
+    for (const one of passes) {
+      const drawn = byLayer.get(one.layer);
+      if (drawn) drawn.push(one);
+      else byLayer.set(one.layer, [one]);
+    }
+    const { texture, x, y, size } = pictureOf(manifest);
     return {
       generation,
       objects,
       handles,
-      frame: record(manifest.passes),
-      layerCalls: new Map([...byLayer].map(([name, passes]) => [name, record(passes)])),
+      frame: record(passes),
+      layerCalls: new Map([...byLayer].map(([name, drawn]) => [name, record(drawn)])),
       preprocess: preprocessorOf(gl, objects, prelude, { framebuffer: handles.framebuffers.get(texture)!, x, y, size }),
       activate: () => activate(vertexBuffer),
     };

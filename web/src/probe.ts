@@ -1,8 +1,8 @@
 /** The probe: a picture by formula, and what every layer of a network must make of it. */
 
-import { isFixed, isMap, sizeOfFixed, type Value } from "./layout.ts";
+import { isFixed, isMap, sizeOfFixed } from "./layout.ts";
 import { littleEndian } from "./littleEndian.ts";
-import type { Layer, Probe, ProbeLayer } from "./manifest.ts";
+import type { Probe, ProbeLayer } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
 import { joinFixed16, type Texels } from "./texels.ts";
 
@@ -39,12 +39,8 @@ export function picture(size: number): Uint8Array {
  * @param member bytes of the probe's member.
  * @param textures those of the layer's output, read directly after its passes: later layers may draw over them.
  */
-export function compare(
-  allowed: ProbeLayer,
-  member: Uint8Array,
-  value: Value,
-  textures: ReadonlyMap<string, Texels>,
-): LayerError {
+export function compare(allowed: ProbeLayer, member: Uint8Array, textures: ReadonlyMap<string, Texels>): LayerError {
+  const { value } = allowed;
   let worst = 0;
   let sum = 0;
   let count = 0;
@@ -75,12 +71,12 @@ export function compare(
  *
  * @throws BundleError naming the layer.
  */
-export function checkRecords(probe: Probe, member: Uint8Array, layers: ReadonlyMap<string, Layer>): void {
+export function checkRecords(probe: Probe, member: Uint8Array): void {
   if (member.length % RECORD) {
     refuse(`probe: member '${probe.member}' is no sequence of ${RECORD}-byte records`);
   }
   for (const layer of probe.layers) {
-    const value = layers.get(layer.layer)!.output;
+    const { value } = layer;
     records(layer, member).forEach(({ x, y }, k) => {
       const view = isFixed(value) ? { x: 0, y: 0 } : value.views[k % value.views.length]!;
       const [width, height] = isFixed(value) ? sizeOfFixed(value) : [value.width, value.height];

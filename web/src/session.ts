@@ -1,12 +1,12 @@
 /** Runs a bundle on the GPU. */
 
-import { layersOf, type Bundle } from "./bundle.ts";
+import type { Bundle } from "./bundle.ts";
 import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
 import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
 import { most } from "./lists.ts";
-import { byName, type Layer, type Texture } from "./manifest.ts";
+import { byName, pictureOf, type ProbeLayer, type Texture } from "./manifest.ts";
 import { prepare, type Prepared } from "./prepared.ts";
 import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
@@ -78,7 +78,7 @@ export class Session {
 
   /** Side of the picture that the model reads, in pixels. */
   get size(): number {
-    return this.bundle.manifest.input.size;
+    return pictureOf(this.bundle.manifest).size;
   }
 
   /**
@@ -105,13 +105,12 @@ export class Session {
    *
    * Finish the loop before you run anything else on this canvas.
    */
-  *layers(picture: Picture): Generator<{ readonly layer: Layer; readonly output: Tensor }> {
+  *layers(picture: Picture): Generator<{ readonly layer: string; readonly output: Tensor }> {
     const { layerCalls } = this._begin(picture);
-    const layers = layersOf(this.bundle.manifest);
-    for (const [name, calls] of layerCalls) {
+    const layers = this._probeLayers();
+    for (const [layer, calls] of layerCalls) {
       for (const call of calls) call();
-      const layer = layers.get(name)!;
-      yield { layer, output: this._read(layer.output) };
+      yield { layer, output: this._read(layers.get(layer)!.value) };
       this._enter();
     }
   }
@@ -123,15 +122,14 @@ export class Session {
    */
   selfcheck(): probe.LayerError[] {
     const { manifest, members } = this.bundle;
-    const allowed = new Map(manifest.probe.layers.map((layer) => [layer.layer, layer]));
+    const allowed = this._probeLayers();
     const member = members.get(manifest.probe.member)!;
-    const layers = layersOf(manifest);
     const { layerCalls } = this._begin(probe.picture(this.size));
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
-      const value = layers.get(name)!.output;
-      errors.push(probe.compare(allowed.get(name)!, member, value, this._texelsOf(value)));
+      const layer = allowed.get(name)!;
+      errors.push(probe.compare(layer, member, this._texelsOf(layer.value)));
     }
     const last = this._read(manifest.outputs[0]!.value);
     this.context.requireUsable();
@@ -150,10 +148,10 @@ export class Session {
 
   /** Return what one frame takes. */
   statistics(): Statistics {
-    const { manifest } = this.bundle;
+    const { manifest, passes } = this.bundle;
     return {
-      passes: manifest.passes.length,
-      jobs: manifest.passes.filter((one) => one.clear).length,
+      passes: passes.length,
+      jobs: passes.filter((one) => one.clear).length,
       programs: manifest.programs.length,
       calls: this._enter().frame.length,
       textureBytes: 4 * areaOf(manifest.textures),
@@ -208,7 +206,7 @@ export class Session {
       return prepared;
     }
     const { gl } = this.context;
-    const { texture, size, x, y } = this.bundle.manifest.input;
+    const { texture, size, x, y } = pictureOf(this.bundle.manifest);
     if (picture.length !== 4 * size * size) {
       throw new ImageError(
         `${picture.length} bytes were given; the model reads ${4 * size * size}: RGBA of ${size} x ${size} pixels ` +
@@ -220,6 +218,10 @@ export class Session {
     const bytes = new Uint8Array(picture.buffer, picture.byteOffset, picture.length); // WebGL 1 takes no clamped ones
     gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, size, size, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
     return prepared;
+  }
+
+  private _probeLayers(): Map<string, ProbeLayer> {
+    return new Map(this.bundle.manifest.probe.layers.map((layer) => [layer.layer, layer]));
   }
 
   private _read(value: Value): Tensor {

@@ -1,6 +1,6 @@
 /** Activations as tfjs computes them here: x, plus clamped multiples of it, all cut off at two ends. */
 
-import type { Layer } from "../src/manifest.ts";
+import type { Layer } from "./graph.ts";
 
 /** An activation of x, or of `factor` * x + an offset, both of which a bundle has in its weights already. */
 export interface Activation {

@@ -6,11 +6,12 @@
  * formulas and the letters. build.mjs runs this once for each model of the page.
  */
 
-import { layersOf, type Bundle } from "../src/bundle.ts";
+import type { Bundle } from "../src/bundle.ts";
 import { isMap, rangeOf } from "../src/layout.ts";
-import type { Layer } from "../src/manifest.ts";
+import { byName } from "../src/manifest.ts";
 import { joinFixed16 } from "../src/texels.ts";
 import { activationOf } from "./activation.ts";
+import { graphOf, type Layer } from "./graph.ts";
 import { packedConvolution } from "./packing.ts";
 
 /** A part of the weights: its first byte and its shape. */
@@ -36,8 +37,10 @@ interface Products {
 }
 
 /** Convert a bundle. Throws Error naming the first layer that has no counterpart here. */
-export function convert({ manifest, members }: Bundle): Converted {
-  const layers = layersOf(manifest);
+export function convert(bundle: Bundle): Converted {
+  const { members } = bundle;
+  const graph = graphOf(bundle);
+  const layers = byName(graph.layers);
   const parts: Float32Array[] = [];
   const products = new Map<string, Products>();
   const made: TfjsLayer[] = [];
@@ -112,7 +115,7 @@ export function convert({ manifest, members }: Bundle): Converted {
     return { name: layer.name, op: "dense", inputs: [input], kernel: keep(kernel, shape), bias: keep(bias, [outputs]) };
   }
 
-  for (const layer of manifest.model.layers) {
+  for (const layer of graph.layers) {
     const { name, op, inputs, attrs } = layer;
     const add = (fields: Record<string, unknown>): void => void made.push({ name, op, inputs, ...fields });
     switch (op) {
@@ -160,7 +163,7 @@ export function convert({ manifest, members }: Bundle): Converted {
     weights.set(part, at);
     at += part.length;
   }
-  return { model: { input, output: manifest.model.output, layers: made }, weights };
+  return { model: { input, output: graph.output, layers: made }, weights };
 }
 
 /** Return from which channel each channel of a shuffled map comes: slices of 4 in another order. */

@@ -3,7 +3,7 @@
 import type { Members } from "../src/container.ts";
 import { slicesOf } from "../src/layout.ts";
 import { littleEndian } from "../src/littleEndian.ts";
-import type { Layer } from "../src/manifest.ts";
+import type { Layer } from "./graph.ts";
 
 /** Stored weights K and bias B of the format. */
 export interface PackedConvolution {
