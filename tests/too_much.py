@@ -10,18 +10,17 @@ from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.program import Texture
 
 GOOD = tiny.tiny_bundle().manifest
-LAYER, PASS = GOOD.model.layers[1], GOOD.passes[0]
+PASS = GOOD.passes[0]
 HUGE = Texture("huge", 8192, 8192, "target")
 WHOLE = replace(PASS.quads[0], width=8192, height=8192)
-SMALL = replace(PASS, quads=PASS.quads[:1], uniforms={})  # as JSON, 65,537 others are more than 16 MiB
-
-
-def with_layers(*layers: object) -> Manifest:
-    return replace(GOOD, model=replace(GOOD.model, layers=layers))
+SMALL = replace(PASS, quads=PASS.quads[:1])
 
 
 TOO_MUCH: dict[str, tuple[Manifest, str]] = {
-    "layers": (with_layers(*(LAYER,) * 2049), "2049 layers; a model has at most 2048"),
+    "layers": (
+        replace(GOOD, passes=tuple(replace(SMALL, layer=f"layer {index}") for index in range(2049))),
+        "2049 layers; a model has at most 2048",
+    ),
     "textures": (replace(GOOD, textures=(GOOD.textures[0],) * 16385), "16385 textures"),
     "programs": (replace(GOOD, programs=(GOOD.programs[0],) * 16385), "16385 programs"),
     "passes": (replace(GOOD, passes=(SMALL,) * 65537), "65537 passes; a model has at most 65536"),
@@ -31,6 +30,5 @@ TOO_MUCH: dict[str, tuple[Manifest, str]] = {
         replace(GOOD, passes=(replace(PASS, quads=(WHOLE,) * 5),)),
         "335544320 texels drawn in a frame; a model has at most 268435456",
     ),
-    "dimensions": (with_layers(replace(LAYER, weights={"kernel": (1,) * 5})), "more than 4 dimensions"),
 }
 """The manifest, and a pattern of the message."""

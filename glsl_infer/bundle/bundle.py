@@ -77,7 +77,7 @@ class Bundle:
             network = from_json(_parse(self.members[GRAPH], GRAPH))
             check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
         except BundleError as error:
-            raise BundleError(f"{self.path or 'bundle'}: {_short(str(error))}") from None
+            raise BundleError(f"{self.path or 'bundle'}: {_line(error)}") from None
         return network
 
     @cached_property
@@ -97,9 +97,7 @@ class Bundle:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise BundleError(
-                f"{self.path or 'bundle'}: its layers do not fit together ({_short(str(error))})"
-            ) from error
+            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({_line(error)})") from error
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -184,8 +182,7 @@ def read(path: str | Path) -> Bundle:
     except UnicodeDecodeError:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
-        line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
-        raise BundleError(f"{path}: {_short(line)}") from None
+        raise BundleError(f"{path}: {_line(error)}") from None
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
@@ -205,9 +202,10 @@ def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) 
     return bundle
 
 
-def _short(message: str) -> str:
-    """Return a message that a name of thousands of characters, of a layer or a texture, does not make a page long."""
-    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]} ..."
+def _line(error: Exception) -> str:
+    """Return a message as one short line, whatever characters and however many a name in the file has."""
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
+    return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} ..."
 
 
 def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:

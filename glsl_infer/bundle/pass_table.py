@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
+from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 
@@ -92,9 +92,6 @@ class _Bytes:
             raise BundleError(f"{self.where}: a number that is not finite")
         return tuple(numbers.tolist())
 
-    def at_end(self) -> bool:
-        return self.at == len(self._data)
-
 
 def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
     """Return the passes of a table.
@@ -110,6 +107,8 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
     """
     if count > MAX_PASSES or quads > MAX_QUADS:
         raise BundleError(f"{count} passes with {quads} quads; a model has at most {MAX_PASSES} and {MAX_QUADS}")
+    if len(data) > MAX_TABLE_BYTES:
+        raise BundleError(f"{MEMBER} has {len(data)} bytes; a model has at most {MAX_TABLE_BYTES}")
     source = _Bytes(data)
     left = quads
     passes: list[Pass] = []
@@ -118,8 +117,10 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
         entry = _unpack_pass(source, names, left)
         left -= len(entry.quads)
         passes.append(entry)
-    if left or not source.at_end():
-        raise BundleError(f"{MEMBER}: {quads - left} quads in {source.at} bytes; the manifest says {quads}")
+    if left:
+        raise BundleError(f"{MEMBER}: {quads - left} quads in {count} passes; the manifest says {quads}")
+    if source.at != len(data):
+        raise BundleError(f"{MEMBER}: {len(data) - source.at} bytes are left over behind pass {count - 1}")
     return tuple(passes)
 
 

@@ -14,6 +14,7 @@ from glsl_infer.bundle.manifest_json import pass_table
 from glsl_infer.bundle.network import Network, layers_of, to_bytes
 from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.pass_table import float_members
 from glsl_infer.bundle.uniforms import check as check_uniforms
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
@@ -52,6 +53,7 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
         needed_limits(program.textures, program.programs),
         program.textures,
         program.programs,
+        float_members(program.passes),
         program.passes,
         (Output(graph.output, purpose, output),),
         expectation,
