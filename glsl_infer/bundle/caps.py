@@ -26,7 +26,7 @@ MAX_SHADER_BYTES = 256 << 10
 MAX_GRAPH_BYTES = 16 << 20
 """Bytes of graph.json."""
 MAX_TABLE_BYTES = 32 << 20
-"""Bytes of passes.bin: more than all the quads and passes take that a model may have; in memory, some ten times that."""
+"""Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
 MAX_LAYERS = 2048
 MAX_TEXTURES = MAX_PROGRAMS = MAX_FLOATS = 1 << 14
 MAX_UNIFORMS = 64

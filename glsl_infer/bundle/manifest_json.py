@@ -11,8 +11,8 @@ from collections import Counter
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.caps import MAX_FLOATS, MAX_LAYERS, MAX_PASSES, MAX_QUADS, MAX_UNIFORMS
+from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
     FIT,
     FORMAT,

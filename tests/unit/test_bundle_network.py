@@ -84,7 +84,10 @@ BROKEN: dict[str, tuple[Change, str]] = {
         lambda made: layer("dense", inputs=("pool",))(without("dense-products")(made)),
         "probe: layer 'dense-products' is not where the graph says",
     ),
-    "dimensions": (layer("expand", weights={"kernel": (1,) * 5}), "layer 'expand': a weight has more than 4 dimensions"),
+    "dimensions": (
+        layer("expand", weights={"kernel": (1,) * 5}),
+        "layer 'expand': a weight has more than 4 dimensions",
+    ),
     "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
     "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is no operator of a bundle"),
 }

@@ -128,7 +128,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "member of floats": (parts(floats=("weights/none.f32", *GOOD.floats)), "'weights/none.f32' is missing"),
     "floats that are none": (
         parts(floats=("weights/probe.bin",)),
-        "floats: member 'weights/probe.bin' holds no 32-bit",
+        "member 'weights/probe.bin' holds no 32-bit",
     ),
     "probe's member": (probe(member="weights/none.bin"), "'weights/none.bin' is missing"),
     "uniform's member": (uniforms("expand", weights=Slice("weights/none.f32", 0, 28)), "'weights/none.f32' is missing"),
