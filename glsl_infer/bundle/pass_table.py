@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -40,6 +40,21 @@ def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
     return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
 
 
+def as_stored(entry: Pass) -> Pass:
+    """Return a pass with its strides and uniforms rounded to 32-bit floats, as readers of the table get it."""
+    return replace(
+        entry,
+        sources=tuple(Source(source.unit, *_rounded((source.stride_x, source.stride_y))) for source in entry.sources),
+        uniforms={
+            name: value if isinstance(value, Slice) else _rounded(value) for name, value in entry.uniforms.items()
+        },
+    )
+
+
+def _rounded(numbers: Sequence[float]) -> tuple[float, ...]:
+    return tuple(np.array(numbers, "<f4").tolist())
+
+
 def pack(passes: Sequence[Pass], names: Names) -> bytes:
     """Return the table of some passes, whose parts are all in ``names``."""
     layers = {name: index for index, name in enumerate(names.layers)}
@@ -60,7 +75,8 @@ def pack(passes: Sequence[Pass], names: Names) -> bytes:
             [quad.x, quad.y, quad.width, quad.height, *(number for origin in quad.origins for number in origin)]
             for quad in entry.quads
         ]
-        parts.append(np.array(numbers, "<i2").tobytes())
+        # What no 16 bits hold becomes 32,767, which readers refuse: the export then says that the model is too large.
+        parts.append(np.clip(np.array(numbers), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
         for name in program.uniforms:
             value = entry.uniforms[name]
             if isinstance(value, Slice):

@@ -86,7 +86,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "dimensions": (
         layer("expand", weights={"kernel": (1,) * 5}),
-        "layer 'expand': a weight has more than 4 dimensions",
+        "'expand': a weight has more than 4 dimensions",
     ),
     "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
     "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is no operator of a bundle"),
