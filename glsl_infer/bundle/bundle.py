@@ -189,6 +189,9 @@ def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) 
     missing = [name for name in (PASSES, GRAPH) if name not in members]
     if missing:
         raise BundleError(f"member '{missing[0]}' is missing")
+    listed = data.get("members")
+    if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
+        _check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
     manifest = manifest_json.from_json(data, members[PASSES])
     _check_hashes(manifest, members)
     check(manifest, {name: len(member) for name, member in members.items()})
@@ -289,5 +292,9 @@ def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
         what = "missing" if missing else "not in the manifest"
         raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {_AGAIN}")
     for name, digest in manifest.members.items():
-        if hashlib.sha256(members[name]).hexdigest() != digest:
-            raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")
+        _check_hash(name, digest, members)
+
+
+def _check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
+    if hashlib.sha256(members[name]).hexdigest() != digest:
+        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")

@@ -409,7 +409,7 @@ def test_another_version_is_refused_before_anything_else() -> None:
 def test_another_profile_is_refused_by_its_name() -> None:
     for profile in ("es3", "x" * 500):
         with pytest.raises(
-            BundleError, match="needs profile '(es3|x+)'; this runner has es2; update the runner"
+            BundleError, match=r"needs profile '(es3|x+)'; this runner has es2; update the runner"
         ) as caught:
             manifest_json.from_json({**SMALL, "profile": profile}, TABLE)
         assert len(str(caught.value)) < 120
