@@ -1,4 +1,4 @@
-"""A network on the CPU, written from docs/bundle-format.md alone ("Layers, for a reference implementation")."""
+"""A network on the CPU, written from docs/graph-format.md and docs/bundle-format.md alone."""
 
 from __future__ import annotations
 

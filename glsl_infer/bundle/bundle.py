@@ -77,7 +77,7 @@ class Bundle:
             network = from_json(_parse(self.members[GRAPH], GRAPH))
             check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
         except BundleError as error:
-            raise BundleError(f"{self.path or 'bundle'}: {_short(str(error))}") from None
+            raise BundleError(f"{self.path or 'bundle'}: {_line(error)}") from None
         return network
 
     @cached_property
@@ -97,9 +97,7 @@ class Bundle:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise BundleError(
-                f"{self.path or 'bundle'}: its layers do not fit together ({_short(str(error))})"
-            ) from error
+            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({_line(error)})") from error
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -184,14 +182,16 @@ def read(path: str | Path) -> Bundle:
     except UnicodeDecodeError:
         raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
     except BundleError as error:
-        line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
-        raise BundleError(f"{path}: {_short(line)}") from None
+        raise BundleError(f"{path}: {_line(error)}") from None
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
     missing = [name for name in (PASSES, GRAPH) if name not in members]
     if missing:
         raise BundleError(f"member '{missing[0]}' is missing")
+    listed = data.get("members")
+    if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
+        _check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
     manifest = manifest_json.from_json(data, members[PASSES])
     _check_hashes(manifest, members)
     check(manifest, {name: len(member) for name, member in members.items()})
@@ -205,9 +205,10 @@ def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) 
     return bundle
 
 
-def _short(message: str) -> str:
-    """Return a message that a name of thousands of characters, of a layer or a texture, does not make a page long."""
-    return message if len(message) <= _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]} ..."
+def _line(error: Exception) -> str:
+    """Return a message as one short line, whatever characters and however many a name in the file has."""
+    line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
+    return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} ..."
 
 
 def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
@@ -291,5 +292,9 @@ def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
         what = "missing" if missing else "not in the manifest"
         raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {_AGAIN}")
     for name, digest in manifest.members.items():
-        if hashlib.sha256(members[name]).hexdigest() != digest:
-            raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")
+        _check_hash(name, digest, members)
+
+
+def _check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
+    if hashlib.sha256(members[name]).hexdigest() != digest:
+        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")

@@ -25,8 +25,12 @@ MAX_SHADER_BYTES = 256 << 10
 """Bytes of one member of GLSL."""
 MAX_GRAPH_BYTES = 16 << 20
 """Bytes of graph.json."""
+MAX_TABLE_BYTES = 32 << 20
+"""Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
 MAX_LAYERS = 2048
-MAX_TEXTURES = MAX_PROGRAMS = 1 << 14
+MAX_TEXTURES = MAX_PROGRAMS = MAX_FLOATS = 1 << 14
+MAX_UNIFORMS = 64
+"""Uniforms of a program."""
 MAX_PASSES = 1 << 16
 MAX_QUADS = 1 << 18
 """Quads of all passes together."""

@@ -104,13 +104,14 @@ class Probe:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything that manifest.json says."""
+    """Everything that manifest.json and passes.bin say; ``floats`` are the members that uniforms are taken from."""
 
     name: str
     inputs: tuple[Input, ...]
     limits: Limits
     textures: tuple[Texture, ...]
     programs: tuple[ShaderProgram, ...]
+    floats: tuple[str, ...]
     passes: tuple[Pass, ...]
     outputs: tuple[Output, ...]
     probe: Probe

@@ -39,6 +39,9 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     for program in programs.values():
         _member(program.vertex, sizes)
         _member(program.fragment, sizes)
+    for name in manifest.floats:
+        if _member(name, sizes) % 4 or not name.endswith(".f32"):
+            raise BundleError(f"floats: member '{name}' holds no 32-bit floats")
     if not manifest.passes:
         raise BundleError("there is no pass")
     written: set[str] = set()

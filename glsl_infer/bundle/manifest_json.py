@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle.caps import MAX_FLOATS, MAX_LAYERS, MAX_PASSES, MAX_QUADS, MAX_UNIFORMS
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
     FIT,
@@ -26,7 +27,7 @@ from glsl_infer.bundle.manifest import (
     Probe,
     ProbeLayer,
 )
-from glsl_infer.bundle.pass_table import Names, float_members, pack, unpack
+from glsl_infer.bundle.pass_table import Names, pack, unpack
 from glsl_infer.errors import BundleError
 from glsl_infer.program import ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
@@ -58,7 +59,7 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
             for program in manifest.programs
         ],
         "layers": list(manifest.layers),
-        "floats": list(float_members(manifest.passes)),
+        "floats": list(manifest.floats),
         "passes": {"count": len(manifest.passes), "quads": sum(len(entry.quads) for entry in manifest.passes)},
         "outputs": [
             {"name": output.name, "purpose": output.purpose, "value": value_to_json(output.value)}
@@ -75,8 +76,7 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
 
 def pass_table(manifest: Manifest) -> bytes:
     """Return the member passes.bin."""
-    names = Names(manifest.layers, manifest.programs, manifest.textures, float_members(manifest.passes))
-    return pack(manifest.passes, names)
+    return pack(manifest.passes, Names(manifest.layers, manifest.programs, manifest.textures, manifest.floats))
 
 
 def from_json(data: Any, table: bytes) -> Manifest:
@@ -90,28 +90,34 @@ def from_json(data: Any, table: bytes) -> Manifest:
         BundleError: anything missing, unknown, of the wrong type, out of range, or of another version.
     """
     fields = check_version(data)
-    fields.text("profile", one_of=(PROFILE,))
+    profile = fields.text("profile")
+    if profile != PROFILE:
+        raise BundleError(f"needs profile '{profile:.40}'; this runner has {PROFILE}; update the runner")
     name = fields.text("name")
     inputs = tuple(_input(entry, f"inputs[{i}]") for i, entry in enumerate(fields.items("inputs")))
     limits = _limits(fields.any("limits"))
     textures = tuple(_texture(entry, f"textures[{i}]") for i, entry in enumerate(fields.items("textures")))
     programs = tuple(_program(entry, f"programs[{i}]") for i, entry in enumerate(fields.items("programs")))
-    layers, floats = (_unique(fields.texts(key), key) for key in ("layers", "floats"))
+    layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
     counts = Fields(fields.any("passes"), "passes")
-    count, quads = counts.integer("count", 1, 1 << 30), counts.integer("quads", 1, 1 << 30)
+    count, quads = counts.integer("count", 1, MAX_PASSES), counts.integer("quads", 1, MAX_QUADS)
     counts.done()
     outputs = tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(fields.items("outputs")))
     probe = _probe(fields.any("probe"))
     members = {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()}
     fields.done()
     passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
-    idle = [layer for layer in layers if layer not in {entry.layer for entry in passes}]
+    drawn = {entry.layer for entry in passes}
+    idle = [layer for layer in layers if layer not in drawn]
     if idle:
         raise BundleError(f"layers: '{idle[0]}' has no pass")
-    return Manifest(name, inputs, limits, textures, programs, passes, outputs, probe, members)
+    return Manifest(name, inputs, limits, textures, programs, floats, passes, outputs, probe, members)
 
 
-def _unique(names: tuple[str, ...], key: str) -> tuple[str, ...]:
+def _unique(fields: Fields, key: str, most: int) -> tuple[str, ...]:
+    names = fields.texts(key)
+    if len(names) > most:
+        raise BundleError(f"{len(names)} {key}; a model has at most {most}")
     for name, count in Counter(names).items():
         if count > 1:
             raise BundleError(f"{key}: '{name:.60}' is there twice")
@@ -259,6 +265,8 @@ def _program(data: Any, where: str) -> ShaderProgram:
 
 
 def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
+    if len(entries) > MAX_UNIFORMS:
+        raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
     uniforms: dict[str, int] = {}
     for entry in entries:
         pair = strict.items(entry, f"{where}: 'uniforms'")

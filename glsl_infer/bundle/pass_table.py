@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
+from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 
@@ -40,6 +40,21 @@ def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
     return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
 
 
+def as_stored(entry: Pass) -> Pass:
+    """Return a pass with its strides and uniforms rounded to 32-bit floats, as readers of the table get it."""
+    return replace(
+        entry,
+        sources=tuple(Source(source.unit, *_rounded((source.stride_x, source.stride_y))) for source in entry.sources),
+        uniforms={
+            name: value if isinstance(value, Slice) else _rounded(value) for name, value in entry.uniforms.items()
+        },
+    )
+
+
+def _rounded(numbers: Sequence[float]) -> tuple[float, ...]:
+    return tuple(np.array(numbers, "<f4").tolist())
+
+
 def pack(passes: Sequence[Pass], names: Names) -> bytes:
     """Return the table of some passes, whose parts are all in ``names``."""
     layers = {name: index for index, name in enumerate(names.layers)}
@@ -60,7 +75,8 @@ def pack(passes: Sequence[Pass], names: Names) -> bytes:
             [quad.x, quad.y, quad.width, quad.height, *(number for origin in quad.origins for number in origin)]
             for quad in entry.quads
         ]
-        parts.append(np.array(numbers, "<i2").tobytes())
+        # What no 16 bits hold becomes 32,767, which readers refuse: the export then says that the model is too large.
+        parts.append(np.clip(np.array(numbers), -(1 << 15), (1 << 15) - 1).astype("<i2").tobytes())
         for name in program.uniforms:
             value = entry.uniforms[name]
             if isinstance(value, Slice):
@@ -92,9 +108,6 @@ class _Bytes:
             raise BundleError(f"{self.where}: a number that is not finite")
         return tuple(numbers.tolist())
 
-    def at_end(self) -> bool:
-        return self.at == len(self._data)
-
 
 def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...]:
     """Return the passes of a table.
@@ -110,6 +123,8 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
     """
     if count > MAX_PASSES or quads > MAX_QUADS:
         raise BundleError(f"{count} passes with {quads} quads; a model has at most {MAX_PASSES} and {MAX_QUADS}")
+    if len(data) > MAX_TABLE_BYTES:
+        raise BundleError(f"{MEMBER} has {len(data)} bytes; a model has at most {MAX_TABLE_BYTES}")
     source = _Bytes(data)
     left = quads
     passes: list[Pass] = []
@@ -118,8 +133,10 @@ def unpack(data: bytes, count: int, quads: int, names: Names) -> tuple[Pass, ...
         entry = _unpack_pass(source, names, left)
         left -= len(entry.quads)
         passes.append(entry)
-    if left or not source.at_end():
-        raise BundleError(f"{MEMBER}: {quads - left} quads in {source.at} bytes; the manifest says {quads}")
+    if left:
+        raise BundleError(f"{MEMBER}: {quads - left} quads in {count} passes; the manifest says {quads}")
+    if source.at != len(data):
+        raise BundleError(f"{MEMBER}: {len(data) - source.at} bytes are left over behind pass {count - 1}")
     return tuple(passes)
 
 

@@ -14,6 +14,7 @@ from glsl_infer.bundle.manifest_json import pass_table
 from glsl_infer.bundle.network import Network, layers_of, to_bytes
 from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.pass_table import as_stored, float_members
 from glsl_infer.bundle.uniforms import check as check_uniforms
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
@@ -52,20 +53,19 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
         needed_limits(program.textures, program.programs),
         program.textures,
         program.programs,
-        program.passes,
+        float_members(program.passes),
+        tuple(as_stored(entry) for entry in program.passes),
         (Output(graph.output, purpose, output),),
         expectation,
         {},
-    )
-    members[PASSES] = pass_table(manifest)
-    manifest = replace(
-        manifest, members={name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
     )
     sizes = {name: len(data) for name, data in members.items()}
     check(manifest, sizes)
     check_network(network, manifest, sizes)
     check_uniforms(program.programs, members)
-    return Bundle(manifest, members)
+    members[PASSES] = pass_table(manifest)
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
+    return Bundle(replace(manifest, members=hashes), members)
 
 
 def _check_passes(program: Program) -> None:

@@ -12,7 +12,7 @@ tap):
     uniform   n * (DRAW + UPLOAD) + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
     texture   DRAW                + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
 
-Other GPUs have other numbers, and much the same choice: docs/design.md has a prototype's on three of them.
+Other GPUs have other numbers, and much the same choice.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class ActivationOperator(Operator):
         try:
             activation(node.attrs["function"])
         except ValueError as error:
-            raise ModelError.layer(node.name, str(error), "docs/bundle-format.md says what can stand there") from None
+            raise ModelError.layer(node.name, str(error), "docs/graph-format.md says what can stand there") from None
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:

@@ -59,7 +59,10 @@ def test_damaged_bytes_never_raise_anything_else(tmp_path: Path, good: bytes) ->
     assert refused > 300
 
 
-@pytest.mark.parametrize("member", ["labels.txt", "shaders/prelude.glsl", "weights/stem.f32", "weights/probe.bin"])
+@pytest.mark.parametrize(
+    "member",
+    ["labels.txt", "graph.json", "passes.bin", "shaders/prelude.glsl", "weights/stem.f32", "weights/probe.bin"],
+)
 def test_a_damaged_member(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     data = bytearray(members[member])
@@ -68,7 +71,9 @@ def test_a_damaged_member(tmp_path: Path, good: bytes, member: str) -> None:
     assert f"member '{member}' is damaged" in refusal(path)
 
 
-@pytest.mark.parametrize("member", ["labels.txt", "shaders/stem.frag", "weights/dense.rgba"])
+@pytest.mark.parametrize(
+    "member", ["labels.txt", "graph.json", "passes.bin", "shaders/stem.frag", "weights/dense.rgba"]
+)
 def test_a_missing_member(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     del members[member]
@@ -81,7 +86,7 @@ def test_an_extra_member(tmp_path: Path, good: bytes) -> None:
     assert "member 'weights/extra.f32' is not in the manifest" in refusal(zipped(tmp_path / "more.glslnn", members))
 
 
-@pytest.mark.parametrize("member", ["labels.txt", "manifest.json", "weights/stem.f32"])
+@pytest.mark.parametrize("member", ["labels.txt", "manifest.json", "graph.json", "passes.bin", "weights/stem.f32"])
 def test_a_duplicate_member(tmp_path: Path, good: bytes, member: str) -> None:
     members = members_of(good, tmp_path)
     path = zipped(tmp_path / "twice.glslnn", members, ((member, members[member]),))
@@ -104,6 +109,10 @@ def test_a_duplicate_member(tmp_path: Path, good: bytes, member: str) -> None:
         "weights/line\nfeed.f32",
         "code.py",
         "Manifest.json",
+        "graph.json.bak",
+        "weights.json",
+        "passes_bin",
+        "shaders/passes.bin/x",
     ],
 )
 def test_member_names_that_lead_elsewhere(tmp_path: Path, good: bytes, member: str) -> None:

@@ -17,10 +17,26 @@ from glsl_infer.errors import BundleError
 
 def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    members["manifest.json"] = members["manifest.json"].replace(b'"version":1', b'"version":2')
+    members["manifest.json"] = members["manifest.json"].replace(b'"version":2', b'"version":3')
     message = refusal(zipped(tmp_path / "newer.glslnn", members))
-    assert "format version 2" in message
+    assert "format version 3" in message
     assert "git pull in its checkout, then pip install ." in message
+
+
+def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
+    """Its members had neither graph.json nor passes.bin, and its manifest other keys."""
+    members = members_of(good, tmp_path)
+    old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
+    old["manifest.json"] = b'{"format":"glslnn","version":1,"model":{},"input":{},"passes":[]}'
+    path = zipped(tmp_path / "older.glslnn", old)
+    assert refusal(path) == f"{path}: the model has format version 1, this program reads version 2; export it again"
+
+
+def test_another_profile(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    members["manifest.json"] = members["manifest.json"].replace(b'"profile":"es2"', b'"profile":"es3\\n"')
+    path = zipped(tmp_path / "profile.glslnn", members)
+    assert refusal(path) == f"{path}: needs profile 'es3\\x0a'; this runner has es2; update the runner"
 
 
 @pytest.mark.parametrize(
@@ -35,7 +51,7 @@ def test_a_newer_version(tmp_path: Path, good: bytes) -> None:
         b"[" * 100_000,
         b'{"format":"other"}',
         b'{"format":"glslnn","version":NaN}',
-        b'{"format":"glslnn","version":1,"version":1}',
+        b'{"format":"glslnn","version":2,"version":2}',
         b'{"format":"glslnn","version":' + b"9" * 5000 + b"}",
         b'{"format":"glslnn","version":1e999}',
     ],
@@ -48,16 +64,17 @@ def test_manifests_that_are_none(tmp_path: Path, good: bytes, text: bytes) -> No
 def test_numbers_that_no_float_holds(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     for number in (b"1" + b"0" * 400, b"1e999", b"-1e999", b"1e39", b"NaN", b"Infinity"):
-        changed = members["manifest.json"].replace(b'"source_texel":[', b'"source_texel":[' + number + b",", 1)
+        changed = members["manifest.json"].replace(b'"logits":[', b'"logits":[' + number + b",", 1)
         assert changed != members["manifest.json"]
         refusal(zipped(tmp_path / "numbers.glslnn", {**members, "manifest.json": changed}))
 
 
-def test_attributes_are_not_nested(tmp_path: Path, good: bytes) -> None:
+def test_values_are_not_nested(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     for depth in (2, 300, 600, 900):
-        nested = b'"attrs":{"x":' + b"[" * depth + b"]" * depth + b","
-        changed = members["manifest.json"].replace(b'"attrs":{', nested, 1)
+        nested = b'"scales":[' + b"[" * depth + b"]" * depth + b","
+        changed = members["manifest.json"].replace(b'"scales":[', nested, 1)
+        assert changed != members["manifest.json"]
         refusal(zipped(tmp_path / "nested.glslnn", {**members, "manifest.json": changed}))
 
 

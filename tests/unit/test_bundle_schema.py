@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import bundle_data
 import jsonschema
 import pytest
 import ranged
@@ -31,7 +32,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 Place = tuple[Any, ...]
 """Keys and indices that lead to a value."""
 
-FREE_KEYS = {"attrs", "weights", "uniforms", "members"}
+FREE_KEYS = {"members"}
 """Objects whose keys are not fixed."""
 
 
@@ -40,24 +41,27 @@ def as_json(made: Bundle) -> dict[str, Any]:
     return data
 
 
-def shortened() -> dict[str, Any]:
-    """The tiny manifest with fewer entries; its parts no longer fit together, but each is well formed.
+def shortened() -> tuple[dict[str, Any], bytes]:
+    """The tiny manifest with fewer entries, and passes.bin; its parts no longer fit together, but each is well formed.
 
-    Its layers have one kind of value each: a feature map, fixed point, and a 16-bit feature map of another network.
+    The layers of its probe have one kind of value each: a feature map, fixed point, a 16-bit map of another network.
     """
     data = tiny.tiny_manifest()
-    layers = {layer["op"]: layer for layer in as_json(ranged.ranged_bundle())["model"]["layers"]}
-    layers.update({layer["op"]: layer for layer in data["model"]["layers"]})
-    data["model"]["layers"] = [layers[op] for op in ("conv2d", "dense_sum", "convolution_products")]
+    del data["graph"]
+    entries = {entry["layer"]: entry for entry in data["probe"]["layers"]}
+    wide = {entry["layer"]: entry for entry in as_json(ranged.ranged_bundle())["probe"]["layers"]}["wide-products"]
+    data["probe"]["layers"] = [entries["stem"], entries["dense"], wide]
     for index in (0, 2):
-        del data["model"]["layers"][index]["output"]["views"][1:]
+        del data["probe"]["layers"][index]["value"]["views"][1:]
+    data["passes"] = [entry for entry in data["passes"] if entry["program"] == "unit-dw"][:1]
+    (drawn,) = data["passes"]
     kinds = {texture["kind"]: texture for texture in data["textures"]}
-    data["textures"] = [kinds["constant"], kinds["target"]]
+    used = [texture for texture in data["textures"] if texture["name"] in (drawn["target"], *drawn["textures"])]
+    data["textures"] = [kinds["constant"], *used]
     data["programs"] = [program for program in data["programs"] if program["name"] == "unit-dw"]
-    data["passes"] = [one for one in data["passes"] if one["program"] == "unit-dw"][:1]
-    data["probe"]["layers"] = data["probe"]["layers"][:1]
-    data["members"] = {name: data["members"][name] for name in ("labels.txt", "shaders/prelude.glsl")}
-    return data
+    names = ("graph.json", "labels.txt", "passes.bin", "shaders/prelude.glsl")
+    data["members"] = {name: data["members"][name] for name in names}
+    return bundle_data.manifest_data(data), bundle_data.table(data)
 
 
 def values(data: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
@@ -84,14 +88,14 @@ def put(data: Any, place: Place, value: Any) -> Any:
 def refused_by_both(data: Any) -> None:
     assert not VALIDATOR.is_valid(data)
     with pytest.raises(BundleError):
-        manifest_json.from_json(data)
+        manifest_json.from_json(data, TABLE)
 
 
-SMALL = shortened()
+SMALL, TABLE = shortened()
 IMAGE = {
     **SMALL,
     "outputs": as_json(ranged.ranged_bundle("image"))["outputs"],
-    "probe": {**SMALL["probe"], "logits": []},
+    "probe": {**SMALL["probe"], "logits": []},  # no classes
 }
 PLACES = dict(values(SMALL))
 OBJECTS = [place for place, value in PLACES.items() if isinstance(value, dict) and not FREE_KEYS & set(place[-1:])]
@@ -126,13 +130,13 @@ BUNDLES = [
 def test_a_bundle_is_valid(made: Bundle) -> None:
     data = as_json(made)
     VALIDATOR.validate(data)
-    assert manifest_json.from_json(data) == made.manifest
+    assert manifest_json.from_json(data, made.members["passes.bin"]) == made.manifest
 
 
 @pytest.mark.parametrize("data", [SMALL, IMAGE], ids=["logits", "image"])
 def test_the_shortened_one_is_valid(data: Any) -> None:
     VALIDATOR.validate(data)
-    manifest_json.from_json(data)
+    manifest_json.from_json(data, TABLE)
 
 
 @pytest.mark.parametrize("place", REQUIRED, ids=name)
@@ -150,13 +154,16 @@ def test_an_image_has_its_own_keys() -> None:
         if isinstance(place[-1], str):
             refused_by_both(put(IMAGE, place, ...))
     refused_by_both(put(IMAGE, ("outputs", 0, "unknown"), 1))
-    refused_by_both(put(IMAGE, ("outputs", 0, "name"), "logits"))
-    refused_by_both(put(SMALL, ("outputs", 0, "name"), "image"))
-    refused_by_both(put(SMALL, ("outputs", 0, "name"), "heat map"))
-    refused_by_both(put(SMALL, ("outputs", 0, "columns"), 1))
-    fixed = SMALL["model"]["layers"][2]["output"]
-    refused_by_both(put(IMAGE, ("outputs", 0), {"name": "image", **fixed}))
-    refused_by_both(put(IMAGE, ("outputs", 0), {"name": "logits", **fixed}))
+    refused_by_both(put(IMAGE, ("outputs", 0, "purpose"), "classes"))
+    refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "image"))
+    refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "heat map"))
+    refused_by_both(put(SMALL, ("outputs", 0, "value", "columns"), 1))
+    fixed_map, vector = (SMALL["probe"]["layers"][index]["value"] for index in (2, 1))
+    for data in (SMALL, IMAGE):
+        refused_by_both(put(data, ("outputs", 0, "value"), fixed_map))
+        refused_by_both(put(data, ("inputs", 0, "value"), fixed_map))
+        refused_by_both(put(data, ("inputs", 0, "value"), vector))
+    refused_by_both(put(IMAGE, ("outputs", 0, "value"), vector))
 
 
 @pytest.mark.parametrize("place", IMAGE_PLACES, ids=name)
@@ -173,41 +180,39 @@ WRONG: dict[type, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place and "attrs" not in place], ids=name)
+@pytest.mark.parametrize("place", [place for place in PLACES if place], ids=name)
 def test_wrong_types_are_refused(place: Place) -> None:
     value = PLACES[place]
-    if "uniforms" in place and place[0] == "passes" and place[-1] == 0:
-        return  # whether this is a text or a number decides what the uniform is; see below
     for wrong in WRONG.get(type(value), ["1", [1], None, True]):
         refused_by_both(put(SMALL, place, wrong))
 
 
-INTEGERS = [place for place, value in PLACES.items() if type(value) is int and "attrs" not in place]
-ORIGINS = [place for place in INTEGERS if place[-3:-2] == ("quads",) and place[-1] >= 4]
+INTEGERS = [place for place, value in PLACES.items() if type(value) is int]
 
 
 @pytest.mark.parametrize("place", INTEGERS, ids=name)
 def test_integers_have_a_range(place: Place) -> None:
-    for wrong in (-10_000 if place in ORIGINS else -1, 1.5, 1 << 40):
+    for wrong in (-1, 1.5, 1 << 40):
         refused_by_both(put(SMALL, place, wrong))
 
 
 RANGES = {
-    ("version",): (1, 1),
-    ("model", "layers", 0, "weights", "kernel", 0): (1, 1 << 20),
-    ("model", "layers", 0, "output", "height"): (1, 8192),
-    ("model", "layers", 0, "output", "width"): (1, 8192),
-    ("model", "layers", 0, "output", "channels"): (1, 1 << 20),
-    ("model", "layers", 0, "output", "gutter"): (0, 64),
-    ("model", "layers", 0, "output", "views", 0, 1): (0, 8192),
-    ("model", "layers", 2, "output", "height"): (1, 8192),
-    ("model", "layers", 2, "output", "width"): (1, 8192),
-    ("model", "layers", 2, "output", "channels"): (1, 1 << 20),
-    ("model", "layers", 2, "output", "views", 0, 2): (0, 8192),
-    ("model", "layers", 1, "output", "columns"): (0, 8192),
-    ("model", "layers", 1, "output", "length"): (1, 1 << 20),
-    ("input", "size"): (1, 8192),
-    ("input", "x"): (0, 8192),
+    ("version",): (2, 2),
+    ("inputs", 0, "value", "height"): (1, 8192),
+    ("inputs", 0, "value", "width"): (1, 8192),
+    ("inputs", 0, "value", "gutter"): (0, 64),
+    ("inputs", 0, "value", "views", 0, 1): (0, 8192),
+    ("probe", "layers", 0, "value", "height"): (1, 8192),
+    ("probe", "layers", 0, "value", "width"): (1, 8192),
+    ("probe", "layers", 0, "value", "channels"): (1, 1 << 20),
+    ("probe", "layers", 0, "value", "gutter"): (0, 64),
+    ("probe", "layers", 0, "value", "views", 0, 1): (0, 8192),
+    ("probe", "layers", 2, "value", "height"): (1, 8192),
+    ("probe", "layers", 2, "value", "width"): (1, 8192),
+    ("probe", "layers", 2, "value", "channels"): (1, 1 << 20),
+    ("probe", "layers", 2, "value", "views", 0, 2): (0, 8192),
+    ("probe", "layers", 1, "value", "columns"): (0, 8192),
+    ("probe", "layers", 1, "value", "length"): (1, 1 << 20),
     ("limits", "texture_units"): (1, 32),
     ("limits", "texture_size"): (1, 8192),
     ("limits", "fragment_uniform_vectors"): (0, 4096),
@@ -218,15 +223,16 @@ RANGES = {
     ("textures", 1, "clear", 0): (0, 255),
     ("textures", 1, "clear", 3): (0, 255),
     ("programs", 0, "varyings"): (1, 7),
-    ("programs", 0, "uniforms", "source_texel"): (1, 1 << 14),
-    ("passes", 0, "sources", 0, 0): (0, 31),
-    ("passes", 0, "quads", 0, 0): (0, 8192),
-    ("passes", 0, "quads", 0, 4): (-8192, 8192),
-    ("passes", 0, "uniforms", "weights", 1): (0, 1 << 28),
-    ("outputs", 0, "length"): (1, 1 << 20),
+    ("outputs", 0, "value", "length"): (1, 1 << 20),
     ("probe", "layers", 0, "offset"): (0, 1 << 28),
     ("probe", "layers", 0, "count"): (1, 1 << 20),
 }
+OF_THE_TABLE = {
+    ("programs", 0, "uniforms", 0, 1): (1, 1 << 14),
+    ("passes", "count"): (1, 1 << 16),
+    ("passes", "quads"): (1, 1 << 18),
+}
+"""Numbers that passes.bin must agree with: another message for those in the range."""
 
 
 @pytest.mark.parametrize("place", RANGES, ids=name)
@@ -234,12 +240,27 @@ def test_the_ends_of_ranges(place: Place) -> None:
     low, high = RANGES[place]
     for right in (low, high):
         VALIDATOR.validate(put(SMALL, place, right))
-        manifest_json.from_json(put(SMALL, place, right))
+        manifest_json.from_json(put(SMALL, place, right), TABLE)
     for wrong in (low - 1, high + 1):
         refused_by_both(put(SMALL, place, wrong))
 
 
-NUMBERS = [place for place, value in PLACES.items() if type(value) is float and "attrs" not in place]
+@pytest.mark.parametrize("place", OF_THE_TABLE, ids=name)
+def test_the_ends_of_ranges_that_the_table_depends_on(place: Place) -> None:
+    low, high = OF_THE_TABLE[place]
+    for right in (low, high):
+        VALIDATOR.validate(put(SMALL, place, right))
+        if right != PLACES[place]:
+            with pytest.raises(BundleError, match=r"pass \d+: |passes\.bin: "):
+                manifest_json.from_json(put(SMALL, place, right), TABLE)
+    for wrong in (low - 1, high + 1):
+        data = put(SMALL, place, wrong)
+        assert not VALIDATOR.is_valid(data)
+        with pytest.raises(BundleError, match=f"not an integer from {low} to {high}"):
+            manifest_json.from_json(data, TABLE)
+
+
+NUMBERS = [place for place, value in PLACES.items() if type(value) is float]
 
 
 @pytest.mark.parametrize("place", NUMBERS, ids=name)
@@ -247,7 +268,7 @@ def test_numbers_fit_a_float(place: Place) -> None:
     for wrong in (1e39, -1e39, float("inf"), 10**400):
         refused_by_both(put(SMALL, place, wrong))
     with pytest.raises(BundleError):
-        manifest_json.from_json(put(SMALL, place, float("nan")))
+        manifest_json.from_json(put(SMALL, place, float("nan")), TABLE)
 
 
 @pytest.mark.parametrize(
@@ -255,44 +276,49 @@ def test_numbers_fit_a_float(place: Place) -> None:
     [
         (("format",), "other"),
         (("format",), None),
-        (("version",), 2),
-        (("version",), "1"),
-        (("model", "layers", 1, "output", "scale"), 0),
-        (("model", "layers", 1, "output", "scale"), -1.0),
-        (("model", "layers", 2, "output", "scale"), 0),
-        (("model", "layers", 2, "output", "scale"), -1.0),
-        (("model", "layers", 2, "output", "gutter"), 0),
-        (("model", "layers", 2, "output", "scales"), [1.0]),
-        (("model", "layers", 0, "output", "scale"), 1.0),
-        (("outputs", 0, "scale"), 0.0),
+        (("version",), 1),
+        (("version",), 3),
+        (("version",), "2"),
+        (("profile",), "es3"),
+        (("profile",), None),
+        (("inputs", 0, "kind"), "sound"),
+        (("inputs", 0, "fit"), "stretched"),
+        (("inputs", 0, "value", "views"), [["image", 0, 0], ["image", 0, 0]]),
+        (("probe", "layers", 1, "value", "scale"), 0),
+        (("probe", "layers", 1, "value", "scale"), -1.0),
+        (("probe", "layers", 2, "value", "scale"), 0),
+        (("probe", "layers", 2, "value", "scale"), -1.0),
+        (("probe", "layers", 2, "value", "gutter"), 0),
+        (("probe", "layers", 2, "value", "scales"), [1.0]),
+        (("probe", "layers", 0, "value", "scale"), 1.0),
+        (("outputs", 0, "value", "scale"), 0.0),
         (("textures", 1, "clear"), [0, 0, 0]),
         (("textures", 1, "clear"), [0] * 5),
         (("textures", 1, "clear"), 0),
         (("textures", 0, "clear"), [0, 0, 0, 0]),
         (("textures", 1, "kind"), "input"),
-        (("input", "preprocessing"), "stretched"),
         (("textures", 0, "kind"), "texture"),
         (("probe", "formula"), "x + y"),
         (("probe", "max_error"), -1.0),
         (("probe", "layers", 0, "max_error"), -1.0),
         (("probe", "layers", 0, "mean_error"), -0.1),
-        (("model", "layers", 0, "output", "views", 0), ["stem", 0]),
-        (("model", "layers", 0, "output", "views", 0), ["stem", 0, 0, 0]),
-        (("passes", 0, "sources", 0), [0, 1.0]),
-        (("passes", 0, "sources", 0), [0, 1.0, 1.0, 1.0]),
-        (("passes", 0, "quads", 0), [0, 0, 1, 1]),
-        (("passes", 0, "uniforms", "source_texel"), []),
-        (("passes", 0, "uniforms", "source_texel"), [1.0] * 5),
-        (("passes", 0, "uniforms", "source_texel"), [1.0, "x"]),
-        (("passes", 0, "uniforms", "weights"), ["weights/stem.f32"]),
-        (("passes", 0, "uniforms", "weights"), ["weights/stem.f32", 0, 4, 4]),
-        (("passes", 0, "uniforms", "weights"), ["weights/stem.f32", 0, 6]),
-        (("passes", 0, "uniforms", "no name"), [1.0]),
+        (("probe", "layers", 0, "value", "views", 0), ["stem", 0]),
+        (("probe", "layers", 0, "value", "views", 0), ["stem", 0, 0, 0]),
         (("programs", 0, "samplers", 0), "a[0]"),
         (("programs", 0, "samplers", 0), ""),
-        (("programs", 0, "uniforms", "0a"), 1),
-        (("model", "layers", 0, "attrs", "nested"), [[1]]),
-        (("model", "layers", 0, "attrs", "object"), {}),
+        (("programs", 0, "uniforms", 0), ["source_texel"]),
+        (("programs", 0, "uniforms", 0), ["source_texel", 2, 2]),
+        (("programs", 0, "uniforms", 0, 0), "0a"),
+        (("programs", 0, "uniforms", 0, 0), "no name"),
+        (("programs", 0, "uniforms"), [[f"u{index}", 1] for index in range(65)]),
+        (("programs", 0, "uniforms"), {"source_texel": 2}),
+        (("layers",), ["stem", "stem"]),
+        (("layers",), [f"layer {index}" for index in range(2049)]),
+        (("layers",), []),
+        (("floats",), [SMALL["floats"][0]] * 2),
+        (("floats",), [f"weights/{index}.f32" for index in range(16385)]),
+        (("passes",), []),
+        (("passes", "count"), "1"),
     ],
     ids=lambda value: name(value) if isinstance(value, tuple) else json.dumps(value),
 )
@@ -305,38 +331,42 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
     [
         (("textures",), []),
         (("programs",), []),
-        (("passes",), []),
+        (("inputs",), []),
+        (("inputs",), 2 * tiny.tiny_manifest()["inputs"]),
+        (("inputs", 0, "value", "channels"), 4),
         (("outputs",), []),
         (("outputs",), 2 * tiny.tiny_manifest()["outputs"]),
-        (("model", "layers"), []),
-        (("model", "layers", 0, "output", "views"), []),
-        (("passes", 0, "quads"), []),
-        (("model", "layers", 1, "output", "scales"), []),
-        (("model", "layers", 1, "output", "zeros"), []),
-        (("model", "layers", 1, "output", "scales"), [0]),
-        (("model", "layers", 1, "output", "scales"), [-0.0]),
-        (("passes", 0, "quads", 0, 2), 0),
-        (("passes", 0, "sources"), []),
+        (("probe", "layers"), []),
+        (("probe", "layers", 0, "value", "views"), []),
+        (("probe", "layers", 0, "value", "scales"), []),
+        (("probe", "layers", 0, "value", "zeros"), []),
+        (("probe", "layers", 0, "value", "scales"), [0]),
+        (("probe", "layers", 0, "value", "scales"), [-0.0]),
+        (("floats",), ["weights/probe.bin", *SMALL["floats"]]),
+        (("floats",), ["shaders/prelude.glsl", *SMALL["floats"]]),
         (("probe", "logits"), []),
         (("probe", "member"), "manifest.json"),
         (("textures", 0, "member"), "weights/none.f32"),
         (("programs", 0, "vertex"), "../quads1.vert"),
         (("members", "labels.txt"), ...),
         (("members", "shaders/prelude.glsl"), ...),
+        (("members", "graph.json"), ...),
     ],
     ids=lambda value: name(value) if isinstance(value, tuple) else None,
 )
 def test_what_the_reader_refuses_only_when_it_fits_the_parts_together(place: Place, value: Any) -> None:
-    data = put(tiny.tiny_manifest(), place, value)
+    whole = tiny.tiny_manifest()
+    data = put(bundle_data.manifest_data(whole), place, value)
     assert not VALIDATOR.is_valid(data)
     sizes = {member: len(content) for member, content in tiny.tiny_bundle().members.items()}
     with pytest.raises(BundleError):
-        manifest = manifest_json.from_json(data)
+        manifest = manifest_json.from_json(data, bundle_data.table(whole))
         check(manifest, {member: sizes[member] for member in manifest.members})
 
 
 def test_a_constant_texture_has_a_member_and_others_have_none() -> None:
-    data = tiny.tiny_manifest()
+    data = bundle_data.manifest_data(tiny.tiny_manifest())
+    VALIDATOR.validate(data)
     kinds = {texture["kind"]: index for index, texture in enumerate(data["textures"])}
     assert not VALIDATOR.is_valid(put(data, ("textures", kinds["constant"], "member"), ...))
     assert not VALIDATOR.is_valid(put(data, ("textures", kinds["target"], "member"), "weights/dense.rgba"))
@@ -353,6 +383,8 @@ def test_digests_and_member_names_have_a_pattern() -> None:
 def test_the_schema_and_the_reader_agree_on_member_names() -> None:
     pattern = SCHEMA["$defs"]["member"]["pattern"]
     for member in (
+        "graph.json",
+        "passes.bin",
         "labels.txt",
         "shaders/a.frag",
         "weights/a~2.f32",
@@ -365,11 +397,22 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         assert bool(re.search(pattern, member)) == bool(bundle.bundle._MEMBER_NAME.fullmatch(member)), member
 
 
-def test_a_newer_version_is_refused_before_anything_else() -> None:
-    with pytest.raises(BundleError, match=r"version 2.*reads up to 1.*pip install \."):
-        manifest_json.from_json({"format": "glslnn", "version": 2, "entirely": "different"})
+def test_another_version_is_refused_before_anything_else() -> None:
+    with pytest.raises(BundleError, match=r"version 3.*reads up to 2.*pip install \."):
+        manifest_json.from_json({"format": "glslnn", "version": 3, "entirely": "different"}, b"")
+    with pytest.raises(BundleError, match=r"the model has format version 1, .* 2; export it again"):
+        manifest_json.from_json({"format": "glslnn", "version": 1, "model": {}}, b"")
     with pytest.raises(BundleError, match="no glsl-infer model"):
-        manifest_json.from_json({"format": "other", "version": 1})
+        manifest_json.from_json({"format": "other", "version": 2}, b"")
+
+
+def test_another_profile_is_refused_by_its_name() -> None:
+    for profile in ("es3", "x" * 500):
+        with pytest.raises(
+            BundleError, match=r"needs profile '(es3|x+)'; this runner has es2; update the runner"
+        ) as caught:
+            manifest_json.from_json({**SMALL, "profile": profile}, TABLE)
+        assert len(str(caught.value)) < 120
 
 
 @pytest.mark.parametrize("data", [None, [], "x", 5, {}])
@@ -379,10 +422,15 @@ def test_other_json_is_refused(data: Any) -> None:
 
 def test_messages_name_the_place() -> None:
     for place, value, message in (
-        (("passes", 0, "quads", 0), [0] * 3, r"passes\[0\]\.quads\[0\]: 3 numbers"),
+        (
+            ("inputs", 0, "value", "views", 0),
+            ["image", 0],
+            r"inputs\[0\]\.value\.views\[0\]: expected",
+        ),
+        (("passes", "count"), 0, r"passes: 'count' is 0, not an integer from 1 to 65536"),
         (("limits", "texture_size"), 9999, r"limits: 'texture_size' is 9999, not an integer from 1 to 8192"),
-        (("model", "layers", 1, "op"), 5, r"model\.layers\[1\]: 'op' is 5, not a string"),
+        (("probe", "layers", 1, "layer"), 5, r"probe\.layers\[1\]: 'layer' is 5, not a string"),
         (("probe", "layers", 0, "extra"), 5, r"probe\.layers\[0\]: unknown key 'extra'"),
     ):
         with pytest.raises(BundleError, match=message):
-            manifest_json.from_json(put(SMALL, place, value))
+            manifest_json.from_json(put(SMALL, place, value), TABLE)

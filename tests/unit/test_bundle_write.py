@@ -7,6 +7,7 @@ import json
 import re
 import tempfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +212,7 @@ def test_an_export_with_too_long_a_manifest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, good: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = manifest_bytes(good, tmp_path_factory.mktemp("good"))
-    monkeypatch.setattr("glsl_infer.bundle.bundle.MAX_MANIFEST_BYTES", size // 2 + 1000)  # more than passes alone take
+    monkeypatch.setattr("glsl_infer.bundle.bundle.MAX_MANIFEST_BYTES", size - 1)
     with pytest.raises(ModelError, match=r"tiny\.glslnn: not written, .*manifest\.json .*give the network fewer"):
         exported(tmp_path, monkeypatch)
     assert sorted(files_of(tmp_path))[1] == ("tiny.glslnn", b"old")
@@ -224,16 +225,36 @@ def test_too_many_passes_are_refused_before_the_probe(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("glsl_infer.compiler.probe.make", slow)
     count = len(tiny.tiny_program().passes)
-    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_MANIFEST_BYTES", 2000)
-    with pytest.raises(ModelError, match=f"the model takes {count} passes, .* MiB in manifest.json; a reader takes"):
-        to_bundle(tiny.tiny_program(), tiny.LABELS)
-    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_MANIFEST_BYTES", 1 << 20)
     monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_PASSES", count - 1)
-    with pytest.raises(ModelError, match=f"a reader takes {count - 1} passes"):
+    with pytest.raises(ModelError, match=rf"the model takes {count} passes of .* a reader takes {count - 1} and"):
+        to_bundle(tiny.tiny_program(), tiny.LABELS)
+    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_PASSES", count)
+    quads = sum(len(entry.quads) for entry in tiny.tiny_program().passes)
+    monkeypatch.setattr("glsl_infer.compiler.assemble.MAX_QUADS", quads - 1)
+    with pytest.raises(ModelError, match=f"the model takes {count} passes of {quads} quads; .* give the network fewer"):
         to_bundle(tiny.tiny_program(), tiny.LABELS)
 
 
-def test_the_size_of_passes_is_that_in_the_file(tmp_path: Path, good: bytes) -> None:
-    manifest = json.loads(members_of(good, tmp_path)["manifest.json"])
-    text = json.dumps(manifest["passes"], ensure_ascii=False, separators=(",", ":"))
-    assert manifest_json.size_of_passes(tiny.tiny_program().passes) == len(text) - 1
+def test_a_bundle_in_memory_is_the_one_that_is_read(tmp_path: Path) -> None:
+    """Numbers of its passes are those that 32 bits hold, not the doubles that they were computed with."""
+    program, made = tiny.tiny_program(), tiny.tiny_bundle()
+    computed, held = (
+        [number for entry in passes for number in entry.uniforms.get("source_texel", ())]
+        for passes in (program.passes, made.manifest.passes)
+    )
+    assert held == np.array(computed, np.float32).tolist() != computed
+    assert bundles.read(tiny.write_tiny(tmp_path)).manifest.passes == made.manifest.passes
+
+
+def test_a_quad_that_no_table_holds_is_refused_when_it_is_read_back(tmp_path: Path) -> None:
+    """A texture of 40,000 columns: beyond 16 bits with a sign."""
+    made = tiny.tiny_bundle()
+    first = made.manifest.passes[0]
+    wide = replace(first, quads=(replace(first.quads[0], x=40_000), *first.quads[1:]))
+    manifest = replace(made.manifest, passes=(wide, *made.manifest.passes[1:]))
+    table = manifest_json.pass_table(manifest)
+    members = {**made.members, "passes.bin": table}
+    hashes = {**made.manifest.members, "passes.bin": hashlib.sha256(table).hexdigest()}
+    with pytest.raises(ModelError, match=r"not written, .*: pass 0: a quad beyond 8192 texels; give the network fewer"):
+        bundles.write(Bundle(replace(manifest, members=hashes), members), tmp_path / "wide.glslnn", read_back=True)
+    assert files_of(tmp_path) == []

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import bundle_data
 import pytest
 import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
 from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
 
-from glsl_infer.bundle import caps
+from glsl_infer.bundle import caps, manifest_json
 from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
 
@@ -50,6 +51,68 @@ def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
     path = zipped(tmp_path / "manifest.glslnn", members)
     with peak_memory_below(4 << 20):
         assert "manifest.json unpacks to more than 16 MiB" in refusal(path)
+
+
+def test_a_huge_graph_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    members["graph.json"] += b" " * caps.MAX_GRAPH_BYTES
+    path = zipped(tmp_path / "graph.glslnn", rehashed(members))
+    with peak_memory_below(4 << 20):
+        assert "graph.json unpacks to more than 16 MiB" in refusal(path)
+
+
+def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
+    members = members_of(good, tmp_path)
+    members["passes.bin"] += bytes(caps.MAX_TABLE_BYTES)
+    size = len(members["passes.bin"])
+    assert f"passes.bin has {size} bytes; a model has at most {32 << 20}" in refusal(
+        zipped(tmp_path / "table.glslnn", rehashed(members))
+    )
+
+
+@pytest.mark.parametrize(
+    "place, count, message",
+    [
+        (("passes", "count"), 65537, "65537, not an integer from 1 to 65536"),
+        (("passes", "quads"), 262145, "262145, not an integer from 1 to 262144"),
+        (("layers",), 2049, "2049 layers; a model has at most 2048"),
+        (("floats",), 16385, "16385 floats; a model has at most 16384"),
+        (("programs", 0, "uniforms"), 65, "65 uniforms; a program has at most 64"),
+    ],
+    ids=str,
+)
+def test_more_than_a_table_can_have(
+    tmp_path: Path, good: bytes, place: tuple[str | int, ...], count: int, message: str
+) -> None:
+    members = members_of(good, tmp_path)
+    manifest = json.loads(members["manifest.json"])
+    holder = manifest
+    for key in place[:-1]:
+        holder = holder[key]
+    many: dict[str | int, list[object]] = {"uniforms": [[f"u{index}", 1] for index in range(count)]}
+    names: list[object] = [f"weights/{index}.f32" for index in range(count)]
+    holder[place[-1]] = count if place[0] == "passes" else many.get(place[-1], names)
+    path = zipped(tmp_path / "many.glslnn", {**members, "manifest.json": json.dumps(manifest).encode()})
+    assert message in refusal(path)
+
+
+def test_many_layers_without_a_pass_take_no_time(tmp_path: Path) -> None:
+    """Each is looked up among those that draw: once, not once for each pass."""
+    data = tiny.tiny_manifest()
+    table, manifest = bundle_data.table(data), bundle_data.manifest_data(data)
+    manifest["layers"] += [f"idle {index}" for index in range(2000)]
+
+    class Counted(str):
+        compared = 0
+
+        def __hash__(self) -> int:
+            Counted.compared += 1
+            return super().__hash__()
+
+    manifest["layers"] = [Counted(name) for name in manifest["layers"]]
+    with pytest.raises(BundleError, match="layers: 'idle 0' has no pass"):
+        manifest_json.from_json(manifest, table)
+    assert Counted.compared < 10 * len(manifest["layers"])
 
 
 def directory_of(size: int) -> bytes:

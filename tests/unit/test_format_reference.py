@@ -1,7 +1,8 @@
-"""docs/bundle-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
+"""docs/graph-format.md is enough to compute a network: a reference written from it gives what the probe expects."""
 
 from __future__ import annotations
 
+import json
 import struct
 from pathlib import Path
 
@@ -25,8 +26,8 @@ from glsl_infer.program.layout import LAYOUTS
 def check(path: Path) -> None:
     """Compare every layer with the engine's reference, and with the records of the probe."""
     plain = PlainReference(path)
-    manifest = plain.manifest
-    picture = probe.picture(manifest["input"]["size"])
+    manifest = json.loads(plain.members["manifest.json"])
+    picture = probe.picture(manifest["inputs"][0]["value"]["height"])
     engine = dict(reference.layers(bundles.read(path), picture))
     records = list(struct.iter_unpack("<HH4s", plain.members[manifest["probe"]["member"]]))
     entries = {entry["layer"]: entry for entry in manifest["probe"]["layers"]}

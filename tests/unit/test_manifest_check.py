@@ -13,7 +13,7 @@ from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import check, needed_limits
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
-from glsl_infer.program.layout import FixedPoint, View
+from glsl_infer.program.layout import View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
 """Every texture has the name of its layer."""
@@ -45,21 +45,17 @@ def program(name: str, /, **fields: Any) -> Change:
     return change
 
 
-def layer(name: str, /, **fields: Any) -> Change:
+def expected(name: str, /, **fields: Any) -> Change:
+    """Say otherwise where the output of a layer in the probe lies."""
+
     def change(manifest: Manifest) -> Manifest:
-        layers = tuple(changed(one, name, fields) for one in manifest.model.layers)
-        return replace(manifest, model=replace(manifest.model, layers=layers))
+        layers = tuple(
+            replace(entry, value=replace(entry.value, **fields)) if entry.layer == name else entry
+            for entry in manifest.probe.layers
+        )
+        return replace(manifest, probe=replace(manifest.probe, layers=layers))
 
     return change
-
-
-def output_of(name: str, /, **fields: Any) -> Change:
-    (value,) = (one.output for one in GOOD.model.layers if one.name == name)
-    return layer(name, output=replace(value, **fields))
-
-
-def model(**fields: Any) -> Change:
-    return lambda manifest: replace(manifest, model=replace(manifest.model, **fields))
 
 
 def first_pass(target: str, /, **fields: Any) -> Change:
@@ -85,7 +81,8 @@ def uniforms(target: str, /, **values: Any) -> Change:
 
 
 def picture(**fields: Any) -> Change:
-    return lambda manifest: replace(manifest, input=replace(manifest.input, **fields))
+    value = replace(GOOD.input.value, **fields)
+    return lambda manifest: replace(manifest, inputs=(replace(GOOD.input, value=value),))
 
 
 def result(**fields: Any) -> Change:
@@ -121,16 +118,18 @@ BROKEN: dict[str, tuple[Change, str]] = {
     # 1. names
     "two textures": (texture("expand", name="stem"), "two textures are called 'stem'"),
     "two programs": (program("expand", name="pool"), "two programs are called 'pool'"),
-    "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
     "no textures": (parts(textures=()), "there is no texture"),
     "no programs": (parts(programs=()), "there is no program"),
-    "no layers": (model(layers=()), "there is no layer"),
     "no passes": (parts(passes=()), "there is no pass"),
     # 2. members
     "texture's member": (texture("dense.weights", member="weights/none.rgba"), "'weights/none.rgba' is missing"),
     "vertex shader": (program("pool", vertex="shaders/none.vert"), "'shaders/none.vert' is missing"),
     "fragment shader": (program("pool", fragment="shaders/none.frag"), "'shaders/none.frag' is missing"),
-    "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
+    "member of floats": (parts(floats=("weights/none.f32", *GOOD.floats)), "'weights/none.f32' is missing"),
+    "floats that are none": (
+        parts(floats=("weights/probe.bin",)),
+        "member 'weights/probe.bin' holds no 32-bit",
+    ),
     "probe's member": (probe(member="weights/none.bin"), "'weights/none.bin' is missing"),
     "uniform's member": (uniforms("expand", weights=Slice("weights/none.f32", 0, 28)), "'weights/none.f32' is missing"),
     # 3. constant textures
@@ -139,7 +138,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "input with member": (texture("image", member="weights/dense.rgba"), "texture 'image': a member belongs"),
     "size of a constant": (texture("dense.weights", height=5), "texture 'dense.weights': its member has not 4 bytes"),
     # 4. passes
-    "layer of a pass": (first_pass("expand", layer="none"), r"pass 2 \(layer 'none'\): no such layer"),
+    "layer of a pass": (first_pass("expand", layer="none"), "probe: layer 'none' is not drawn, or has not exactly one"),
     "program of a pass": (first_pass("expand", program="none"), r"pass 2 \(layer 'expand'\): no program .* 'none'"),
     "texture of a pass": (first_pass("expand", textures=("none",)), "layer 'expand'.*: no texture is called 'none'"),
     "target of a pass": (first_pass("expand", target="none"), "layer 'expand'.*: no texture is called 'none'"),
@@ -187,46 +186,36 @@ BROKEN: dict[str, tuple[Change, str]] = {
         parts(passes=(GOOD.passes[0], replace(GOOD.passes[1], clear=True), *GOOD.passes[2:])),
         r"pass 1 \(layer 'stem'\).*'clear'",
     ),
-    # 9. layers
-    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none'"),
-    "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
-    "no input layer": (layer("image", op="conv2d"), "exactly one layer must be the input"),
-    "two input layers": (layer("stem", op="input"), "exactly one layer must be the input"),
-    "output layer": (model(output="none"), "output 'none' is no layer"),
-    "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
-    "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
-    "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
-    "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
-    "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its output does not fit"),
-    "vector too long": (output_of("pool", length=65), "layer 'pool': its output does not fit"),
-    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
-    "sums too long": (output_of("dense-products", length=5), "layer 'dense-products': its output does not fit"),
+    # 9. values
+    "number of views": (expected("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
+    "view in no texture": (expected("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far right": (expected("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far down": (expected("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
+    "vector in no texture": (expected("pool", texture="none"), "layer 'pool': its output does not fit"),
+    "vector too long": (expected("pool", length=65), "layer 'pool': its output does not fit"),
+    "too many sums": (expected("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
+    "sums too long": (expected("dense-products", length=5), "layer 'dense-products': its output does not fit"),
     "output that nothing draws": (
-        layer("pool", output=FixedPoint("dense.weights", 0, 2, 1.0)),
-        "layer 'pool': nothing is drawn into texture 'dense.weights'",
+        expected("pool", texture="dense-products.weights", length=2),
+        "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
     ),
     # 10. ends
-    "input texture unknown": (picture(texture="none"), "input: no input texture is called 'none'"),
-    "input texture a target": (picture(texture="stem"), "input: no input texture is called 'stem'"),
-    "picture too wide": (picture(x=5), "input: the picture does not fit"),
-    "picture too high": (picture(y=5), "input: the picture does not fit"),
-    "picture too large": (picture(size=12), "input: the picture does not fit"),
+    "no inputs": (parts(inputs=()), "0 inputs"),
+    "two inputs": (parts(inputs=GOOD.inputs * 2), "2 inputs"),
+    "input texture unknown": (picture(views=(View("none", 0, 0),)), "input: no input texture is called 'none'"),
+    "input texture a target": (picture(views=(View("stem", 0, 0),)), "input: no input texture is called 'stem'"),
+    "picture too far right": (picture(views=(View("image", 5, 0),)), "input: a view lies outside its texture"),
+    "picture too far down": (picture(views=(View("image", 0, 5),)), "input: a view lies outside its texture"),
+    "picture too large": (picture(height=99, width=99), "input: a view lies outside its texture"),
+    "picture that is not square": (picture(height=8), "input: the picture must be square with 3 channels"),
+    "picture in grey": (picture(channels=1), "input: the picture must be square with 3 channels"),
     "no outputs": (parts(outputs=()), "0 outputs"),
     "two outputs": (parts(outputs=GOOD.outputs * 2), "2 outputs"),
-    "output unknown": (result(texture="none"), "output 'logits': its output does not fit"),
-    "output too long": (result(length=5), "output 'logits': its output does not fit"),
+    "output unknown": (result(texture="none"), "output 'dense': its output does not fit"),
+    "output too long": (result(length=5), "output 'dense': its output does not fit"),
     "output that is constant": (
         result(texture="dense-products.weights"),
-        "output 'logits': nothing is drawn into texture 'dense-products.weights'",
-    ),
-    # 10b. what a shared texture holds by then
-    "reads what holds another layer": (
-        first_pass("unit-dw", textures=("stem", *DW.textures[1:])),
-        "layer 'unit-dw'.*reads texture 'stem', which by then holds layer 'stem'",
-    ),
-    "output overwritten": (
-        parts(passes=(*GOOD.passes, replace(GOOD.passes[-1], layer="dense-products", clear=False))),
-        "texture 'dense' holds layer 'dense-products' at the end",
+        "output 'dense': nothing is drawn into texture 'dense-products.weights'",
     ),
     # 11. probe
     "number of logits": (probe(logits=(1.0, 2.0)), "probe: its logits"),
@@ -252,14 +241,14 @@ def test_what_is_broken_is_refused(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("member", ["shaders/prelude.glsl", "labels.txt"])
+@pytest.mark.parametrize("member", ["shaders/prelude.glsl", "labels.txt", "graph.json"])
 def test_members_that_every_bundle_has(member: str) -> None:
     with pytest.raises(BundleError, match=f"member '{member}' is missing"):
         check(GOOD, {name: size for name, size in SIZES.items() if name != member})
 
 
 def test_a_member_of_floats_is_whole() -> None:
-    with pytest.raises(BundleError, match=r"layer 'expand'.*'weights/expand\.f32' holds no 32-bit floats"):
+    with pytest.raises(BundleError, match=r"floats: member 'weights/expand\.f32' holds no 32-bit floats"):
         check(GOOD, {**SIZES, "weights/expand.f32": SIZES["weights/expand.f32"] + 1})
 
 

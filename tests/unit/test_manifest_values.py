@@ -1,60 +1,70 @@
-"""What a manifest says about ranges, 16-bit maps, clear colours, images and attributes, broken once each."""
+"""What a bundle says about ranges, 16-bit maps, clear colours, images and attributes, broken once each."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import bundle_data
 import pytest
 import ranged
 import tiny
 from bundle_files import members_of, refusal, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle.manifest import Layer, Manifest, Output
+from glsl_infer.bundle import network
+from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import check
+from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
 from glsl_infer.program.layout import LAYOUTS, FixedPoint, View
 
 GOOD = {end: ranged.ranged_bundle(end) for end in ranged.ENDS}
-Change = Callable[[Manifest], Manifest]
+LAYERS: dict[str, Layer] = {layer.name: layer for layer in GOOD["logits"].network.layers}
+Change = Callable[[Network], Network]
 
 
-def layers(manifest: Manifest) -> dict[str, Layer]:
-    return {one.name: one for one in manifest.model.layers}
+def sizes_of(made: bundles.Bundle) -> dict[str, int]:
+    return {name: len(data) for name, data in made.members.items()}
 
 
-def refused(made: bundles.Bundle, change: Change, message: str) -> None:
-    sizes = {name: len(data) for name, data in made.members.items()}
-    check(made.manifest, sizes)
+def refused(made: bundles.Bundle, change: Callable[[Manifest], Manifest], message: str) -> None:
+    check(made.manifest, sizes_of(made))
     with pytest.raises(BundleError, match=message) as caught:
-        check(change(made.manifest), sizes)
+        check(change(made.manifest), sizes_of(made))
     assert "\n" not in str(caught.value)
 
 
 def with_layer(name: str, **fields: Any) -> Change:
-    def change(manifest: Manifest) -> Manifest:
-        found = tuple(replace(one, **fields) if one.name == name else one for one in manifest.model.layers)
-        assert found != manifest.model.layers
-        return replace(manifest, model=replace(manifest.model, layers=found))
+    def change(made: Network) -> Network:
+        layers = tuple(replace(layer, **fields) if layer.name == name else layer for layer in made.layers)
+        assert layers != made.layers
+        return replace(made, layers=layers)
 
     return change
 
 
 def value(name: str, **fields: Any) -> Change:
-    return with_layer(name, output=replace(layers(GOOD["logits"].manifest)[name].output, **fields))
+    return with_layer(name, output=replace(LAYERS[name].output, **fields))
 
 
 def attrs(name: str, **changed: Any) -> Change:
     """Other attributes of a layer; ``...`` removes one."""
-    merged = {**layers(GOOD["logits"].manifest)[name].attrs, **changed}
+    merged = {**LAYERS[name].attrs, **changed}
     return with_layer(name, attrs={key: one for key, one in merged.items() if one is not ...})
 
 
-SUMS = layers(GOOD["logits"].manifest)["wide-products"].output
+def with_network(change: Change) -> bundles.Bundle:
+    """The bundle with another graph.json; nobody has looked at it yet."""
+    made = GOOD["logits"]
+    return bundles.Bundle(
+        made.manifest, {**made.members, "graph.json": network.to_bytes(change(made.network))}, made.path
+    )
+
+
+SUMS = LAYERS["wide-products"].output
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "two scales for six": (value("peak", scales=(1.0, 2.0)), "'peak': 2 scales, 6 zeros; give one, or one a channel"),
@@ -92,7 +102,7 @@ BROKEN: dict[str, tuple[Change, str]] = {
     ),
     "weights without members": (with_layer("more", members=()), "layer 'more': its weights do not fit into its"),
     "8 bits for 16": (
-        with_layer("pool", output=layers(GOOD["logits"].manifest)["more"].output),
+        with_layer("pool", output=LAYERS["more"].output),
         "layer 'pool': its output has another number of bits than 'global_average_pool' stores",
     ),
     "16 bits for 8": (with_layer("peak", output=SUMS), "layer 'peak': its output has another number of bits"),
@@ -107,23 +117,43 @@ BROKEN: dict[str, tuple[Change, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_broken_is_refused(name: str) -> None:
-    refused(GOOD["logits"], *BROKEN[name])
+    change, message = BROKEN[name]
+    with pytest.raises(BundleError, match=f"bundle: .*{message}") as caught:
+        _ = with_network(change).network
+    assert "\n" not in str(caught.value)
+
+
+VALUES = ("views", "16-bit", "scales", "seven zeros", "a scale of")
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if any(part in name for part in VALUES)])
+def test_what_the_manifest_says_of_a_layer_s_value_is_checked_without_the_graph(name: str) -> None:
+    """Where a value of the probe lies is what runners read; the same rules hold for it."""
+    change, message = BROKEN[name]
+    outputs = {layer.name: layer.output for layer in change(GOOD["logits"].network).layers}
+    if all(outputs[layer] == LAYERS[layer].output for layer in outputs):
+        return  # it is about an attribute
+
+    def as_expected(manifest: Manifest) -> Manifest:
+        entries = tuple(replace(entry, value=outputs[entry.layer]) for entry in manifest.probe.layers)
+        return replace(manifest, probe=replace(manifest.probe, layers=entries))
+
+    refused(GOOD["logits"], as_expected, f"probe: layer {message}")
 
 
 def test_fused_is_free() -> None:
-    made = GOOD["logits"]
-    check(attrs("first", fused=("a", "b"))(made.manifest), {name: len(data) for name, data in made.members.items()})
+    assert with_network(attrs("first", fused=("a", "b"))).graph.by_name["first"].attrs["fused"] == ("a", "b")
 
 
 def test_the_result_is_that_of_the_last_layer() -> None:
     for end, changes in (("logits", {"scale": 9.0}), ("image", {"scales": (9.0,)})):
-        old = GOOD[end].manifest.outputs[0]
-
-        def change(manifest: Manifest, old: Output = old, changes: Any = changes) -> Manifest:
-            return replace(manifest, outputs=(replace(old, value=replace(old.value, **changes)),))
-
+        made = GOOD[end]
+        old = made.manifest.outputs[0]
         name = {"logits": "dense", "image": "large"}[end]
-        refused(GOOD[end], change, f"output '{end}' is not that of layer '{name}'")
+        changed: Any = replace(old.value, **changes)  # type: ignore[arg-type]
+        other = bundles.Bundle(replace(made.manifest, outputs=(replace(old, value=changed),)), made.members)
+        with pytest.raises(BundleError, match=f"bundle: output '{name}' is not that of layer '{name}'"):
+            _ = other.network
 
 
 def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
@@ -136,21 +166,23 @@ def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
 
 def test_an_image_lies_in_targets() -> None:
     made = GOOD["image"]
-    picture = layers(made.manifest)["image"].output
 
     def change(manifest: Manifest) -> Manifest:
-        return replace(manifest, outputs=(Output("image", picture),))
+        return replace(manifest, outputs=(replace(manifest.outputs[0], value=manifest.input.value),))
 
-    refused(made, change, "output 'image': nothing is drawn into texture 'image'")
+    refused(made, change, "output 'large': nothing is drawn into texture 'image'")
 
 
-def test_attributes_are_checked_when_a_file_is_read(tmp_path: Path, good: bytes) -> None:
-    members = members_of(good, tmp_path)
-    data = json.loads(members["manifest.json"])
-    (shuffle,) = (one for one in data["model"]["layers"] if one["name"] == "unit-shuffle")
+def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: Path) -> None:
+    data = tiny.tiny_manifest()
+    (shuffle,) = (layer for layer in data["graph"]["layers"] if layer["name"] == "unit-shuffle")
     shuffle["attrs"] = {}
-    path = zipped(tmp_path / "m.glslnn", {**members, "manifest.json": json.dumps(data).encode()})
-    assert refusal(path) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing"
+    path = zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members()))
+    made = bundles.read(path)
+    for ask in (lambda: made.network, lambda: made.graph, lambda: made.values):
+        with pytest.raises(BundleError) as caught:
+            ask()
+        assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -161,7 +193,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
     assert read.manifest == made.manifest
     assert min(x for one in read.manifest.passes for quad in one.quads for origin in quad.origins for x in origin) < 0
-    assert read.graph.nodes[-1].name == read.manifest.model.output
+    assert read.graph.nodes[-1].name == read.network.output
 
 
 @pytest.mark.parametrize(
@@ -188,27 +220,36 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
 )
 def test_hostile_attributes_end_in_a_bundle_error_or_a_graph(place: str, hostile: Any) -> None:
     """Whatever the numbers are: no warning, no other exception, no endless loop."""
-    for name, layer in layers(GOOD["logits"].manifest).items():
+    reached: set[bool] = set()
+    for name, layer in LAYERS.items():
         if place in layer.attrs:
             plain = tuple(hostile) if isinstance(hostile, list) else hostile
-            manifest = attrs(name, **{place: plain})(GOOD["logits"].manifest)
+            fields: dict[str, Any] = {"attrs": {**layer.attrs, place: plain}}
             if hasattr(layer.output, place):
-                output = replace(layers(manifest)[name].output, **{place: plain})
-                manifest = with_layer(name, output=output)(manifest)
+                fields["output"] = replace(layer.output, **{place: plain})
+            made = with_network(with_layer(name, **fields))
+            manifest = made.manifest
+            entries = tuple(
+                replace(entry, value=fields.get("output", entry.value)) if entry.layer == name else entry
+                for entry in manifest.probe.layers
+            )
+            manifest = replace(manifest, probe=replace(manifest.probe, layers=entries))
             try:
-                _ = bundles.Bundle(manifest, GOOD["logits"].members).graph
+                _ = bundles.Bundle(manifest, made.members).graph
             except BundleError as error:
-                assert "layers do not fit together" in str(error)
+                assert str(error).startswith("bundle: ")
+                reached.add("layers do not fit together" in str(error))
+            else:
+                reached.add(True)
+    assert True in reached, "nothing got as far as the graph"
 
 
 def test_values_of_another_kind_or_shape_are_no_graph() -> None:
-    manifest = GOOD["logits"].manifest
-    found = layers(manifest)
     for name in ("first", "wide-products", "peak", "more", "each"):
-        for output in (FixedPoint("pool", 0, 2, 1.0), SUMS, found["image"].output):
-            if output is not found[name].output:
-                with pytest.raises(BundleError, match="layers do not fit together"):
-                    _ = bundles.Bundle(with_layer(name, output=output)(manifest), GOOD["logits"].members).graph
+        for output in (FixedPoint("pool", 0, 2, 1.0), SUMS, LAYERS["image"].output):
+            if output is not LAYERS[name].output:
+                with pytest.raises(BundleError, match=f"layer '{name}'|layers do not fit together"):
+                    _ = with_network(with_layer(name, output=output)).graph
 
 
 def test_clear_colours_come_back() -> None:
@@ -217,5 +258,5 @@ def test_clear_colours_come_back() -> None:
             if texture.kind != "target":
                 assert texture.clear == (0, 0, 0, 0)
     (more,) = (one for one in GOOD["logits"].manifest.textures if one.name == "more")
-    zero = int(layers(GOOD["logits"].manifest)["more"].output.zeros[0])
+    zero = int(LAYERS["more"].output.zeros[0])
     assert more.clear == (zero,) * 4 and zero > 0

@@ -39,10 +39,10 @@ def test_totals_are_sums_and_jobs_those_of_the_frame() -> None:
 
 
 def test_the_floor_is_a_multiplication_each_and_two_coordinates() -> None:
-    by_name = {layer.name: layer for layer in MADE.manifest.model.layers}
+    by_name = {layer.name: layer for layer in MADE.network.layers}
     assert floor.products(by_name["unit-pw"]) == 16 * 25 * 8 * 16, "8 texels of 4 channels, 4 filters"
     assert floor.products(by_name["stem"]) == 2 * 25 * 25 * 12, "25 texels of 3 channels"
-    textured = {layer.name: layer for layer in tiny.tiny_bundle("texture").manifest.model.layers}
+    textured = {layer.name: layer for layer in tiny.tiny_bundle("texture").network.layers}
     assert floor.products(textured["unit-pw"]) is None, "most of what it fetches are weights"
     assert floor.products(by_name["pool"]) is None
     assert floor.products(by_name["dense-products"]) is None

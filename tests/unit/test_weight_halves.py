@@ -19,7 +19,7 @@ LARGEST = 2048
 
 def halved(bundle: Bundle) -> dict[str, Texture]:
     """Return the textures of weights of convolutions, by name."""
-    convolutions = {layer.name for layer in bundle.manifest.model.layers if layer.op == "conv2d"}
+    convolutions = {layer.name for layer in tiny_bundle("texture").network.layers if layer.op == "conv2d"}
     weights = {f"{name}.weights" for name in convolutions}
     return {one.name: one for one in bundle.manifest.textures if one.name in weights}
 

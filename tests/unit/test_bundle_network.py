@@ -1,0 +1,212 @@
+"""graph.json: what does not fit the manifest, or is no operator or attribute, is refused when somebody asks for it.
+
+A runner never does: ``bundles.read`` takes a bundle whose graph is nonsense, as the runners in Java and TypeScript do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import bundle_data
+import pytest
+import tiny
+from bundle_files import Members, rehashed, zipped
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle, caps, network
+from glsl_infer.bundle.network import Layer, Network
+from glsl_infer.errors import BundleError
+from glsl_infer.program.layout import FixedPoint, View
+
+BUNDLE = tiny.tiny_bundle(memory="naive")
+"""Every texture has the name of its layer."""
+
+GOOD = BUNDLE.network
+SIZES = {name: len(data) for name, data in BUNDLE.members.items()}
+
+Change = Callable[[Network], Network]
+
+
+def test_the_network_itself_is_right() -> None:
+    network.check(GOOD, BUNDLE.manifest, SIZES)
+    assert network.from_json(json.loads(network.to_bytes(GOOD))) == GOOD
+
+
+def layer(name: str, /, **fields: Any) -> Change:
+    def change(made: Network) -> Network:
+        layers = tuple(replace(entry, **fields) if entry.name == name else entry for entry in made.layers)
+        return replace(made, layers=layers)
+
+    return change
+
+
+def without(name: str) -> Change:
+    return lambda made: replace(made, layers=tuple(entry for entry in made.layers if entry.name != name))
+
+
+def output_of(name: str, /, **fields: Any) -> Change:
+    (value,) = (entry.output for entry in GOOD.layers if entry.name == name)
+    return layer(name, output=replace(value, **fields))
+
+
+EXPAND: Layer = next(entry for entry in GOOD.layers if entry.name == "expand")
+
+BROKEN: dict[str, tuple[Change, str]] = {
+    "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
+    "no layers": (lambda made: replace(made, layers=()), "its output 'dense' is no layer"),
+    "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
+    "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is no layer before it"),
+    "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
+    "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
+    "no input layer": (layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}), "exactly"),
+    "output layer": (lambda made: replace(made, output="none"), "graph: its output 'none' is no layer"),
+    "another output": (lambda made: replace(made, output="pool"), "output 'dense' is not that of layer 'pool'"),
+    "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
+    "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
+    "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
+    "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its output does not fit"),
+    "vector too long": (output_of("pool", length=65), "layer 'pool': its output does not fit"),
+    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
+    "output that nothing draws": (
+        layer("pool", output=FixedPoint("dense-products.weights", 0, 2, 1.0)),
+        "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
+    ),
+    "not where the probe says": (
+        output_of("stem", views=(View("stem", 0, 0),) * 2),
+        "probe: layer 'stem' is not where the graph says",
+    ),
+    "a layer that draws is missing": (
+        lambda made: layer("dense", inputs=("pool",))(without("dense-products")(made)),
+        "probe: layer 'dense-products' is not where the graph says",
+    ),
+    "dimensions": (
+        layer("expand", weights={"kernel": (1,) * 5}),
+        "'expand': a weight has more than 4 dimensions",
+    ),
+    "more weights than bytes": (layer("expand", weights={"kernel": (1, 1, 600, 64)}), "do not fit into its members"),
+    "operator": (layer("expand", op="transformer"), "layer 'expand': 'transformer' is no operator of a bundle"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused(name: str) -> None:
+    change, message = BROKEN[name]
+    with pytest.raises(BundleError, match=message) as caught:
+        network.check(change(GOOD), BUNDLE.manifest, SIZES)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_second_picture_is_refused() -> None:
+    image = GOOD.layers[0]
+    twice = replace(GOOD, layers=(image, replace(image, name="again"), *GOOD.layers[1:]))
+    with pytest.raises(BundleError, match="exactly one layer must be the input"):
+        network.check(twice, BUNDLE.manifest, SIZES)
+
+
+def test_a_texture_that_holds_another_layer_by_then() -> None:
+    passes = BUNDLE.manifest.passes
+    index = next(index for index, entry in enumerate(passes) if entry.target == "unit-dw")
+    textures = ("stem", *passes[index].textures[1:])
+    changed = (*passes[:index], replace(passes[index], textures=textures), *passes[index + 1 :])
+    with pytest.raises(
+        BundleError, match=rf"pass {index} \(layer 'unit-dw'\): reads texture 'stem', which by then holds layer 'stem'"
+    ):
+        network.check(GOOD, replace(BUNDLE.manifest, passes=changed), SIZES)
+
+
+def test_an_output_that_another_layer_overwrites() -> None:
+    last = replace(BUNDLE.manifest.passes[-1], layer="dense-products", clear=False)
+    manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
+    with pytest.raises(BundleError, match="output: texture 'dense' holds layer 'dense-products' at the end of a frame"):
+        network.check(GOOD, manifest, SIZES)
+
+
+def with_graph(folder: Path, members: Members, text: bytes) -> Bundle:
+    """Read a bundle with another graph.json, its hash made right: a reader takes it, for no runner looks into it."""
+    return bundles.read(zipped(folder / "graph.glslnn", rehashed(members, {"graph.json": text})))
+
+
+def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
+    """Each key of each kind of layer is taken away, and made another type."""
+    members = tiny.tiny_members()
+    data = json.loads(members["graph.json"])
+    changed = [{**data, "extra": 1}, {"layers": data["layers"]}, {"output": data["output"]}, {**data, "output": 5}]
+    for index in (0, 1, len(data["layers"]) - 1):
+        entry = data["layers"][index]
+        for key in entry:
+            for other in ({name: value for name, value in entry.items() if name != key}, {**entry, key: 5}):
+                changed.append({**data, "layers": [*data["layers"][:index], other, *data["layers"][index + 1 :]]})
+        changed.append({**data, "layers": [*data["layers"][:index], {**entry, "extra": 1}]})
+    for graph in changed:
+        with pytest.raises(BundleError):
+            network.from_json(graph)
+    made = with_graph(tmp_path, members, json.dumps(changed[-1]).encode())
+    with pytest.raises(BundleError, match=r"graph\.glslnn: layers\[\d+\]: unknown key 'extra'"):
+        _ = made.network
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf{}",
+        b"[" * 100_000,
+        b'{"output":NaN}',
+        b'{"output":"a","output":"a","layers":[]}',
+        b'{"output":"\\ud800","layers":[]}',
+    ],
+    ids=lambda text: text[:30].decode("latin-1"),
+)
+def test_graphs_that_are_none(tmp_path: Path, text: bytes) -> None:
+    made = with_graph(tmp_path, tiny.tiny_members(), text)
+    for ask in (lambda: made.network, lambda: made.graph, lambda: made.values):
+        with pytest.raises(BundleError, match=r"graph\.glslnn: graph") as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "1e999", "1e39", "NaN", "Infinity"])
+def test_numbers_that_no_float_holds(tmp_path: Path, number: str) -> None:
+    members = tiny.tiny_members()
+    text = members["graph.json"].replace(b'"attrs":{', b'"attrs":{"x":' + number.encode() + b",", 1)
+    with pytest.raises(BundleError):
+        _ = with_graph(tmp_path, members, text).network
+
+
+@pytest.mark.parametrize("depth", [2, 300, 600, 900])
+def test_attributes_are_not_nested(tmp_path: Path, depth: int) -> None:
+    members = tiny.tiny_members()
+    text = members["graph.json"].replace(b'"attrs":{', b'"attrs":{"x":' + b"[" * depth + b"]" * depth + b",", 1)
+    assert text != members["graph.json"]
+    with pytest.raises(BundleError):
+        _ = with_graph(tmp_path, members, text).network
+
+
+def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
+    data = tiny.tiny_manifest()
+    data["graph"]["layers"][0]["name"] = "line\nfeed"
+    made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
+    with pytest.raises(BundleError) as caught:
+        _ = made.network
+    assert str(caught.value) == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it"
+    data["graph"]["layers"][1]["inputs"] = ["other\nline"]
+    made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
+    with pytest.raises(BundleError, match=r"reads 'other\\x0aline'") as caught:
+        _ = made.graph
+    assert "\n" not in str(caught.value)
+
+
+def test_more_layers_than_any_network_has() -> None:
+    data = json.loads(network.to_bytes(GOOD))
+    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {caps.MAX_LAYERS}"):
+        network.from_json({**data, "layers": data["layers"][:1] * 2049})
