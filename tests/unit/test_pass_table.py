@@ -1,0 +1,337 @@
+"""passes.bin: what is packed comes back, and whatever is broken in it is refused with the pass's number."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import bundle_data
+import numpy as np
+import pytest
+import ranged
+import tiny
+from bundle_files import refusal, zipped
+
+from glsl_infer.bundle import Bundle, manifest_json, pass_table
+from glsl_infer.bundle.pass_table import Names, as_stored, float_members, pack, unpack
+from glsl_infer.errors import BundleError
+from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
+
+FLOATS = ("weights/a.f32", "weights/b.f32", "weights/c.f32")
+NAMES = Names(
+    tuple(f"layer {index}" for index in range(300)),
+    (
+        ShaderProgram("none", "v", "f", ("a",), 1, {}),
+        ShaderProgram("each", "v", "f", ("a",), 1, {"first": 1, "four": 4, "many": 70}),
+        ShaderProgram("last", "v", "f", ("a",), 7, {"pair": 2}),
+    ),
+    tuple(Texture(f"texture {index}", 1, 1, "target") for index in range(400)),
+    FLOATS,
+)
+
+
+def random_passes(seed: int) -> tuple[Pass, ...]:
+    """Passes with anything that the format can hold, the ends of its ranges among it."""
+    rng = random.Random(seed)
+
+    def number() -> float:
+        return float(np.float32(rng.choice((0.0, -0.0, 1.0, 3.4e38, -3.4e38, 1e-45, rng.uniform(-2, 2)))))
+
+    def uniform(length: int) -> UniformValue:
+        if rng.random() < 0.5:
+            return Slice(rng.choice(FLOATS), rng.choice((0, (1 << 32) - 1, rng.randrange(1 << 32))), length)
+        return tuple(number() for _ in range(length))
+
+    def quad(sources: int) -> Quad:
+        corner = [rng.choice((0, 8192, rng.randrange(8193))) for _ in range(4)]
+        offsets = tuple(
+            (rng.choice((-8192, 8192, rng.randint(-8192, 8192))), rng.randint(-9, 9)) for _ in range(sources)
+        )
+        return Quad(corner[0], corner[1], corner[2], corner[3], offsets)
+
+    passes = []
+    for _ in range(rng.randint(1, 6)):
+        program, count = rng.choice(NAMES.programs), rng.randint(1, 14)
+        passes.append(
+            Pass(
+                rng.choice(NAMES.layers),
+                program.name,
+                rng.choice(NAMES.textures).name,
+                rng.random() < 0.5,
+                tuple(rng.choice(NAMES.textures).name for _ in range(rng.choice((0, 1, 32, 255)))),
+                tuple(Source(rng.randint(0, 31), number(), number()) for _ in range(count)),
+                tuple(quad(count) for _ in range(rng.choice((1, 2, 40)))),
+                {name: uniform(length) for name, length in program.uniforms.items()},
+            )
+        )
+    return tuple(passes)
+
+
+def quads_of(passes: tuple[Pass, ...]) -> int:
+    return sum(len(entry.quads) for entry in passes)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_packed_comes_back(seed: int) -> None:
+    passes = random_passes(seed)
+    table = pack(passes, NAMES)
+    assert unpack(table, len(passes), quads_of(passes), NAMES) == passes
+    assert pack(unpack(table, len(passes), quads_of(passes), NAMES), NAMES) == table
+
+
+@pytest.mark.parametrize("seed", range(60, 100))
+def test_random_bytes_are_refused_or_passes(seed: int) -> None:
+    """Nothing but a BundleError of one line leaves the reader, and what it takes is what the bytes say."""
+    rng, passes = random.Random(seed), random_passes(seed)
+    table = bytearray(pack(passes, NAMES))
+    for _ in range(rng.randint(1, 4)):
+        table[rng.randrange(len(table))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+    try:
+        found = unpack(bytes(table), len(passes), quads_of(passes), NAMES)
+    except BundleError as error:
+        assert "\n" not in str(error) and ("pass " in str(error) or "passes.bin" in str(error))
+    else:
+        assert pack(found, NAMES) == bytes(table)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [tiny.tiny_bundle(weights) for weights in ("baked", "uniform", "texture")]
+    + [ranged.ranged_bundle(end) for end in ranged.ENDS],
+)
+def test_the_documented_layout_is_the_one_that_is_written(made: Bundle) -> None:
+    """``bundle_data`` reads and writes the same bytes, and shares no code with the engine."""
+    manifest = json.loads(json.dumps(manifest_json.to_json(made.manifest)))
+    passes = bundle_data.unpacked(manifest, made.members["passes.bin"])
+    assert bundle_data.table({**manifest, "passes": passes}) == made.members["passes.bin"]
+    for entry, ours in zip(passes, made.manifest.passes):
+        assert (entry["layer"], entry["target"], entry["clear"]) == (ours.layer, ours.target, ours.clear)
+        assert entry["sources"] == [list(vars(source).values()) for source in ours.sources]
+        assert entry["uniforms"].keys() == ours.uniforms.keys()
+
+
+def test_the_bytes_of_one_pass() -> None:
+    """Written out by hand from the specification."""
+    program = NAMES.programs[2]
+    entry = Pass(
+        "layer 258",
+        program.name,
+        "texture 3",
+        True,
+        ("texture 1", "texture 256"),
+        (Source(1, 2.0, 0.5), Source(0, 1.0, 1.0)),
+        (Quad(1, 2, 3, 4, ((-1, 5), (6, -7))),),
+        {"pair": (0.25, -1.0)},
+    )
+    record = struct.pack("<HHHBB", 258, 2, 3, 1, 2) + struct.pack("<HH", 1, 256)
+    record += struct.pack("<BBffBff", 2, 1, 2.0, 0.5, 0, 1.0, 1.0)
+    record += struct.pack("<I4H4h", 1, 1, 2, 3, 4, -1, 5, 6, -7)
+    assert pack([entry], NAMES) == record + struct.pack("<Bff", 0, 0.25, -1.0)
+    sliced = Pass(**{**vars(entry), "uniforms": {"pair": Slice(FLOATS[1], 70_000, 2)}})
+    assert pack([sliced], NAMES) == record + struct.pack("<BHI", 1, 1, 70_000)
+    assert float_members([entry, sliced]) == (FLOATS[1],)
+
+
+# Broken once each ---------------------------------------------------------------------------------
+
+
+def fields_of(passes: tuple[Pass, ...]) -> dict[str, int]:
+    """Return the offsets of the parts of the second pass, for tests that put something else there."""
+    at = len(pack(passes[:1], NAMES))
+    entry = passes[1]
+    places = {"layer": at, "program": at + 2, "target": at + 4, "clear": at + 6, "texture count": at + 7}
+    at += 8
+    places["texture"] = at
+    at += 2 * len(entry.textures)
+    places["source count"] = at
+    places["unit"], places["stride x"], places["stride y"] = at + 1, at + 2, at + 6
+    at += 1 + 9 * len(entry.sources)
+    places["quad count"] = at
+    places.update({name: at + 4 + 2 * index for index, name in enumerate(("x", "y", "width", "height", "ox", "oy"))})
+    at += 4 + len(entry.quads) * 2 * (4 + 2 * len(entry.sources))
+    places["first kind"], places["first number"] = at, at + 1
+    at += 5
+    places["second kind"], places["second member"] = at, at + 1
+    return places
+
+
+def plain_pass(layer: str) -> Pass:
+    return Pass(
+        layer,
+        "each",
+        "texture 0",
+        True,
+        ("texture 1",),
+        (Source(0, 1.0, 1.0), Source(0, 2.0, 2.0)),
+        (Quad(0, 0, 1, 1, ((0, 0), (1, 1))), Quad(1, 1, 2, 2, ((0, 0), (1, 1)))),
+        {"first": (1.0,), "four": Slice(FLOATS[2], 4, 4), "many": (0.5,) * 70},
+    )
+
+
+PASSES = (plain_pass("layer 0"), plain_pass("layer 1"), plain_pass("layer 2"))
+TABLE = pack(PASSES, NAMES)
+AT = fields_of(PASSES)
+
+
+def word(number: int) -> bytes:
+    return struct.pack("<H", number)
+
+
+def offset(number: int) -> bytes:
+    return struct.pack("<h", number)
+
+
+def single(number: float) -> bytes:
+    return struct.pack("<f", number)
+
+
+BROKEN: dict[str, tuple[str, bytes, str]] = {
+    "layer": ("layer", word(300), "layer 300 of 300"),
+    "last layer": ("layer", word(0xFFFF), "layer 65535 of 300"),
+    "program": ("program", word(3), "program 3 of 3"),
+    "target": ("target", word(400), "texture 400 of 400"),
+    "texture": ("texture", word(400), "texture 400 of 400"),
+    "clear": ("clear", b"\2", "'clear' is 2, not 0 or 1"),
+    "no sources": ("source count", b"\0", "0 sources; 1 to 14 are possible"),
+    "15 sources": ("source count", b"\x0f", "15 sources; 1 to 14 are possible"),
+    "unit": ("unit", b"\x20", "texture unit 32; 0 to 31 are possible"),
+    "NaN": ("stride x", single(float("nan")), "a number that is not finite"),
+    "infinite": ("stride y", single(float("inf")), "a number that is not finite"),
+    "infinitely small": ("stride y", single(float("-inf")), "a number that is not finite"),
+    "NaN with bits": ("stride x", b"\1\0\x80\x7f", "a number that is not finite"),
+    "no quads": ("quad count", bytes(4), "0 quads, where the manifest leaves 4"),
+    "more quads than the manifest says": ("quad count", struct.pack("<I", 5), "5 quads, where the manifest leaves 4"),
+    "4 billion quads": ("quad count", b"\xff" * 4, "4294967295 quads, where the manifest leaves 4"),
+    "x": ("x", word(8193), "a quad beyond 8192 texels"),
+    "y": ("y", word(0x8000), "a quad beyond 8192 texels"),
+    "width": ("width", word(0xFFFF), "a quad beyond 8192 texels"),
+    "height": ("height", word(0x7FFF), "a quad beyond 8192 texels"),
+    "ox": ("ox", offset(-8193), "a quad beyond 8192 texels"),
+    "ox at the end": ("ox", offset(-32768), "a quad beyond 8192 texels"),
+    "oy": ("oy", offset(8193), "a quad beyond 8192 texels"),
+    "kind": ("first kind", b"\2", "a uniform of kind 2; 0 and 1 are possible"),
+    "NaN in a uniform": ("first number", single(float("nan")), "a number that is not finite"),
+    "member": ("second member", word(3), "member 3 of 3 with floats"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_refused_with_the_number_of_the_pass(name: str) -> None:
+    place, part, message = BROKEN[name]
+    table = TABLE[: AT[place]] + part + TABLE[AT[place] + len(part) :]
+    assert len(table) == len(TABLE) and table != TABLE
+    with pytest.raises(BundleError) as caught:
+        unpack(table, 3, 6, NAMES)
+    assert str(caught.value) == f"pass 1: {message}"
+
+
+@pytest.mark.parametrize(
+    "place, part", [("x", word(8192)), ("height", word(8192)), ("ox", offset(-8192)), ("oy", offset(8192))]
+)
+def test_the_ends_of_ranges_are_taken(place: str, part: bytes) -> None:
+    assert len(unpack(TABLE[: AT[place]] + part + TABLE[AT[place] + 2 :], 3, 6, NAMES)) == 3
+
+
+def test_every_truncation_is_refused() -> None:
+    sizes = [len(pack(PASSES[:count], NAMES)) for count in range(4)]
+    for length in range(len(TABLE)):
+        index = next(index for index in range(3) if length < sizes[index + 1])
+        with pytest.raises(BundleError, match=rf"^pass {index}: passes\.bin ends within it$"):
+            unpack(TABLE[:length], 3, 6, NAMES)
+
+
+@pytest.mark.parametrize("more", [b"\0", b"\0\0\0", TABLE, bytes(1000)])
+def test_bytes_left_over_are_refused(more: bytes) -> None:
+    with pytest.raises(BundleError, match=rf"^passes\.bin: {len(more)} bytes are left over behind pass 2$"):
+        unpack(TABLE + more, 3, 6, NAMES)
+
+
+@pytest.mark.parametrize(
+    "count, quads, message",
+    [
+        (2, 6, r"passes\.bin: 4 quads in 2 passes; the manifest says 6"),
+        (2, 4, r"passes\.bin: \d+ bytes are left over behind pass 1"),
+        (4, 6, r"pass 3: passes\.bin ends within it"),
+        (3, 7, r"passes\.bin: 6 quads in 3 passes; the manifest says 7"),
+        (3, 5, r"pass 2: 2 quads, where the manifest leaves 1"),
+        (3, 1, r"pass 0: 2 quads, where the manifest leaves 1"),
+        (65537, 6, "65537 passes with 6 quads; a model has at most 65536 and 262144"),
+        (3, 262145, "3 passes with 262145 quads; a model has at most 65536 and 262144"),
+    ],
+)
+def test_counts_that_lie(count: int, quads: int, message: str) -> None:
+    with pytest.raises(BundleError, match=f"^{message}$"):
+        unpack(TABLE, count, quads, NAMES)
+
+
+def test_an_empty_table_with_huge_counts_takes_no_memory() -> None:
+    with pytest.raises(BundleError, match=r"^pass 0: passes\.bin ends within it$"):
+        unpack(b"", pass_table.MAX_PASSES, pass_table.MAX_QUADS, NAMES)
+    head = struct.pack("<HHHBBBBffI", 0, 0, 0, 1, 0, 1, 0, 1.0, 1.0, pass_table.MAX_QUADS)
+    with pytest.raises(BundleError, match=r"^pass 0: passes\.bin ends within it$"):
+        unpack(head, 1, pass_table.MAX_QUADS, NAMES)
+
+
+def test_numbers_are_rounded_to_32_bits() -> None:
+    entry = PASSES[0]
+    double = Pass(**{**vars(entry), "sources": (Source(0, 0.1, 1 / 3),), "uniforms": {"first": (0.1,)}})
+    stored = as_stored(double)
+    assert stored.sources == (Source(0, float(np.float32(0.1)), float(np.float32(1 / 3))),)
+    assert stored.uniforms == {"first": (float(np.float32(0.1)),)}
+    assert as_stored(stored) == stored
+    assert as_stored(entry).uniforms["four"] == Slice(FLOATS[2], 4, 4)
+
+
+# In a file ----------------------------------------------------------------------------------------
+
+
+def test_another_layer_without_a_pass_is_refused() -> None:
+    data = tiny.tiny_manifest()
+    manifest = bundle_data.manifest_data(data)
+    manifest["layers"].append("idle")
+    with pytest.raises(BundleError, match="layers: 'idle' has no pass"):
+        manifest_json.from_json(manifest, bundle_data.table(data))
+
+
+Change = Callable[[bundle_data.Data], None]
+
+
+def other(key: str, value: object) -> Change:
+    def change(data: bundle_data.Data) -> None:
+        data["passes"][1][key] = value
+
+    return change
+
+
+def uniform(name: str, value: object) -> Change:
+    def change(data: bundle_data.Data) -> None:
+        data["passes"][1]["uniforms"][name] = value
+
+    return change
+
+
+IN_A_FILE: dict[str, tuple[Change, str]] = {
+    "no such program": (other("program", "none"), "pass 1: program 65535 of "),
+    "no such target": (other("target", "none"), "pass 1: texture 65535 of "),
+    "no such texture": (other("textures", ["none"]), "pass 1: texture 65535 of "),
+    "a unit too many": (other("sources", [[32, 1.0, 1.0]]), "pass 1: texture unit 32"),
+    "a stride that is no number": (other("sources", [[0, float("nan"), 1.0]]), "pass 1: a number that is not finite"),
+    "no quads": (other("quads", []), "pass 1: 0 quads"),
+    "a quad far away": (other("quads", [[9000, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
+    "a quad before the target": (other("quads", [[-1, 0, 1, 1, 0, 0]]), "pass 1: a quad beyond 8192 texels"),
+    "a member without floats": (uniform("weights", ["weights/probe.bin", 0]), "'weights/probe.bin' holds no 32-bit"),
+    "a member that is not there": (uniform("weights", ["weights/none.f32", 0]), "'weights/none.f32' is missing"),
+    "beyond the member": (uniform("weights", ["weights/stem.f32", 1 << 30]), "'weights' ends beyond its member"),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_FILE)
+def test_a_file_with_such_a_pass_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    change, message = IN_A_FILE[name]
+    data = tiny.tiny_manifest()
+    change(data)
+    members = bundle_data.members_from(data, tiny.tiny_members())
+    assert message in refusal(zipped(tmp_path / "passes.glslnn", members))
