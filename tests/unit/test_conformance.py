@@ -34,6 +34,10 @@ def test_it_is_small() -> None:
 @pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
 def test_sound(entry: dict[str, object]) -> None:
     made = bundles.read(conformance.FOLDER / str(entry["file"]))
+    if str(entry["file"]).startswith(conformance.TOMORROW):
+        with pytest.raises(BundleError, match=r"layer 'conv': 'conv2d_of_tomorrow' is no operator of a bundle"):
+            _ = made.graph
+        return
     given = reference.run(made, picture_of(entry)).ravel()
     np.testing.assert_allclose(given, entry["output"], atol=1e-6)
 
