@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import ranged
 import tiny
+from bundle_files import rehashed, zipped
 from numpy.typing import NDArray
 from plain_runner import PlainRunner, decode
 
@@ -21,7 +22,7 @@ from glsl_infer.bundle.probe import RECORD
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
-from glsl_infer.errors import SelfCheckError
+from glsl_infer.errors import BundleError, SelfCheckError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
 from glsl_infer.program.layout import LAYOUTS
@@ -196,3 +197,23 @@ def failed_layers(runner: PlainRunner) -> list[str]:
     assert len(logits) == len(probe["logits"])
     off = max((abs(a - b) for a, b in zip(logits, probe["logits"])), default=0.0)
     return failed if off <= probe["max_error"] else [*failed, "logits"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("end", ranged.ENDS)
+def test_a_bundle_in_memory_is_the_one_in_its_file(tmp_path: Path, end: str, layout: str) -> None:
+    """passes.bin has 32-bit floats; what is compiled has no more digits than they keep."""
+    made = ranged.ranged_bundle(end, layout)
+    read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
+    assert read.manifest == made.manifest
+    assert read.members == made.members
+
+
+def test_a_frame_needs_no_graph(tmp_path: Path) -> None:
+    """Drawing reads the manifest and the passes alone; only inspection and the reference want the network."""
+    members = {**tiny.tiny_members(), "graph.json": b"no JSON"}
+    path = zipped(tmp_path / "opaque.glslnn", rehashed(members))
+    with Session(path, selfcheck=True) as session, Session(tiny.tiny_bundle()) as sound:
+        assert np.array_equal(session.run(tiny.tiny_picture(1)), sound.run(tiny.tiny_picture(1)))
+        with pytest.raises(BundleError, match=r"graph\.json is no JSON"):
+            _ = session.bundle.graph
