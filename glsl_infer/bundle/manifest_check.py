@@ -202,7 +202,12 @@ def _check_probe(
     for layer in manifest.probe.layers:
         where = f"probe: layer '{layer.layer}'"
         check_value(layer.value, where, textures)
-        undrawn = [name for name in textures_of(layer.value) if name not in written and textures[name].kind != "input"]
+        vector = isinstance(layer.value, FixedPoint)  # only views may lie in the picture
+        undrawn = [
+            name
+            for name in textures_of(layer.value)
+            if name not in written and (vector or textures[name].kind != "input")
+        ]
         if undrawn:
             raise BundleError(f"{where}: nothing is drawn into texture '{undrawn[0]}', where its output should be")
         if 8 * (layer.offset + layer.count) > sizes[manifest.probe.member]:

@@ -34,6 +34,8 @@ from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, V
 
 MAX_SIDE = 8192
 MAX_COUNT = 1 << 20
+MAX_UNIFORMS = 64
+"""Of a program, its samplers not counted."""
 KINDS = ("input", "target", "constant")
 
 
@@ -268,6 +270,8 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
     if len(entries) > MAX_UNIFORMS:
         raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
     uniforms: dict[str, int] = {}
+    if len(entries) > MAX_UNIFORMS:
+        raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
     for entry in entries:
         pair = strict.items(entry, f"{where}: 'uniforms'")
         if len(pair) != 2:
@@ -275,7 +279,10 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
         name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
         if name in uniforms:
             raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
-        uniforms[name] = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
+        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
+        if count > 4 and count % 4:
+            raise BundleError(f"{where}: uniform '{name:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
+        uniforms[name] = count
     return uniforms
 
 
