@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from glsl_infer.errors import BundleError
-from glsl_infer.program import ShaderProgram
+from glsl_infer.program import PRELUDE, ShaderProgram
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DECLARATION = re.compile(
     r"\buniform\s+(?:(?:lowp|mediump|highp)\s+)?(sampler2D|float|vec[234])\s+([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*;"
 )
-DEVICE = frozenset(("ROUND_STORES", "LATE_FETCH", "ROLLED_FETCHES", "GL_ES", "GL_FRAGMENT_PRECISION_HIGH"))
-"""Macros that a device may define or not."""
+DEVICE = frozenset(("ROUND_STORES", "LATE_FETCH", "ROLLED_FETCHES"))
+"""Macros that a runner may define for a device or not; a driver may define what begins with GL_ or __."""
 
 
 def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
@@ -27,7 +27,8 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
         BundleError: naming the program and the uniform.
     """
     for program in programs:
-        declared = dict(_declared(members[program.fragment].decode("ascii", "replace"), program.name))
+        text = members[PRELUDE] + b"\n" + members[program.fragment]  # what is defined there counts here
+        declared = dict(_declared(text.decode("ascii", "replace"), program.name))
         samplers = {name for name, kind in declared.items() if kind == "sampler2D"}
         for what, given, found in (
             ("sampler", set(program.samplers), samplers),
@@ -70,7 +71,7 @@ def _compiled(text: str, program: str) -> Iterator[str]:
             continue
         directive, name = words[1], words[2] if len(words) > 2 else ""
         if directive in ("ifdef", "ifndef"):
-            state = macros.get(name, False)
+            state = macros.get(name, None if name.startswith(("GL_", "__")) else False)
             branches.append(state if directive == "ifdef" or state is None else not state)
         elif directive == "if":
             branches.append(None)
