@@ -34,8 +34,6 @@ from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, V
 
 MAX_SIDE = 8192
 MAX_COUNT = 1 << 20
-MAX_UNIFORMS = 64
-"""Of a program, its samplers not counted."""
 KINDS = ("input", "target", "constant")
 
 
@@ -267,8 +265,6 @@ def _program(data: Any, where: str) -> ShaderProgram:
 
 
 def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
-    if len(entries) > MAX_UNIFORMS:
-        raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
     uniforms: dict[str, int] = {}
     if len(entries) > MAX_UNIFORMS:
         raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")

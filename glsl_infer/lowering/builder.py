@@ -273,12 +273,11 @@ class Builder:
         textures = tuple(texture for _, texture in samplers)
         assert target not in textures, f"{node.name}: feedback"
         values: dict[str, UniformValue] = {
-            name: value if isinstance(value, Slice) else tuple(_float32(number) for number in value)
+            name: value if isinstance(value, Slice) else tuple(float(number) for number in value)
             for name, value in uniforms.items()
             if _uses(fragment, name)
         }
         fragment = _UNIFORM.sub(lambda line: "" if line[1] in uniforms and line[1] not in values else line[0], fragment)
-        sources = [Source(one.unit, _float32(one.stride_x), _float32(one.stride_y)) for one in sources]
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -387,11 +386,6 @@ class Builder:
 def _near_square(tiles: int, height: int, width: int) -> int:
     """Return into how many columns to put tiles so that they make a rectangle as square as possible."""
     return min(range(1, tiles + 1), key=lambda columns: max(columns * width, slices_of(tiles, columns) * height))
-
-
-def _float32(number: float) -> float:
-    """Return what a bundle stores of a number, so that a program in memory is the one in its file."""
-    return float(np.float32(number))
 
 
 _UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)

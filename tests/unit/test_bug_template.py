@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import shlex
 from typing import Any
 
@@ -29,5 +30,6 @@ def test_it_asks_for_the_driver() -> None:
         assert FIELDS[name]["validations"]["required"] is True
         _, module, *arguments = shlex.split(command)
         parser = argparse.ArgumentParser(allow_abbrev=False)
-        next(one for one in COMMANDS if one.__name__.endswith(f".{module}")).add_arguments(parser)
+        assert module in COMMANDS
+        importlib.import_module(f"glsl_infer.cli.{module}").add_arguments(parser)
         parser.parse_args(arguments)  # exits where it cannot
