@@ -20,6 +20,8 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
+from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import MemoryUse, Program, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
@@ -88,7 +90,7 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, weights_for, layout, memory: see ``lowering.to_program``.
+        weights, weights_for, layout, memory, uniform_vectors: see ``lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
     """
@@ -99,6 +101,7 @@ class Options:
     memory: str = "auto"
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
+    uniform_vectors: int = UNIFORM_VECTORS
 
 
 class _Told(Sequence[NDArray[np.uint8]]):
@@ -147,7 +150,14 @@ def build(
     """
     options = options or Options()
     pictures = _Told(calibration, tell)
-    prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
+    most = weights_plan.longest_array(options.weights, options.uniform_vectors)
+    prepared = prepare(
+        optimize.optimize(graph),
+        pictures,
+        percentile=options.percentile,
+        layout=options.layout,
+        uniform_vectors=most,
+    )
     tell("shaders and probe")
     program = lower.to_program(
         prepared.graph,
@@ -155,6 +165,7 @@ def build(
         weights_for=options.weights_for,
         layout=options.layout,
         memory=options.memory,
+        uniform_vectors=most,
     )
     return to_bundle(program, labels), program, prepared
 

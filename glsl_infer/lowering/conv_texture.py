@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering import codegen, rolled, weight_texture, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, rolled, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Tap
+from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.weight_texture import WeightTexture
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
@@ -76,20 +76,18 @@ def draw(
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
-    bindings = [
-        build.bind(node, **one, weights=[Read(View(texture, 0, index), stride=(0.0, 0.0))])
-        for index, one in enumerate(reads)
+    everything = [
+        {**one, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, one in enumerate(reads)
     ]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
-    coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width), common=False)
-    for view, binding in zip(target.views, bindings):
+    for view, one in zip(target.views, conv_draws.draws(node, build, columns, everything, common=False)):
+        binding = one.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
-        taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
-        loop = rolled.loop(columns, binding)
+        loop = None if one.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
         fragment = codegen.fragment(
@@ -98,10 +96,10 @@ def draw(
             activation=activation,
             saturates=True,
             lines={
-                "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+                "declarations": one.declarations,
                 "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
-                "coordinates": coordinates.lines(binding),
-                "taps": [line for tap in taps for line in _lines(tap)],
+                "coordinates": one.coordinates,
+                "taps": [line for tap in one.taps for line in _lines(tap)],
             },
             defines=defines,
         )
@@ -114,11 +112,11 @@ def draw(
 
 def _lines(tap: Tap) -> list[str]:
     """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
-    fetch = f"t = texture2D({tap.sampler}, vec2({tap.x}, {tap.y}));"
+    fetch = tap.lines("t")
     lanes = [f"t.{one.lane}" for one in tap.products if one.lane]
     if not lanes:
-        return [fetch, "begin(t);", "add(t);"]
-    return [fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
+        return [*fetch, "begin(t);", "add(t);"]
+    return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
 
 
 def _ended(count: int) -> str:

@@ -47,8 +47,19 @@ COMPILE = 300_000.0
 FRAMES = 1000
 """Frames over which a start is spread."""
 
-UNIFORM_VECTORS = 120
-"""The longest uniform array: an older Pi driver has 136 vec4 in all, and some are for other things."""
+UNIFORM_VECTORS = 216
+"""The longest uniform array, unless the person who exports says otherwise: nearly all phones have 224 vec4 in all, and
+some are for other things. Mesa's vc4 has 4095, llvmpipe 4096, NVIDIA's driver and most of WebGL 1024 and more; a Pi's
+driver before Mesa has 136. ES 2.0 promises 16, which no network of ours could do with."""
+
+LEAST_ARRAY, LONGEST_ARRAY = 64, 4000
+"""What may be said: fewer make partial sums of everything, and more no driver has that we know of."""
+
+LONG_ARRAY = 1000
+"""The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
+
+SHORT_COLUMNS = 80
+"""Columns up to which ``COMPILE`` is what a program takes; beyond it is as many times more."""
 
 WINDOW_READS = 6
 """Most input slices, the residual's included, of a window of several texels whose weights lie in a texture.
@@ -82,62 +93,80 @@ class Layer:
     untextured: str = ""
 
 
-def costs(layer: Layer) -> dict[str, float]:
+def longest_array(wanted: str, uniform_vectors: int) -> int:
+    """Return the vec4 of the longest uniform array for one of ``WEIGHTS_MODES`` and what the target is said to have."""
+    return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
+
+
+def compile_cost(columns: int) -> float:
+    """Return the microseconds of the CPU to compile a program of so many columns, spread over ``FRAMES``."""
+    return COMPILE * max(1.0, columns / SHORT_COLUMNS) / FRAMES
+
+
+def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
     work = {
         mode: layer.slices * layer.pixels * (FIXED[mode] + COLUMN[mode] * layer.columns) / INSTRUCTIONS
         for mode in COLUMN
     }
+    program = compile_cost(layer.columns)
     draws = {
-        "baked": layer.slices * (DRAW + COMPILE / FRAMES),
-        "uniform": layer.slices * (DRAW + UPLOAD) + COMPILE / FRAMES,
-        "texture": DRAW + COMPILE / FRAMES,
+        "baked": layer.slices * (DRAW + program),
+        "uniform": layer.slices * (DRAW + UPLOAD) + program,
+        "texture": DRAW + program,
     }
     found = {mode: draws[mode] + work[mode] for mode in work}
-    if layer.vectors > UNIFORM_VECTORS:
+    if layer.vectors > uniform_vectors:
         del found["uniform"]
     if layer.untextured:
         del found["texture"]
     return found
 
 
-def choose(layer: Layer, wanted: str, alone: str | None = None) -> WeightsChoice:
+def choose(
+    layer: Layer, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
+) -> WeightsChoice:
     """Return where the weights of a layer go.
 
     Args:
         layer: what they are.
-        wanted: one of ``WEIGHTS_MODES``. ``baked`` and ``uniform`` are pure forms; of ``texture`` those layers are
+        wanted: one of ``WEIGHTS_MODES``. ``baked`` is a pure form; of ``uniform`` and ``texture`` those layers are
             excepted that cannot have it.
         alone: what is wanted for this layer, whatever is for all.
+        uniform_vectors: the longest uniform array, where those are not asked for.
 
     Raises:
-        InputError: ``alone`` is a texture, and the layer cannot have it.
+        InputError: ``alone`` is a texture or an array, and the layer cannot have it.
     """
-    found = costs(layer)
+    longest = longest_array(wanted, uniform_vectors)
+    found = costs(layer, longest)
     if alone == "texture" and alone not in found:
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
+    if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
+        raise InputError(
+            f"layer '{layer.name}' cannot have its weights in a uniform array: {layer.vectors} vec4, and no driver is "
+            f"known that has more than {LONGEST_ARRAY}"
+        )
     if alone is not None and alone != "auto":
         mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"
-    elif alone is None and wanted in ("baked", "uniform"):
-        mode, why = wanted, f"asked for by --weights {wanted}"
     elif alone is None and wanted in found:
-        mode, why = wanted, "asked for by --weights texture"
+        mode, why = wanted, f"asked for by --weights {wanted}"
     else:
         mode = min(found, key=lambda one: found[one])
-        why = _reason(layer, found, mode)
+        why = _reason(layer, found, mode, longest)
     return WeightsChoice(
         layer.name, mode, layer.slices, layer.pixels, layer.columns, {one: found.get(one) for one in COLUMN}, why
     )
 
 
-def _reason(layer: Layer, found: Mapping[str, float], mode: str) -> str:
+def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
         saved = (layer.slices - 1) * DRAW
         return f"{layer.slices - 1} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
     missing = []
-    if layer.vectors > UNIFORM_VECTORS:
-        missing.append(f"an array of {layer.vectors} vec4 is longer than {UNIFORM_VECTORS}")
+    if layer.vectors > uniform_vectors:
+        missing.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
     if layer.untextured:
         missing.append(f"no texture: {layer.untextured}")
     if "texture" in found:
