@@ -62,6 +62,7 @@ def draws(
     *,
     slots: range | None = None,
     common: bool = True,
+    most: int = MOST_COORDINATES,
 ) -> list[Draw]:
     """Return the draws of a layer, one for each item of ``reads``.
 
@@ -72,11 +73,12 @@ def draws(
         reads: of each draw, what it reads, by roles; those of the role ``source`` are one for each slot.
         slots: of the columns; all, if not given.
         common: see ``Coordinates``.
+        most: slices that may have a coordinate each.
     """
     chosen = range(columns.slots) if slots is None else slots
     taps = list(columns.taps(chosen))
     kernel = (columns.kernel_height, columns.kernel_width)
-    if len(chosen) <= MOST_COORDINATES:
+    if len(chosen) <= most:
         bindings = [build.bind(node, **roles) for roles in reads]
         coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
         if coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
+SHORT_COLUMNS = 320
+"""Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
+
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
@@ -37,12 +40,9 @@ def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, 
     if not weight_texture.fits(len(reads), count):
         most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
         return f"{len(reads)} slices of {count} columns, and at most {most} can have one"
-    read = max(sum(len(role) for role in one.values()) for one in reads)
-    if columns.taps_per_slot > 1 and read > weights_plan.WINDOW_READS:
-        return (
-            f"it reads {read} slices, and VideoCore IV has registers for {weights_plan.WINDOW_READS} with a window of "
-            "several texels"
-        )
+    if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
+        window = f"{columns.kernel_height}x{columns.kernel_width}"
+        return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     if 255.0 * largest * count * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
@@ -80,7 +80,11 @@ def draw(
         {**one, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, one in enumerate(reads)
     ]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
-    for view, one in zip(target.views, conv_draws.draws(node, build, columns, everything, common=False)):
+    most = conv_draws.MOST_COORDINATES
+    if columns.taps_per_slot > 1:
+        most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
+    for view, one in zip(target.views, drawn):
         binding = one.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):

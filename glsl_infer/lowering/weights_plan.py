@@ -12,6 +12,8 @@ tap):
     uniform   n * (DRAW + UPLOAD) + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
     texture   DRAW                + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
 
+A program of more than ``LONG_PROGRAM`` instructions takes longer than ``COMPILE``.
+
 Other GPUs have other numbers, and much the same choice: docs/design.md has a prototype's on three of them.
 """
 
@@ -58,17 +60,18 @@ LEAST_ARRAY, LONGEST_ARRAY = 64, 4000
 LONG_ARRAY = 1000
 """The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
 
-SHORT_COLUMNS = 80
-"""Columns up to which ``COMPILE`` is what a program takes; beyond it is as many times more."""
+LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
+"""Instructions from which a program takes longer than ``COMPILE``, and how it grows. Mesa's vc4 compiler took
+8 ms for 173, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a workstation."""
 
 WINDOW_READS = 6
-"""Most input slices, the residual's included, of a window of several texels whose weights lie in a texture.
+"""Most input slices, the residual's included, that have a coordinate each in a window of several texels whose weights
+lie in a texture. With more, tiles of a texture share one (``conv_draws``).
 
-Each slice has a coordinate of its own, which is needed to the end. Mesa's vc4 compiler has registers for 6 of them with
-every window tried: 3x3 over 24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2
-over 7 and 1x2 over 8 compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So
-columns are not what is short. A 1x1 window takes each coordinate once, and may read 8 slices and a residual.
-tests/vc4/test_registers.py has the cases.
+Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of them with every window tried: 3x3 over
+24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2 over 7 and 1x2 over 8 compile,
+3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So columns are not what is short. A
+1x1 window takes each coordinate once, and may read 8 slices and a residual. tests/vc4/test_registers.py has the cases.
 """
 
 
@@ -98,22 +101,24 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
     return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
 
 
-def compile_cost(columns: int) -> float:
-    """Return the microseconds of the CPU to compile a program of so many columns, spread over ``FRAMES``."""
-    return COMPILE * max(1.0, columns / SHORT_COLUMNS) / FRAMES
+def instructions(mode: str, columns: int) -> float:
+    """Return the instructions of a program of so many columns, by a mode that has a cost."""
+    return FIXED[mode] + COLUMN[mode] * columns
+
+
+def compile_cost(length: float) -> float:
+    """Return the microseconds of the CPU to compile a program of so many instructions, spread over ``FRAMES``."""
+    return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
 
 
 def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
-    work = {
-        mode: layer.slices * layer.pixels * (FIXED[mode] + COLUMN[mode] * layer.columns) / INSTRUCTIONS
-        for mode in COLUMN
-    }
-    program = compile_cost(layer.columns)
+    work = {mode: layer.slices * layer.pixels * instructions(mode, layer.columns) / INSTRUCTIONS for mode in COLUMN}
+    program = {mode: compile_cost(instructions(mode, layer.columns)) for mode in COLUMN}
     draws = {
-        "baked": layer.slices * (DRAW + program),
-        "uniform": layer.slices * (DRAW + UPLOAD) + program,
-        "texture": DRAW + program,
+        "baked": layer.slices * (DRAW + program["baked"]),
+        "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
+        "texture": DRAW + program["texture"],
     }
     found = {mode: draws[mode] + work[mode] for mode in work}
     if layer.vectors > uniform_vectors:

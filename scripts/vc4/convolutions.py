@@ -105,7 +105,7 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
         attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "relu(6)", **attrs}
         return Node(name, "conv2d", inputs, attrs, weights)
 
-    nodes = [Node(f"{case.name}-up", "upsample_nearest", (before,), {"factors": (2, 2)})]
+    nodes = [Node(f"{case.name}-up", "upsample_nearest", (before,), {"size": (2, 2)})]
     nodes = [] if case.kind != "strided" else nodes
     read = nodes[-1].name if nodes else before
     nodes.append(convolution(f"{case.name}-feed", (read,), (1, 1, channels, wide)))

@@ -56,28 +56,32 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("weights", ["baked", "uniform", "auto"])
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
     graph = wide(**case)
-    made = make_bundle(graph, weights)
+    made = make_bundle(graph, weights, uniform_vectors=1000)
     passes = [one for one in made.manifest.passes if one.layer == "wide"]
     assert "wide-products" not in made.graph.by_name
     assert sum(len(one.quads) for one in passes) == -(-graph.by_name["wide"].weights["kernel"].shape[3] // 4)
     assert error(made, context) <= TOLERANCE
 
 
-def test_a_layer_in_several_textures(context: Context) -> None:
-    """Tiles of 800 pixels and their gutter: four to a texture, so that 12 slices lie in three."""
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
+def test_a_layer_in_several_textures(context: Context, weights: str) -> None:
+    """Slices of three layers, each in a texture of its own."""
     rng = np.random.default_rng(2)
+    feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 16) for index in range(3)]
     body = [
-        input_node(800),
-        conv_node(rng, "feed", ("image",), 3, 48),
-        conv_node(rng, "wide", ("feed",), 48, 4, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        input_node(7),
+        *feeds,
+        conv_node(rng, "side", ("image",), 3, 16),
+        Node("joined", "concat", tuple(one.name for one in feeds)),
+        conv_node(rng, "wide", ("joined", "side"), 48, 16, kernel=(3, 3), padding=(1, 1, 1, 1)),
     ]
-    made = make_bundle(classifier(rng, body, 4), "uniform")
-    (one,) = [one for one in made.manifest.passes if one.layer == "wide"]
-    assert len(one.textures) == len(one.sources) == 3
+    made = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
+    one = next(one for one in made.manifest.passes if one.layer == "wide")
+    assert len(set(one.textures)) == 4 + (weights == "texture")
     assert error(made, context) <= TOLERANCE
 
 

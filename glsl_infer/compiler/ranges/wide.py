@@ -14,7 +14,7 @@ up, and the bias, the residual and the activation with them, where
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from glsl_infer.compiler.lower import gutters
 from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering import weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
@@ -37,6 +37,10 @@ from glsl_infer.program.layout import clear_colours, place
 MOST_COLUMNS = 2400
 """Most columns of weights of a shader: 3x3 over 256 channels has 2304. Its text is a quarter of a megabyte, all that a
 reader takes (``bundle.caps``)."""
+
+
+EXACTNESS = 2.0
+"""How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,16 @@ def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: in
         return f"{columns.count} columns of weights, and a shader has at most {MOST_COLUMNS}"
     height, width, _ = graph.shapes[node.name]
     whole = weights_plan.Layer(node.name, columns.slices, height * width, columns.count, columns.count + 2)
-    cheapest = min(weights_plan.costs(whole, uniform_vectors).values())
+    modes = weights_plan.costs(whole, uniform_vectors)
+    if columns.count > weight_texture.MOST_COLUMNS:
+        del modes["texture"]
+    cheapest = min(modes.values())
     blocks = -(-columns.slots // block)
     part = -(-columns.count // blocks)
     halves = weights_plan.Layer(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
     apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
-    if cheapest <= apart:
+    last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
+    if cheapest <= EXACTNESS * (apart + last):
         return ""
     return (
         f"{columns.count} columns of weights are more than a uniform array of {uniform_vectors} vec4 holds, and as "
