@@ -60,6 +60,9 @@ LEAST_ARRAY, LONGEST_ARRAY = 64, 4000
 LONG_ARRAY = 1000
 """The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
 
+MOST_BAKED = 2000
+"""Most columns of constants in a text: a column takes some 117 bytes, and a reader takes texts of 256 KiB."""
+
 LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
 """Instructions from which a program takes longer than ``COMPILE``, and how it grows. Mesa's vc4 compiler took
 8 ms for 173, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a workstation."""
@@ -125,6 +128,8 @@ def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, flo
         del found["uniform"]
     if layer.untextured:
         del found["texture"]
+    if layer.columns > MOST_BAKED and len(found) > 1:
+        del found["baked"]
     return found
 
 
@@ -135,8 +140,7 @@ def choose(
 
     Args:
         layer: what they are.
-        wanted: one of ``WEIGHTS_MODES``. ``baked`` is a pure form; of ``uniform`` and ``texture`` those layers are
-            excepted that cannot have it.
+        wanted: one of ``WEIGHTS_MODES``. Those layers are excepted that cannot have it.
         alone: what is wanted for this layer, whatever is for all.
         uniform_vectors: the longest uniform array, where those are not asked for.
 

@@ -110,7 +110,7 @@ def test_in_an_atlas_one_pass_reads_any_number_of_slices(case: dict) -> None:
 
 def test_more_columns_than_a_shader_can_have() -> None:
     after, (layer,) = split_wide(ranged(300, 4, kernel=3), "atlas", 1000)
-    assert layer.reason == "2700 columns of weights, and a shader has at most 2400"
+    assert layer.reason == "2700 columns of weights; a uniform array holds 998, a text of constants 2000"
     assert after.by_name["last-products"].attrs["block"] == 55
     assert layer.blocks == 2
 

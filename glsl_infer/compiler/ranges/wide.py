@@ -6,9 +6,9 @@ one pass for each output slice. In planar layout each slice is a texture. A conv
 up, and the bias, the residual and the activation with them, where
 
 * its input and its residual lie in more than 8 textures, or
-* it has more columns of weights than a shader can (``MOST_COLUMNS``), or
-* it has more than a uniform array can, and constants would cost more than partial sums do: a long program for each
-  output slice, which the device compiles at every start.
+* it has more columns of weights than a uniform array and a text of constants can (``weights_plan.MOST_BAKED``), or
+* more than a uniform array can, and constants would cost much more than partial sums do: a long program for each output
+  slice, which the device compiles at every start.
 """
 
 from __future__ import annotations
@@ -28,16 +28,11 @@ from glsl_infer.lowering import weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import clear_colours, place
-
-MOST_COLUMNS = 2400
-"""Most columns of weights of a shader: 3x3 over 256 channels has 2304. Its text is a quarter of a megabyte, all that a
-reader takes (``bundle.caps``)."""
-
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
@@ -103,10 +98,15 @@ def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: in
     """Return why a convolution is split, in a person's words; empty if it is not."""
     if bound > MAX_TEXTURES:
         return f"it reads {bound} textures, and a pass at most {MAX_TEXTURES}"
-    if columns.slots <= MOST_COORDINATES or columns.count + 2 <= uniform_vectors:
+    if columns.count + 2 <= uniform_vectors:
         return ""
-    if columns.count > MOST_COLUMNS:
-        return f"{columns.count} columns of weights, and a shader has at most {MOST_COLUMNS}"
+    if columns.count > MOST_BAKED:
+        return (
+            f"{columns.count} columns of weights; a uniform array holds {uniform_vectors - 2}, a text of constants "
+            f"{MOST_BAKED}"
+        )
+    if columns.slots <= MOST_COORDINATES:
+        return ""
     height, width, _ = graph.shapes[node.name]
     whole = weights_plan.Layer(node.name, columns.slices, height * width, columns.count, columns.count + 2)
     modes = weights_plan.costs(whole, uniform_vectors)
