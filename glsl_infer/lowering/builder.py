@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,7 @@ class Builder:
         self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
+        self._program_names: set[str] = set()
         self._passes: list[Pass] = []
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
@@ -322,9 +324,9 @@ class Builder:
         if known is not None:
             return known
         name = self._file_name(node.name) if part is None else f"{self._file_name(node.name)}.{part}"
-        taken = {program.name for program in self._programs.values()}
-        if name in taken:
-            name = next(f"{name}~{index}" for index in range(2, 9999) if f"{name}~{index}" not in taken)
+        if name in self._program_names:
+            name = next(new for index in range(2, 9999) if (new := f"{name}~{index}") not in self._program_names)
+        self._program_names.add(name)
         vertex_member, fragment_member = f"shaders/quads{varyings}.vert", f"shaders/{name}.frag"
         self._members[vertex_member] = vertex_shader(varyings).encode()
         self._members[fragment_member] = fragment.encode()
@@ -385,6 +387,15 @@ def _near_square(tiles: int, height: int, width: int) -> int:
     return min(range(1, tiles + 1), key=lambda columns: max(columns * width, slices_of(tiles, columns) * height))
 
 
+@lru_cache(maxsize=16)
 def _uses(fragment: str, uniform: str) -> bool:
     """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return len(re.findall(rf"\b{uniform}\b", re.sub(r"//[^\n]*", "", fragment))) > 1
+    if uniform not in fragment:
+        return False
+    mentions = re.finditer(rf"\b{uniform}\b", _without_comments(fragment))
+    return next(mentions, None) is not None and next(mentions, None) is not None
+
+
+@lru_cache(maxsize=2)  # all draws of a layer may have the same text, and it may be long
+def _without_comments(fragment: str) -> str:
+    return re.sub(r"//[^\n]*", "", fragment)

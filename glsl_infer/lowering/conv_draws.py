@@ -8,7 +8,7 @@ plus a constant. Eight textures hold any number of slices then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from glsl_infer.lowering.bindings import Binding, Read
@@ -43,7 +43,7 @@ class Draw:
         binding: what it reads.
         declarations: lines that declare that.
         coordinates: lines that declare the coordinates of its taps.
-        taps: of all slots, in the order of the columns.
+        taps: of all slots, in the order of the columns; the same object where the text is the same.
         by_tiles: whether its coordinates are one for each texture.
     """
 
@@ -96,7 +96,27 @@ def draws(
                 )
                 for binding in bindings
             ]
-    return [_by_tiles(node, build, roles, taps, chosen[0]) for roles in reads]
+    # What draws read differs in place alone, and mostly not even in that: then they have one text, made once.
+    drawn, known = [], dict[object, Draw]()
+    for roles in reads:
+        first = roles[SOURCE][0].view
+        apart = [(read.view.texture, read.view.x - first.x, read.view.y - first.y) for read in roles[SOURCE]]
+        key = (tuple(apart), tuple((role, len(others)) for role, others in roles.items()))
+        if key in known:
+            heads = _heads(roles[SOURCE]).values()
+            drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
+        else:
+            known[key] = _by_tiles(node, build, roles, taps, chosen[0])
+            drawn.append(known[key])
+    return drawn
+
+
+def _heads(tiles: Sequence[Read]) -> dict[str, Read]:
+    """Return the first tile of each texture."""
+    heads: dict[str, Read] = {}
+    for read in tiles:
+        heads.setdefault(read.view.texture, read)
+    return heads
 
 
 def _by_tiles(
@@ -107,9 +127,9 @@ def _by_tiles(
     first: int,
 ) -> Draw:
     tiles = roles[SOURCE]
-    heads = {read.view.texture: read for read in reversed(tiles)}  # the first tile of each texture
-    textures = list(dict.fromkeys(read.view.texture for read in tiles))
-    binding = build.bind(node, **{**roles, SOURCE: [heads[texture] for texture in textures]})
+    heads = _heads(tiles)
+    textures = list(heads)
+    binding = build.bind(node, **{**roles, SOURCE: list(heads.values())})
     places = []
     for slot, row, column, products in taps:
         read = tiles[slot - first]

@@ -84,6 +84,7 @@ def draw(
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
+    texts: dict[int, str] = {}
     for view, one in zip(target.views, drawn):
         binding = one.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
@@ -94,7 +95,7 @@ def draw(
         loop = None if one.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        fragment = codegen.fragment(
+        fragment = texts.get(id(one.taps)) or codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
             activation=activation,
@@ -107,6 +108,7 @@ def draw(
             },
             defines=defines,
         )
+        texts[id(one.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source"),
             "units": Slice(units, 0, 4),

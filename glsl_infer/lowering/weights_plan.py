@@ -54,8 +54,8 @@ UNIFORM_VECTORS = 216
 some are for other things. Mesa's vc4 has 4095, llvmpipe 4096, NVIDIA's driver and most of WebGL 1024 and more; a Pi's
 driver before Mesa has 136. ES 2.0 promises 16, which no network of ours could do with."""
 
-LEAST_ARRAY, LONGEST_ARRAY = 64, 4000
-"""What may be said: fewer make partial sums of everything, and more no driver has that we know of."""
+LEAST_ARRAY, LONGEST_ARRAY = 64, 3500
+"""What may be said: fewer make partial sums of everything, and a text that reads more is longer than a reader takes."""
 
 LONG_ARRAY = 1000
 """The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
@@ -153,8 +153,8 @@ def choose(
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
     if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
         raise InputError(
-            f"layer '{layer.name}' cannot have its weights in a uniform array: {layer.vectors} vec4, and no driver is "
-            f"known that has more than {LONGEST_ARRAY}"
+            f"layer '{layer.name}' cannot have its weights in a uniform array: {layer.vectors} vec4, and a shader can "
+            f"have {LONGEST_ARRAY}"
         )
     if alone is not None and alone != "auto":
         mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"

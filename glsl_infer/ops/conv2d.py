@@ -120,6 +120,7 @@ class Conv2D(Operator):
         late = late_by(constants, plain_residual=residual is not None and not scaled)
         drawn = conv_draws.draws(node, build, columns, reads)
         bindings = [draw.binding for draw in drawn]
+        texts: dict[int, str] = {}
         for index, (view, draw) in enumerate(zip(target.views, drawn)):
             binding = draw.binding
             baked = constants[index] if mode == "baked" else None
@@ -141,7 +142,8 @@ class Conv2D(Operator):
             if late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
-            fragment = codegen.fragment(
+            fragment = texts.get(id(draw.taps)) if baked is None else None
+            fragment = fragment or codegen.fragment(
                 "convolution.frag",
                 includes=["store.glsl", *([] if late is not None else ["tied.glsl"])],
                 activation=kernel.output.activation,
@@ -153,6 +155,7 @@ class Conv2D(Operator):
                 },
                 defines=defines,
             )
+            texts[id(draw.taps)] = fragment
             build.draw_tile(
                 node,
                 fragment,
@@ -185,15 +188,15 @@ def _reads(
     """Return what the draw of each output slice reads, by roles."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    return [
-        {
-            "source": [
-                Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y))) for s in columns.read_by(index)
-            ],
-            "residual": [] if residual is None else [Read(residual.views[index])],
-        }
-        for index in range(columns.slices)
-    ]
+    known: dict[tuple[int, ...], list[Read]] = {}
+    reads: list[dict[str, Sequence[Read]]] = []
+    for index in range(columns.slices):
+        slices = columns.read_by(index)
+        if slices not in known:
+            stride = (float(stride_x), float(stride_y))
+            known[slices] = [Read(source.views[s], (-left, -top), stride) for s in slices]
+        reads.append({"source": known[slices], "residual": [] if residual is None else [Read(residual.views[index])]})
+    return reads
 
 
 def _unfolded(

@@ -30,6 +30,7 @@ from glsl_infer.cli.progress import bar
 from glsl_infer.compiler.export import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
@@ -167,7 +168,7 @@ def main() -> int:
     parser.add_argument("--slices", type=int, nargs="+", default=SLICES)
     parser.add_argument("--kind", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=WEIGHTS)
-    parser.add_argument("--uniform-vectors", type=int, default=4000, help="see glsl-infer export")
+    parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
     parser.add_argument("--json", action="store_true", help="print a row for each as JSON")
     args = parser.parse_args()
