@@ -132,7 +132,8 @@ def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
     Two weights of four lanes are two vec4 a tap and slice; a uniform array should hold all of a block.
     """
     most = columns.slots if textures <= MAX_TEXTURES else MAX_TEXTURES
-    return max(1, min(most, (uniform_vectors - 1) // (2 * columns.taps_per_slot)))
+    longest = min((uniform_vectors - 1) // 2, MOST_BAKED // 4)
+    return max(1, min(most, longest // columns.taps_per_slot))
 
 
 def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
