@@ -140,7 +140,9 @@ def _by_tiles(
         places.append((slot, textures.index(read.view.texture), x, y, products))
     # An x that several tiles have in common is kept from the first of them to the last. Where there are too many, each
     # tile begins with one that waits for the sum, so that no compiler can tell that it has it already.
-    anew = len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
+    # A window reads its tile several times, so that this costs next to nothing there.
+    window = len(taps) > len(tiles)
+    anew = window or len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
     fetched, before = [], None
     for slot, index, x, y, products in places:
         left, top = (binding.axis(SOURCE, axis, index) for axis in "xy")

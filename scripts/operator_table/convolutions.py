@@ -30,9 +30,10 @@ def _separable(x: Any) -> Any:
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice, and height x width of the kernel times the input slices of its group in fetches. "
-    "Bias, batch normalisation, residual and activation are part of it. Strides and padding cost nothing. Where "
-    "an output slice reads more than 8 input slices (32 channels) the convolution is *wide*: every 8 slices "
-    "(fewer with large kernels) are added up to 16-bit partial sums in two passes, and one more pass adds those.",
+    "Bias, batch normalisation, residual and activation are part of it. Strides and padding cost nothing. "
+    "A convolution whose input lies in more than 8 textures (`--layout planar`: more than 32 channels), or that has "
+    "more weights than a uniform array holds while constants would take long to compile, is *wide*: every few slices "
+    "are added up to 16-bit partial sums in two passes, and one more pass adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -51,12 +52,12 @@ CONVOLUTIONS = Group(
         ),
         Row(
             "Conv2D",
-            "wide: 1x1; 64 to 8",
+            "many slices: 1x1; 64 to 8",
             _conv(8, 1, 64),
             "groups of 32 channels or fewer avoid it",
         ),
-        Row("Conv2D", "wide: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
-        Row("Conv2D", "wide: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
+        Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
+        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None), _RANGE),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"

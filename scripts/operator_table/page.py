@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from glsl_infer.compiler.ranges.wide import MAX_SLICES
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, REFUSALS
@@ -55,7 +54,7 @@ LAYOUTS = f"""
 
 `--layout atlas` (the default) puts all slices of a layer into one texture. `--layout planar` gives each slice a
 texture of its own: what is one pass for all slices here is one for each there, every pass begins a new job of the
-GPU, and a convolution of {MAX_SLICES} input slices with a residual becomes a wide one, for a pass may read
+GPU, and a convolution of {MAX_TEXTURES} input slices with a residual becomes a wide one, for a pass may read
 {MAX_TEXTURES} textures. Fetches and tolerances are the same.
 
 ## Limits
@@ -63,7 +62,8 @@ GPU, and a convolution of {MAX_SLICES} input slices with a residual becomes a wi
 - The picture is square, with 3 channels; there is one input and one output.
 - No texture is larger than {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels: in atlas all slices of a layer together,
   with the gutter that padding needs, in planar each slice; constant weights of a Dense: 4,096 inputs, 2,048 outputs.
-- A pass reads at most {MAX_TEXTURES} textures (all that OpenGL ES 2.0 promises) and {MAX_SLICES} input slices.
+- A pass reads at most {MAX_TEXTURES} textures (all that OpenGL ES 2.0 promises), which in atlas hold any number of
+  input slices.
 - Weights are float32, or 16 bits in a Dense; quantised Keras models are refused.
 - A bundle lists what it needs of a driver (texture size, textures, uniforms); a runner refuses a driver that has
   less.
