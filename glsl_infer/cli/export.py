@@ -12,7 +12,7 @@ from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import progress
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
-from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import LEAST_ARRAY, LONGEST_ARRAY, UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
@@ -43,6 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LAYER=MODE",
         help="the same for one layer, by the name that --explain prints; may be given several times",
+    )
+    parser.add_argument(
+        "--uniform-vectors",
+        type=int,
+        default=UNIFORM_VECTORS,
+        metavar="N",
+        help=f"the longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
+        "nearly all phones have; a Raspberry Pi with Mesa has 4095, older Pi drivers 136)",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -95,6 +103,11 @@ def run(args: argparse.Namespace) -> int:
     output_file(args.out)
     if not 50.0 < args.percentile <= 100.0:
         raise InputError(f"--percentile {args.percentile:g}; give more than 50, and 100 at most")
+    if not LEAST_ARRAY <= args.uniform_vectors <= LONGEST_ARRAY:
+        raise InputError(
+            f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
+            "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
+        )
     calibration = _spread(pictures.find(args.calibrate), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
@@ -103,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
         memory=args.memory,
         percentile=args.percentile,
         input_range=None if args.input_range is None else tuple(args.input_range),
+        uniform_vectors=args.uniform_vectors,
     )
     with progress.status("export") as tell:
         report = export(args.model, args.out, args.labels, options=options, calibration=calibration, tell=tell)

@@ -14,6 +14,8 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import Prepared, prepare
 from glsl_infer.graph import Graph
+from glsl_infer.lowering import weights_plan
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import Program
 
 Tell = Callable[[str], None]
@@ -25,7 +27,7 @@ class Options:
     """How to export.
 
     Attributes:
-        weights, weights_for, layout, memory: see ``compiler.lower.to_program``.
+        weights, weights_for, layout, memory, uniform_vectors: see ``compiler.lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
         input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
     """
@@ -36,6 +38,7 @@ class Options:
     memory: str = "auto"
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
+    uniform_vectors: int = UNIFORM_VECTORS
 
 
 class _Told(Sequence[NDArray[np.uint8]]):
@@ -84,7 +87,14 @@ def build(
     """
     options = options or Options()
     pictures = _Told(calibration, tell)
-    prepared = prepare(optimize.optimize(graph), pictures, percentile=options.percentile, layout=options.layout)
+    most = weights_plan.longest_array(options.weights, options.uniform_vectors)
+    prepared = prepare(
+        optimize.optimize(graph),
+        pictures,
+        percentile=options.percentile,
+        layout=options.layout,
+        uniform_vectors=most,
+    )
     tell("shaders and probe")
     program = lower.to_program(
         prepared.graph,
@@ -92,5 +102,6 @@ def build(
         weights_for=options.weights_for,
         layout=options.layout,
         memory=options.memory,
+        uniform_vectors=most,
     )
     return to_bundle(program, labels), program, prepared

@@ -10,7 +10,7 @@ from glsl_infer.compiler import sharing
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.builder import Builder
-from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
 from glsl_infer.program.layout import LAYOUTS, FixedMap, Share, textures_of
@@ -23,6 +23,7 @@ def to_program(
     weights_for: Mapping[str, str] | None = None,
     layout: str = "atlas",
     memory: str = "auto",
+    uniform_vectors: int = UNIFORM_VECTORS,
 ) -> Program:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -34,6 +35,7 @@ def to_program(
         weights_for: the same for single layers, by their names, whatever ``weights`` is.
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
+        uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -51,7 +53,7 @@ def to_program(
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share]) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares)
+        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors)
         for node in graph.nodes:
             ops.get(node.op).passes(node, builder)
         return builder

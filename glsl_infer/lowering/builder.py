@@ -37,7 +37,7 @@ from glsl_infer.program.layout import (
     Share,
     Value,
     View,
-    per_channel,
+    clear_colours,
     place,
     slices_of,
     textures_of,
@@ -66,16 +66,18 @@ class Builder:
         layout: str,
         gutters: Mapping[str, int],
         shares: Mapping[str, Share],
+        uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
     ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
         self._weights, self._weights_for, self._layout = weights, weights_for, layout
-        self._gutters, self._shares = gutters, shares
+        self._gutters, self._shares, self._uniform_vectors = gutters, shares, uniform_vectors
         self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
+        self._program_names: set[str] = set()
         self._passes: list[Pass] = []
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
@@ -133,8 +135,7 @@ class Builder:
                     "padding around values of which no byte is 0",
                     "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
                 )
-            padded = [*(int(zero) for zero in per_channel(zeros, channels)), 0, 0, 0]
-            colours = [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices, 4)]
+            colours = clear_colours(zeros, channels)
         views: dict[int, View] = {}
         name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
         for number, colour in enumerate(distinct):
@@ -200,7 +201,8 @@ class Builder:
         if self._layout == "planar":
             untextured = "each slice has a texture of its own"
         alone = self._weights_for.get(layer.name)
-        choice = weights_plan.choose(replace(layer, untextured=untextured), self._weights, alone)
+        asked = replace(layer, untextured=untextured)
+        choice = weights_plan.choose(asked, self._weights, alone, self._uniform_vectors)
         self._choices[layer.name] = choice
         return choice.mode
 
@@ -325,9 +327,9 @@ class Builder:
         if known is not None:
             return known
         name = self._file_name(node.name) if part is None else f"{self._file_name(node.name)}.{part}"
-        taken = {program.name for program in self._programs.values()}
-        if name in taken:
-            name = next(f"{name}~{index}" for index in range(2, 9999) if f"{name}~{index}" not in taken)
+        if name in self._program_names:
+            name = next(new for index in range(2, 9999) if (new := f"{name}~{index}") not in self._program_names)
+        self._program_names.add(name)
         vertex_member, fragment_member = f"shaders/quads{varyings}.vert", f"shaders/{name}.frag"
         self._members[vertex_member] = vertex_shader(varyings).encode()
         self._members[fragment_member] = fragment.encode()

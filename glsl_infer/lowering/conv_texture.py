@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.lowering import codegen, rolled, weight_texture, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, rolled, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
-from glsl_infer.lowering.taps import Coordinates, Tap
+from glsl_infer.lowering.taps import Tap
 from glsl_infer.lowering.weight_texture import WeightTexture
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
 
+
+SHORT_COLUMNS = 320
+"""Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
 
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
@@ -37,12 +40,9 @@ def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, 
     if not weight_texture.fits(len(reads), count):
         most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
         return f"{len(reads)} slices of {count} columns, and at most {most} can have one"
-    read = max(sum(len(role) for role in one.values()) for one in reads)
-    if columns.taps_per_slot > 1 and read > weights_plan.WINDOW_READS:
-        return (
-            f"it reads {read} slices, and VideoCore IV has registers for {weights_plan.WINDOW_READS} with a window of "
-            "several texels"
-        )
+    if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
+        window = f"{columns.kernel_height}x{columns.kernel_width}"
+        return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     if 255.0 * largest * count * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
@@ -76,35 +76,39 @@ def draw(
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
-    bindings = [
-        build.bind(node, **one, weights=[Read(View(texture, 0, index), stride=(0.0, 0.0))])
-        for index, one in enumerate(reads)
+    everything = [
+        {**one, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, one in enumerate(reads)
     ]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
-    coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width), common=False)
-    for view, binding in zip(target.views, bindings):
+    most = conv_draws.MOST_COORDINATES
+    if columns.taps_per_slot > 1:
+        most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
+    texts: dict[int, str] = {}
+    for view, one in zip(target.views, drawn):
+        binding = one.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
-        taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
-        loop = rolled.loop(columns, binding)
+        loop = None if one.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        fragment = codegen.fragment(
+        fragment = texts.get(id(one.taps)) or codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
             activation=activation,
             saturates=True,
             lines={
-                "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
+                "declarations": one.declarations,
                 "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
-                "coordinates": coordinates.lines(binding),
-                "taps": [line for tap in taps for line in _lines(tap)],
+                "coordinates": one.coordinates,
+                "taps": [line for tap in one.taps for line in _lines(tap)],
             },
             defines=defines,
         )
+        texts[id(one.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source"),
             "units": Slice(units, 0, 4),
@@ -114,11 +118,11 @@ def draw(
 
 def _lines(tap: Tap) -> list[str]:
     """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
-    fetch = f"t = texture2D({tap.sampler}, vec2({tap.x}, {tap.y}));"
+    fetch = tap.lines("t")
     lanes = [f"t.{one.lane}" for one in tap.products if one.lane]
     if not lanes:
-        return [fetch, "begin(t);", "add(t);"]
-    return [fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
+        return [*fetch, "begin(t);", "add(t);"]
+    return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
 
 
 def _ended(count: int) -> str:

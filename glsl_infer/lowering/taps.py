@@ -3,7 +3,8 @@
 What they look like is for VideoCore IV; other GPUs and their compilers do not care. Its compiler multiplies a texel's
 lane by a word of the uniform stream and adds an earlier product in one instruction, if the sum is a chain from left to
 right. It would fetch all texels first, though, and then copy them around for want of registers. So every fetch but the
-first says ``WAIT(y)``, by which the shader makes a coordinate depend on the sum so far (shaders/convolution.frag). Its
+first says ``WAIT(y)``, by which the shader makes a coordinate depend on the sum so far (shaders/convolution.frag;
+``TIED(y)`` of shaders/tied.glsl where that sum has no bound). Its
 thread sleeps while a texel is on its way; what it has left to do then fills the gap, so that a few products of a texel
 stand behind the next fetch.
 """
@@ -49,12 +50,29 @@ class Product:
 
 @dataclass(frozen=True)
 class Tap:
-    """One fetch: the sampler, the expressions of its coordinates, and what is added up of the texel."""
+    """One fetch: the sampler, the expressions of its coordinates, and what is added up of the texel.
+
+    Attributes:
+        begins: the coordinate that the variable ``left`` takes before this fetch, waiting for the sum as y does;
+            empty if it keeps what it has, or nothing reads it.
+    """
 
     sampler: str
     x: str
     y: str
     products: Sequence[Product]
+    begins: str = ""
+
+    def lines(self, texel: str, wait: str = "") -> list[str]:
+        """Return the lines that fetch it into a variable; ``wait`` is the macro of coordinates that wait, if any."""
+        y, begins = (f"{wait}({axis})" if wait else axis for axis in (self.y, self.begins))
+        fetch = f"{texel} = texture2D({self.sampler}, vec2({self.x}, {y}));"
+        return [f"left = {begins};", fetch] if self.begins else [fetch]
+
+
+def moved(coordinate: str, distance: float) -> str:
+    """Return the expression of a coordinate that lies so far from another."""
+    return f"{coordinate} + {codegen.number(distance)}" if distance else coordinate
 
 
 class Coordinates:
@@ -81,6 +99,11 @@ class Coordinates:
             # Draws that read in different patterns had better share a program than coordinates.
             self._alike[axis] = found.pop() if len(found) == 1 else tuple(range(bindings[0].count(role)))
 
+    @property
+    def steps(self) -> int:
+        """How many values the coordinates of all taps take, those of x and those of y together."""
+        return sum(len(set(self._alike[axis])) * size for axis, size in zip("yx", self._kernel))
+
     def lines(self, binding: Binding) -> list[str]:
         """Return the lines that declare the coordinates of one draw."""
         lines = []
@@ -102,7 +125,7 @@ class Coordinates:
         return f"{axis}{index}_{step}" if step else binding.axis(self._role, axis, index)
 
 
-def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw") -> list[str]:
+def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw", *, wait: str = "WAIT") -> list[str]:
     """Return the lines of some taps, in order.
 
     One product a line: where several stand in one sum, compilers regroup constants, and baked weights would differ from
@@ -112,6 +135,7 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw") -> 
         taps: what is fetched; one without a product is left out.
         weight: what products multiply by.
         components: those of ``sum``. Only in a sum of four some products are moved, see ``BEHIND``.
+        wait: the macro for coordinates that wait for the sum.
     """
     lines: list[str] = []
     waiting: list[str] = []
@@ -127,8 +151,7 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw") -> 
             now += _added(product, texel, stay, components, weight)
             later += _added(product, texel, moved, components, weight) if moved else []
         if now or later:
-            y = f"WAIT({tap.y})" if fetched else tap.y
-            lines += [f"{texel} = texture2D({tap.sampler}, vec2({tap.x}, {y}));", *waiting, *now]
+            lines += [*tap.lines(texel, wait if fetched else ""), *waiting, *now]
             waiting = later
             fetched += 1
     return lines + waiting

@@ -28,8 +28,8 @@ _MIDDLE, _MOST = 1 << 15, (1 << 15) - 1
 _LONG_MIDDLE, _LONG_MOST = 1 << 23, (1 << 23) - 1
 _MOST_SCALE = (1 << 16) - 1
 
-MOST_COLUMNS = 320
-"""The widest kernels that were compiled for VideoCore IV; how many slices a shader reads is in ``weights_plan``."""
+MOST_COLUMNS = 520
+"""The widest kernels that were compiled for VideoCore IV: 1x1 over 128 slices has 512, over 256 it has no registers."""
 
 _LEAST = 1e-30
 """What stands for a largest number of 0, so that units are ordinary floats."""

@@ -12,6 +12,9 @@ tap):
     uniform   n * (DRAW + UPLOAD) + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
     texture   DRAW                + n * p * instructions(c) / INSTRUCTIONS + COMPILE / FRAMES
 
+
+A program of more than ``LONG_PROGRAM`` instructions takes longer than ``COMPILE``.
+
 Other GPUs have other numbers, and much the same choice.
 """
 
@@ -47,17 +50,32 @@ COMPILE = 300_000.0
 FRAMES = 1000
 """Frames over which a start is spread."""
 
-UNIFORM_VECTORS = 120
-"""The longest uniform array: an older Pi driver has 136 vec4 in all, and some are for other things."""
+UNIFORM_VECTORS = 216
+"""The longest uniform array, unless the person who exports says otherwise: nearly all phones have 224 vec4 in all, and
+some are for other things. Mesa's vc4 has 4095, llvmpipe 4096, NVIDIA's driver and most of WebGL 1024 and more; a Pi's
+driver before Mesa has 136. ES 2.0 promises 16, which no network of ours could do with."""
+
+LEAST_ARRAY, LONGEST_ARRAY = 64, 3500
+"""What may be said: fewer make partial sums of everything, and a text that reads more is longer than a reader takes."""
+
+LONG_ARRAY = 1000
+"""The longest where uniform arrays are asked for by name: what drivers of desktops and of the Pi have."""
+
+MOST_BAKED = 2000
+"""Most columns of constants in a text: a column takes some 117 bytes, and a reader takes texts of 256 KiB."""
+
+LONG_PROGRAM, LENGTH_POWER = 1650.0, 2.5
+"""Instructions from which a program takes longer than ``COMPILE``, and how it grows. Mesa's vc4 compiler took
+8 ms for 173, 30 for 2,800, 300 for 5,800, 1,400 for 11,300 and 4,000 for 18,500 on a workstation."""
 
 WINDOW_READS = 6
-"""Most input slices, the residual's included, of a window of several texels whose weights lie in a texture.
+"""Most input slices, the residual's included, that have a coordinate each in a window of several texels whose weights
+lie in a texture. With more, tiles of a texture share one (``conv_draws``).
 
-Each slice has a coordinate of its own, which is needed to the end. Mesa's vc4 compiler has registers for 6 of them with
-every window tried: 3x3 over 24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2
-over 7 and 1x2 over 8 compile, 3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So
-columns are not what is short. A 1x1 window takes each coordinate once, and may read 8 slices and a residual.
-tests/vc4/test_registers.py has the cases.
+Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of them with every window tried: 3x3 over
+24 channels has 216 columns of weights, 4x4 over 20 has 320. With 7 and 8 it depends: 2x2 over 7 and 1x2 over 8 compile,
+3x3 over 7 and 2x2 over 8 (128 columns) do not, and a residual counts as one more. So columns are not what is short. A
+1x1 window takes each coordinate once, and may read 8 slices and a residual. tests/vc4/test_registers.py has the cases.
 """
 
 
@@ -82,62 +100,83 @@ class Layer:
     untextured: str = ""
 
 
-def costs(layer: Layer) -> dict[str, float]:
+def longest_array(wanted: str, uniform_vectors: int) -> int:
+    """Return the vec4 of the longest uniform array for one of ``WEIGHTS_MODES`` and what the target is said to have."""
+    return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
+
+
+def instructions(mode: str, columns: int) -> float:
+    """Return the instructions of a program of so many columns, by a mode that has a cost."""
+    return FIXED[mode] + COLUMN[mode] * columns
+
+
+def compile_cost(length: float) -> float:
+    """Return the microseconds of the CPU to compile a program of so many instructions, spread over ``FRAMES``."""
+    return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
+
+
+def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
-    work = {
-        mode: layer.slices * layer.pixels * (FIXED[mode] + COLUMN[mode] * layer.columns) / INSTRUCTIONS
-        for mode in COLUMN
-    }
+    work = {mode: layer.slices * layer.pixels * instructions(mode, layer.columns) / INSTRUCTIONS for mode in COLUMN}
+    program = {mode: compile_cost(instructions(mode, layer.columns)) for mode in COLUMN}
     draws = {
-        "baked": layer.slices * (DRAW + COMPILE / FRAMES),
-        "uniform": layer.slices * (DRAW + UPLOAD) + COMPILE / FRAMES,
-        "texture": DRAW + COMPILE / FRAMES,
+        "baked": layer.slices * (DRAW + program["baked"]),
+        "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
+        "texture": DRAW + program["texture"],
     }
     found = {mode: draws[mode] + work[mode] for mode in work}
-    if layer.vectors > UNIFORM_VECTORS:
+    if layer.vectors > uniform_vectors:
         del found["uniform"]
     if layer.untextured:
         del found["texture"]
+    if layer.columns > MOST_BAKED and len(found) > 1:
+        del found["baked"]
     return found
 
 
-def choose(layer: Layer, wanted: str, alone: str | None = None) -> WeightsChoice:
+def choose(
+    layer: Layer, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
+) -> WeightsChoice:
     """Return where the weights of a layer go.
 
     Args:
         layer: what they are.
-        wanted: one of ``WEIGHTS_MODES``. ``baked`` and ``uniform`` are pure forms; of ``texture`` those layers are
-            excepted that cannot have it.
+        wanted: one of ``WEIGHTS_MODES``. Those layers are excepted that cannot have it.
         alone: what is wanted for this layer, whatever is for all.
+        uniform_vectors: the longest uniform array, where those are not asked for.
 
     Raises:
-        InputError: ``alone`` is a texture, and the layer cannot have it.
+        InputError: ``alone`` is a texture or an array, and the layer cannot have it.
     """
-    found = costs(layer)
+    longest = longest_array(wanted, uniform_vectors)
+    found = costs(layer, longest)
     if alone == "texture" and alone not in found:
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
+    if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
+        raise InputError(
+            f"layer '{layer.name}' cannot have its weights in a uniform array: {layer.vectors} vec4, and a shader can "
+            f"have {LONGEST_ARRAY}"
+        )
     if alone is not None and alone != "auto":
         mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"
-    elif alone is None and wanted in ("baked", "uniform"):
-        mode, why = wanted, f"asked for by --weights {wanted}"
     elif alone is None and wanted in found:
-        mode, why = wanted, "asked for by --weights texture"
+        mode, why = wanted, f"asked for by --weights {wanted}"
     else:
         mode = min(found, key=lambda one: found[one])
-        why = _reason(layer, found, mode)
+        why = _reason(layer, found, mode, longest)
     return WeightsChoice(
         layer.name, mode, layer.slices, layer.pixels, layer.columns, {one: found.get(one) for one in COLUMN}, why
     )
 
 
-def _reason(layer: Layer, found: Mapping[str, float], mode: str) -> str:
+def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
         saved = (layer.slices - 1) * DRAW
         return f"{layer.slices - 1} draws less save {saved:.0f} us, weights by texel cost {_extra(layer):.0f} us"
     missing = []
-    if layer.vectors > UNIFORM_VECTORS:
-        missing.append(f"an array of {layer.vectors} vec4 is longer than {UNIFORM_VECTORS}")
+    if layer.vectors > uniform_vectors:
+        missing.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
     if layer.untextured:
         missing.append(f"no texture: {layer.untextured}")
     if "texture" in found:

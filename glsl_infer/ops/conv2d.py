@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.activations import activation
-from glsl_infer.lowering import codegen, conv_texture, fold, weight_texture, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, conv_texture, fold, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
@@ -35,7 +35,8 @@ class Conv2D(Operator):
     ``scales`` and ``zeros``; ``alpha``: the input is the picture, and its offset comes from its fourth lane, which
     is 1 inside and 0 in the gutter, so that what is padded is 0.
 
-    An output slice that reads more than 8 input slices is split by ``wide`` before it comes here.
+    A draw reads any number of input slices that lie in 8 textures or fewer (``lowering.conv_draws``); ``wide`` splits
+    the others before they come here.
     """
 
     attrs = {
@@ -117,9 +118,11 @@ class Conv2D(Operator):
         constants = np.concatenate(rows, axis=1)
         member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
         late = late_by(constants, plain_residual=residual is not None and not scaled)
-        bindings = [build.bind(node, **one) for one in reads]
-        coordinates = Coordinates(bindings, "source", (columns.kernel_height, columns.kernel_width))
-        for index, (view, binding) in enumerate(zip(target.views, bindings)):
+        drawn = conv_draws.draws(node, build, columns, reads)
+        bindings = [draw.binding for draw in drawn]
+        texts: dict[int, str] = {}
+        for index, (view, draw) in enumerate(zip(target.views, drawn)):
+            binding = draw.binding
             baked = constants[index] if mode == "baked" else None
 
             def weight(at: int, some: str, baked: NDArray[np.float32] | None = baked) -> str | None:
@@ -127,7 +130,6 @@ class Conv2D(Operator):
                     return f"weights[{at}]" if some == "xyzw" else f"weights[{at}].{some}"
                 return picked(baked[at], some)
 
-            taps = [coordinates.tap(binding, *one) for one in columns.taps(range(columns.slots))]
             behind = []
             if residual is not None:
                 factor = Product(count - 2 if scaled else None, "")
@@ -140,18 +142,20 @@ class Conv2D(Operator):
             if late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
-            fragment = codegen.fragment(
+            fragment = texts.get(id(draw.taps)) if baked is None else None
+            fragment = fragment or codegen.fragment(
                 "convolution.frag",
-                includes=["store.glsl"],
+                includes=["store.glsl", *([] if late is not None else ["tied.glsl"])],
                 activation=kernel.output.activation,
                 saturates=True,
                 lines={
-                    "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
-                    "coordinates": coordinates.lines(binding),
-                    "taps": tap_lines([*taps, *behind], weight),
+                    "declarations": draw.declarations,
+                    "coordinates": draw.coordinates,
+                    "taps": tap_lines([*draw.taps, *behind], weight, wait="TIED" if late is None else "WAIT"),
                 },
                 defines=defines,
             )
+            texts[id(draw.taps)] = fragment
             build.draw_tile(
                 node,
                 fragment,
@@ -184,15 +188,15 @@ def _reads(
     """Return what the draw of each output slice reads, by roles."""
     stride_y, stride_x = node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    return [
-        {
-            "source": [
-                Read(source.views[s], (-left, -top), (float(stride_x), float(stride_y))) for s in columns.read_by(index)
-            ],
-            "residual": [] if residual is None else [Read(residual.views[index])],
-        }
-        for index in range(columns.slices)
-    ]
+    known: dict[tuple[int, ...], list[Read]] = {}
+    reads: list[dict[str, Sequence[Read]]] = []
+    for index in range(columns.slices):
+        slices = columns.read_by(index)
+        if slices not in known:
+            stride = (float(stride_x), float(stride_y))
+            known[slices] = [Read(source.views[s], (-left, -top), stride) for s in slices]
+        reads.append({"source": known[slices], "residual": [] if residual is None else [Read(residual.views[index])]})
+    return reads
 
 
 def _unfolded(

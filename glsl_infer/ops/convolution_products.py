@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, fold, weights_plan
-from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering import codegen, conv_draws, fold, weights_plan
+from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
-from glsl_infer.lowering.taps import Coordinates, picked, tap_lines
+from glsl_infer.lowering.conv_draws import Draw
+from glsl_infer.lowering.taps import picked, tap_lines
 from glsl_infer.ops.conv2d import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
@@ -105,18 +106,14 @@ class ConvolutionProducts(Operator):
         for index in range(columns.slices):
             reads = columns.read_by(index)
             for b, slots in enumerate(blocks):
-                binding = build.bind(
-                    node,
-                    source=[
-                        Read(source.views[reads[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots
-                    ],
-                )
+                read = [Read(source.views[reads[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots]
+                (draw,) = conv_draws.draws(node, build, columns, [{"source": read}], slots=slots)
                 for half in range(2):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
-                    fragment = _fragment(columns, slots, baked, len(array), binding)
+                    fragment = _fragment(columns, slots, baked, len(array), draw)
                     view = target.views[2 * (b * columns.slices + index) + half]
-                    uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+                    uniforms: dict[str, Sequence[float] | Slice] = {**draw.binding.texels("source")}
                     if baked is None:
                         at = int(starts[b]) + (2 * index + half) * array.size
                         uniforms["weights"] = Slice(member, at, array.size)
@@ -125,7 +122,7 @@ class ConvolutionProducts(Operator):
                         fragment,
                         view,
                         (target.width, target.height),
-                        binding,
+                        draw.binding,
                         uniforms,
                         part=f"{index}.{b}.{half}" if mode == "baked" else None,
                     )
@@ -185,7 +182,7 @@ def _vectors(
     return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
 
 
-def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None, vectors: int, binding: Binding) -> str:
+def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None, vectors: int, draw: Draw) -> str:
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
@@ -197,17 +194,13 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     if baked is None:
         defines["WEIGHT_COUNT"] = vectors
-    coordinates = Coordinates([binding], "source", (columns.kernel_height, columns.kernel_width))
-    taps = [
-        coordinates.tap(binding, slot - slots[0], ky, kx, products) for slot, ky, kx, products in columns.taps(slots)
-    ]
     return codegen.fragment(
         "convolution_products.frag",
         includes=["fixed_point.glsl"],
         lines={
-            "declarations": binding.declarations("source" if columns.taps_per_slot > 1 else ""),
-            "coordinates": coordinates.lines(binding),
-            "taps": tap_lines(taps, weight, "xy"),
+            "declarations": draw.declarations,
+            "coordinates": draw.coordinates,
+            "taps": tap_lines(draw.taps, weight, "xy"),
         },
         defines=defines,
     )

@@ -78,6 +78,12 @@ def per_channel(numbers: Sequence[float], channels: int) -> NDArray[np.float64]:
     return np.broadcast_to(np.asarray(numbers, np.float64), (channels,))
 
 
+def clear_colours(zeros: Sequence[float], channels: int) -> list[tuple[int, int, int, int]]:
+    """Return for every slice the texel that stands for 0 in its channels; lanes beyond the last channel are 0."""
+    padded = [*(int(zero) for zero in per_channel(zeros, channels)), 0, 0, 0]
+    return [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices_of(channels), 4)]
+
+
 @dataclass(frozen=True)
 class FeatureMap:
     """A feature map in 8 bits: one view a slice, with ``gutter`` texels of 0 around every tile; see ``Range``."""

@@ -194,7 +194,7 @@ SUMS = Group(
         ),
         Row(
             "Add",
-            "residual of a wide Conv2D; 40 channels",
+            "residual of a Conv2D of many slices; 40 channels",
             _wide_residual,
             _SHAPES,
             without=_wide_no_residual,

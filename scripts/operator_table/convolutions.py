@@ -28,9 +28,10 @@ def _separable(x: Any) -> Any:
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
-    "batch normalisation, residual and activation are included; strides and padding cost nothing. A convolution whose "
-    "output slice reads more than 8 input slices (32 channels) is *wide*: two passes for every 8 slices (fewer with "
-    "large kernels) make 16-bit partial sums, and one more pass adds those.",
+    "batch normalisation, residual and activation are included; strides and padding cost nothing. A convolution is "
+    "*wide* if its input lies in more than 8 textures (`--layout planar`: more than 32 channels), or if it has more "
+    "weights than a uniform array holds while constants would take long to compile. Every few slices are then added up "
+    "to 16-bit partial sums in two passes, and one more pass adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -49,12 +50,12 @@ CONVOLUTIONS = Group(
         ),
         Row(
             "Conv2D",
-            "wide: 1x1; 64 to 8",
+            "many slices: 1x1; 64 to 8",
             _conv(8, 1, 64),
             "use groups of 32 channels or fewer to avoid it",
         ),
-        Row("Conv2D", "wide: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
-        Row("Conv2D", "wide: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
+        Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
+        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"

@@ -6,7 +6,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from glsl_infer.compiler.ranges.wide import MAX_SLICES
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, REFUSALS
@@ -47,7 +46,7 @@ LAYOUTS = f"""
 ## Layouts
 
 `--layout atlas` (the default) puts all slices of a layer into one texture. `--layout planar` gives each slice its own:
-one pass for all slices becomes one for each, every pass is a new job, and a convolution of {MAX_SLICES} input slices
+one pass for all slices becomes one for each, every pass is a new job, and a convolution of {MAX_TEXTURES} input slices
 with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textures.
 
 ## Limits
@@ -55,7 +54,8 @@ with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textur
 - One square picture of 3 channels as input; one output.
 - Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
   gutters must fit.
-- At most {MAX_TEXTURES} textures (what OpenGL ES 2.0 guarantees) and {MAX_SLICES} input slices in a pass.
+- At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees). In atlas they hold any number of input
+  slices.
 - Weights are float32, or 16 bits in a Dense; quantised Keras models are refused.
 - A bundle lists what it needs of a driver; a runner refuses a driver that has less.
 """

@@ -15,6 +15,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.program.texels import in_steps, shape_of
 from glsl_infer.runtime.session import Session
@@ -29,10 +30,11 @@ def make_bundle(
     layout: str = "atlas",
     pictures: Sequence[NDArray[np.uint8]] = (),
     memory: str = "auto",
+    uniform_vectors: int = UNIFORM_VECTORS,
 ) -> Bundle:
     """Return the bundle of a graph that needs no optimising, as a reader of the file gets it."""
-    prepared = prepare(graph, pictures, layout=layout).graph
-    program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory)
+    prepared = prepare(graph, pictures, layout=layout, uniform_vectors=uniform_vectors).graph
+    program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors)
     classes = bundle.classes_of(program.values[prepared.output])
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(

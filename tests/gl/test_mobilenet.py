@@ -25,7 +25,7 @@ RATIO = 1.5
 def made(mobilenet: MobileNet) -> Bundle:
     labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
     bundle, program, prepared = build(mobilenet.graph, labels, calibration=list(mobilenet.calibration))
-    assert [one.layer for one in prepared.wide] == [f"conv_pw_{index}" for index in range(5, 14)]
+    assert prepared.wide == (), "every layer is one pass for each output slice, or for all"
     # Random weights make the rounding of every layer larger, and the exporter says so.
     (warning,) = report(program, bundle, prepared, list(mobilenet.calibration)).warnings
     assert re.match(r"layer 'conv_[dp]w_\d+': 8 bits are off by \d+\.\d of 255 steps here", warning)

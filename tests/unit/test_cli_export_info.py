@@ -123,7 +123,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "chosen": True,
         "note": "",
     }
-    assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20}]
+    assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
     assert exported[0][1] == {"options": Options(), "calibration": []}
 
 

@@ -57,7 +57,7 @@ def test_the_report_of_all_that_was_decided() -> None:
         conv_node(rng, "a", ("image",), 3, 40, activation="relu"),
         conv_node(rng, "b", ("a",), 40, 8),
     ]
-    made = prepare(classifier(rng, body, 8), [PICTURE])
+    made = prepare(classifier(rng, body, 8), [PICTURE], layout="planar")
     assert [(one.layer, one.by) for one in made.ranges] == [("a", "maximum"), ("b", "function")]
     assert [one.layer for one in made.wide] == ["b"]
     assert [one.layer for one in made.scales] == ["b-products", "pool", "dense-products", "dense"]

@@ -38,7 +38,7 @@ def test_auto_takes_what_costs_least(layer: Layer, mode: str) -> None:
 def test_a_reason_says_what_is_saved_and_what_it_costs() -> None:
     assert weights_plan.choose(PW, "auto").reason.startswith("31 draws less save 2945 us, weights by texel cost ")
     small = replace(PW, slices=6, pixels=9216, columns=216, vectors=217)
-    assert "an array of 217 vec4 is longer than 120" in weights_plan.choose(small, "auto").reason
+    assert "an array of 217 vec4 is longer than 216" in weights_plan.choose(small, "auto").reason
     assert "no texture: because" in weights_plan.choose(replace(PW, untextured="because"), "auto").reason
 
 

@@ -11,6 +11,7 @@ from glsl_infer.compiler.ranges.eight_bits import assign_ranges, bounds_of
 from glsl_infer.compiler.ranges.wide import split_wide
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.convolution_products import block_kernels
+from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.program.quantize import FIXED_LIMIT
 
 PICTURES = [np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8) for seed in range(3)]
@@ -42,7 +43,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_function_stays_the_same(case: dict) -> None:
     before = ranged(**case)
-    after, layers = split_wide(before)
+    after, layers = split_wide(before, "planar")
     assert [one.layer for one in layers] == ["last"]
     assert [node.op for node in after.nodes[-2:]] == ["convolution_products", "convolution_sum"]
     for picture in PICTURES:
@@ -55,7 +56,7 @@ def test_the_function_stays_the_same(case: dict) -> None:
 def test_stored_it_is_close(case: dict) -> None:
     """A step of the output at most, by way of partial sums in 16 bits."""
     graph = ranged(**case)
-    made = prepare(Graph("g", graph.nodes, "last"), PICTURES).graph
+    made = prepare(Graph("g", graph.nodes, "last"), PICTURES, layout="planar").graph
     node = made.by_name["last"]
     exact = reference.run(graph, PICTURES[0], mode="stored")
     found = reference.run(made, PICTURES[0])
@@ -64,7 +65,7 @@ def test_stored_it_is_close(case: dict) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_units_are_powers_of_two_that_use_the_bits(case: dict) -> None:
-    after, _ = split_wide(ranged(**case))
+    after, _ = split_wide(ranged(**case), "planar")
     unit = after.by_name["last"].weights["unit"]
     assert (np.log2(unit) == np.round(np.log2(unit))).all()
     low, high = bounds_of(after)["last-products"]
@@ -74,7 +75,7 @@ def test_units_are_powers_of_two_that_use_the_bits(case: dict) -> None:
 
 
 def test_blocks_hold_every_weight_once() -> None:
-    after, (layer,) = split_wide(ranged(50, 8, kernel=3))
+    after, (layer,) = split_wide(ranged(50, 8, kernel=3), "planar", 120)
     products = after.by_name["last-products"]
     assert (layer.slices, products.attrs["block"], layer.blocks) == (13, 6, 3)
     assert layer.passes == 2 * 3 * 2 + 2
@@ -92,11 +93,41 @@ def test_blocks_hold_every_weight_once() -> None:
 
 def test_what_fits_a_pass_stays_whole() -> None:
     for graph in (ranged(32, 8), ranged(128, 32, groups=8)):
-        after, layers = split_wide(graph)
-        assert layers == ()
-        assert [node.name for node in after.nodes] == [node.name for node in graph.nodes]
-    assert split_wide(ranged(36, 8))[1]
-    assert split_wide(ranged(128, 8, groups=8))[1], "four groups of four slices in one slice"
+        for layout in LAYOUTS:
+            after, layers = split_wide(graph, layout)
+            assert layers == ()
+            assert [node.name for node in after.nodes] == [node.name for node in graph.nodes]
+    assert split_wide(ranged(36, 8), "planar")[1]
+    assert split_wide(ranged(128, 8, groups=8), "planar")[1], "four groups of four slices in one slice"
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_in_an_atlas_one_pass_reads_any_number_of_slices(case: dict) -> None:
+    graph = ranged(**case)
+    after, layers = split_wide(graph, "atlas", 1200)
+    assert layers == () and [node.op for node in after.nodes] == [node.op for node in graph.nodes]
+
+
+def test_more_columns_than_a_shader_can_have() -> None:
+    after, (layer,) = split_wide(ranged(300, 4, kernel=3), "atlas", 1000)
+    assert layer.reason == "2700 columns of weights; a uniform array holds 998, a text of constants 2000"
+    assert after.by_name["last-products"].attrs["block"] == 55
+    assert layer.blocks == 2
+
+
+def test_long_arrays_are_partial_sums_where_constants_would_take_long_to_compile() -> None:
+    _, (layer,) = split_wide(ranged(160, 64, kernel=3), "atlas", 216)
+    assert "1440 columns of weights are more than a uniform array of 216 vec4 holds" in layer.reason
+
+
+def test_more_textures_than_a_pass_binds() -> None:
+    rng = np.random.default_rng(0)
+    feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(9)]
+    joined = Node("joined", "concat", tuple(one.name for one in feeds))
+    last = conv_node(rng, "last", ("joined",), 36, 4)
+    graph = assign_ranges(Graph("g", (input_node(6), *feeds, joined, last), "last"), PICTURES)[0]
+    (layer,) = split_wide(graph)[1]
+    assert layer.reason == "it reads 9 textures, and a pass at most 8"
 
 
 def test_a_residual_takes_a_texture_of_its_own_in_planar_layout() -> None:
@@ -108,7 +139,7 @@ def test_a_residual_takes_a_texture_of_its_own_in_planar_layout() -> None:
 def test_fused_names_stay_with_the_sum() -> None:
     graph = ranged(36, 4)
     last = graph.by_name["last"].with_attrs(fused=("norm",))
-    after, _ = split_wide(Graph("g", (*graph.nodes[:-1], last), "last"))
+    after, _ = split_wide(Graph("g", (*graph.nodes[:-1], last), "last"), "planar")
     assert after.by_name["last"].attrs["fused"] == ("norm",)
     assert "fused" not in after.by_name["last-products"].attrs
     assert isinstance(after.by_name["last"], Node)

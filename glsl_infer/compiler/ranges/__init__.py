@@ -17,6 +17,7 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, s
 from glsl_infer.compiler.ranges.wide import WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.operator import GraphOnlyOperator
 
 
@@ -44,6 +45,7 @@ def prepare(
     layout: str = "atlas",
     per_channel: bool = True,
     headroom: float = HEADROOM,
+    uniform_vectors: int = UNIFORM_VECTORS,
 ) -> Prepared:
     """Prepare an optimised graph for shaders.
 
@@ -54,13 +56,14 @@ def prepare(
         layout: see ``compiler.lower.to_program``.
         per_channel: see ``ranges.assign_ranges``; for comparison.
         headroom: see ``ranges.HEADROOM``; for comparison.
+        uniform_vectors: see ``lowering.to_program``.
 
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     _require_stored_values(graph)
     ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)
 

@@ -161,6 +161,15 @@ def bounds_of(graph: Graph) -> dict[str, Bounds]:
     return bounds
 
 
+def ranges_of(graph: Graph) -> dict[str, Range]:
+    """Return the range of every output of 8 bits, once ranges are set and dense layers split."""
+    ranges: dict[str, Range] = {}
+    for node in graph.nodes:
+        if "scale" not in ops.get(node.op).attrs:
+            ranges[node.name] = _range(graph, node, ranges)
+    return ranges
+
+
 def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
     shapes = [graph.shapes[name] for name in node.inputs]
     return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])

@@ -1,29 +1,41 @@
 """Graph -> graph: what a convolution cannot read in one pass is added up from partial sums in 16 bits.
 
-A pass reads at most 8 slices. A convolution whose output slices read more becomes ``convolution_products``,
-which stores a partial sum for every block of slices, and ``convolution_sum``, which adds them up, and the bias, the
-residual and the activation with them.
+A pass reads at most 8 textures. In atlas layout those hold any number of slices, so that nearly every convolution is
+one pass for each output slice. In planar layout each slice is a texture. A convolution becomes
+``convolution_products``, which stores a partial sum for every block of slices, and ``convolution_sum``, which adds them
+up, and the bias, the residual and the activation with them, where
+
+* its input and its residual lie in more than 8 textures, or
+* it has more columns of weights than a uniform array and a text of constants can (``weights_plan.MOST_BAKED``), or
+* more than a uniform array can, and constants would cost much more than partial sums do: a long program for each output
+  slice, which the device compiles at every start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.eight_bits import bounds_of
+from glsl_infer import ops
+from glsl_infer.compiler.lower import gutters
+from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering.conv_columns import columns_of
-from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
+from glsl_infer.lowering import weight_texture, weights_plan
+from glsl_infer.lowering.bindings import MAX_TEXTURES
+from glsl_infer.lowering.conv_columns import Columns, columns_of
+from glsl_infer.lowering.conv_draws import MOST_COORDINATES
+from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.convolution_products import block_kernels
-from glsl_infer.ops.operator import Bounds
+from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import quantize
+from glsl_infer.program.layout import clear_colours, place
 
-MAX_SLICES = 8
-"""Most slices an output slice reads in one pass: ES 2.0 promises 8 textures, and planar layout uses one each."""
+EXACTNESS = 2.0
+"""How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
 
 
 @dataclass(frozen=True)
@@ -34,47 +46,121 @@ class WideLayer:
         slices: input slices that an output slice reads.
         blocks: partial sums of each output.
         passes: passes in all, where a narrow convolution would have one for each output slice.
+        reason: why it is not one pass for each.
     """
 
     layer: str
     slices: int
     blocks: int
     passes: int
+    reason: str = ""
 
 
-def split_wide(graph: Graph, layout: str = "atlas") -> tuple[Graph, tuple[WideLayer, ...]]:
-    """Split every convolution that reads too many slices.
+def split_wide(
+    graph: Graph, layout: str = "atlas", uniform_vectors: int = UNIFORM_VECTORS
+) -> tuple[Graph, tuple[WideLayer, ...]]:
+    """Split every convolution that cannot be one pass for each output slice, or had better not be.
 
     Args:
         graph: with ranges, and dense layers split.
-        layout: in ``planar`` a residual takes one of the 8 textures.
+        layout: see ``lower.to_program``.
+        uniform_vectors: see ``lower.to_program``.
     """
     bounds: dict[str, Bounds] | None = None
+    textures: dict[str, frozenset[str]] | None = None
     nodes: list[Node] = []
     layers: list[WideLayer] = []
     for node in graph.nodes:
         if node.op != "conv2d":
             nodes.append(node)
             continue
-        slots = columns_of(node.weights["kernel"].shape, node.attrs["groups"]).slots
-        residuals = len(node.inputs) - 1 if layout == "planar" else 0
-        if slots + residuals <= MAX_SLICES:
+        columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
+        if columns.slots + len(node.inputs) - 1 <= MAX_TEXTURES and columns.count <= uniform_vectors:
+            nodes.append(node)  # each slice may have a texture of its own
+            continue
+        textures = _textures(graph, layout) if textures is None else textures
+        bound = min(columns.slots, len(textures[node.inputs[0]]))
+        block = _block(columns, bound, uniform_vectors)
+        reason = _why_split(graph, node, columns, bound + len(node.inputs) - 1, block, uniform_vectors)
+        if not reason:
             nodes.append(node)
             continue
         bounds = bounds_of(graph) if bounds is None else bounds
-        products, total = _split(node, bounds)
+        products, total = _split(node, bounds, block)
         nodes += [products, total]
-        slices = -(-node.weights["kernel"].shape[3] // 4)
-        blocks = -(-slots // products.attrs["block"])
-        layers.append(WideLayer(node.name, slots, blocks, 2 * blocks * slices + slices))
+        blocks = -(-columns.slots // block)
+        passes = (2 * blocks + 1) * columns.slices
+        layers.append(WideLayer(node.name, columns.slots, blocks, passes, reason))
     return graph.rebuilt(nodes), tuple(layers)
 
 
-def _split(node: Node, bounds: Mapping[str, Bounds]) -> tuple[Node, Node]:
+def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: int, uniform_vectors: int) -> str:
+    """Return why a convolution is split, in a person's words; empty if it is not."""
+    if bound > MAX_TEXTURES:
+        return f"it reads {bound} textures, and a pass at most {MAX_TEXTURES}"
+    if columns.count + 2 <= uniform_vectors:
+        return ""
+    if columns.count > MOST_BAKED:
+        return (
+            f"{columns.count} columns of weights; a uniform array holds {uniform_vectors - 2}, a text of constants "
+            f"{MOST_BAKED}"
+        )
+    if columns.slots <= MOST_COORDINATES:
+        return ""
+    height, width, _ = graph.shapes[node.name]
+    whole = weights_plan.Layer(node.name, columns.slices, height * width, columns.count, columns.count + 2)
+    modes = weights_plan.costs(whole, uniform_vectors)
+    if columns.count > weight_texture.MOST_COLUMNS:
+        del modes["texture"]
+    cheapest = min(modes.values())
+    blocks = -(-columns.slots // block)
+    part = -(-columns.count // blocks)
+    halves = weights_plan.Layer(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
+    apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
+    last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
+    if cheapest <= EXACTNESS * (apart + last):
+        return ""
+    return (
+        f"{columns.count} columns of weights are more than a uniform array of {uniform_vectors} vec4 holds, and as "
+        "constants they would cost more than partial sums"
+    )
+
+
+def _block(columns: Columns, textures: int, uniform_vectors: int) -> int:
+    """Return how many slots each partial sum is of.
+
+    Two weights of four lanes are two vec4 a tap and slice; a uniform array should hold all of a block.
+    """
+    most = columns.slots if textures <= MAX_TEXTURES else MAX_TEXTURES
+    longest = min((uniform_vectors - 1) // 2, MOST_BAKED // 4)
+    return max(1, min(most, longest // columns.taps_per_slot))
+
+
+def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
+    """Return the textures that the slices of each feature map of 8 bits will lie in, by names that tell them apart."""
+    around, ranges = gutters(graph), ranges_of(graph)
+    textures: dict[str, frozenset[str]] = {}
+    for node in graph.nodes:
+        shape = graph.shapes[node.name]
+        if isinstance(ops.get(node.op), ViewOperator):
+            textures[node.name] = frozenset().union(*(textures[name] for name in node.inputs))
+        elif node.op == "input" or node.name not in ranges or len(shape) != 3:
+            textures[node.name] = frozenset([node.name])
+        else:
+            height, width, channels = shape
+            gutter = around[node.name]
+            colours = clear_colours(ranges[node.name].zeros, channels)
+            names = []
+            for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
+                members = colours.count(colour) if gutter else len(colours)
+                placed = place(f"{node.name}.{number}", height, width, members, gutter, layout)
+                names += [] if placed is None else [name for name, _, _ in placed.textures]
+            textures[node.name] = frozenset(names)
+    return textures
+
+
+def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, Node]:
     kernel = node.weights["kernel"]
-    taps = kernel.shape[0] * kernel.shape[1]
-    # Two weights of four lanes are two vec4 a tap and slice; a uniform array should hold all of a block.
-    block = max(1, min(MAX_SLICES, UNIFORM_VECTORS // (2 * taps)))
     attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups")}
     unit = _units(kernel, node.attrs["groups"], block, bounds[node.inputs[0]])
     products = Node(

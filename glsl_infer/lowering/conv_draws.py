@@ -1,0 +1,154 @@
+"""The draws of a convolution: what each binds, and where it fetches the taps of its window.
+
+A draw that reads a few slices has a coordinate for each of them (``taps.Coordinates``). One that reads more has a
+coordinate for each texture: tiles of one texture lie at fixed places from each other, so that a tap is that coordinate
+plus a constant. Eight textures hold any number of slices then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.taps import Coordinates, Product, Tap, moved
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Node
+    from glsl_infer.lowering.builder import Builder
+
+MOST_COORDINATES = 8
+"""Most slices with a coordinate each: so many textures ES 2.0 promises, and more would not fit the varyings."""
+
+MOST_STEPS = 17
+"""Most values that the coordinates of all taps take, those of x and those of y together.
+
+A shader keeps them from tap to tap, and Mesa's compiler for VideoCore IV has 32 registers for a thread. A 9x9 window
+has 18 of one slice.
+"""
+
+MOST_COLUMNS_ALIVE = 12
+"""Most x coordinates that taps by tiles have in common before each tile begins with its own."""
+
+SOURCE = "source"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw.
+
+    Attributes:
+        binding: what it reads.
+        declarations: lines that declare that.
+        coordinates: lines that declare the coordinates of its taps.
+        taps: of all slots, in the order of the columns; the same object where the text is the same.
+        by_tiles: whether its coordinates are one for each texture.
+    """
+
+    binding: Binding
+    declarations: Sequence[str]
+    coordinates: Sequence[str]
+    taps: Sequence[Tap]
+    by_tiles: bool
+
+
+def draws(
+    node: Node,
+    build: Builder,
+    columns: Columns,
+    reads: Sequence[Mapping[str, Sequence[Read]]],
+    *,
+    slots: range | None = None,
+    common: bool = True,
+    most: int = MOST_COORDINATES,
+) -> list[Draw]:
+    """Return the draws of a layer, one for each item of ``reads``.
+
+    Args:
+        node: the layer.
+        build: the program in the making.
+        columns: how the kernel's columns follow one another.
+        reads: of each draw, what it reads, by roles; those of the role ``source`` are one for each slot.
+        slots: of the columns; all, if not given.
+        common: see ``Coordinates``.
+        most: slices that may have a coordinate each.
+    """
+    chosen = range(columns.slots) if slots is None else slots
+    taps = list(columns.taps(chosen))
+    kernel = (columns.kernel_height, columns.kernel_width)
+    if len(chosen) <= most:
+        bindings = [build.bind(node, **roles) for roles in reads]
+        coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
+        if coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
+            texels = [SOURCE] if columns.taps_per_slot > 1 else []
+            return [
+                Draw(
+                    binding,
+                    binding.declarations(*texels),
+                    coordinates.lines(binding),
+                    [
+                        coordinates.tap(binding, slot - chosen[0], row, column, products)
+                        for slot, row, column, products in taps
+                    ],
+                    by_tiles=False,
+                )
+                for binding in bindings
+            ]
+    # What draws read differs in place alone, and mostly not even in that: then they have one text, made once.
+    drawn, known = [], dict[object, Draw]()
+    for roles in reads:
+        first = roles[SOURCE][0].view
+        apart = [(read.view.texture, read.view.x - first.x, read.view.y - first.y) for read in roles[SOURCE]]
+        key = (tuple(apart), tuple((role, len(others)) for role, others in roles.items()))
+        if key in known:
+            heads = _heads(roles[SOURCE]).values()
+            drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
+        else:
+            known[key] = _by_tiles(node, build, roles, taps, chosen[0])
+            drawn.append(known[key])
+    return drawn
+
+
+def _heads(tiles: Sequence[Read]) -> dict[str, Read]:
+    """Return the first tile of each texture."""
+    heads: dict[str, Read] = {}
+    for read in tiles:
+        heads.setdefault(read.view.texture, read)
+    return heads
+
+
+def _by_tiles(
+    node: Node,
+    build: Builder,
+    roles: Mapping[str, Sequence[Read]],
+    taps: Sequence[tuple[int, int, int, list[Product]]],
+    first: int,
+) -> Draw:
+    tiles = roles[SOURCE]
+    heads = _heads(tiles)
+    textures = list(heads)
+    binding = build.bind(node, **{**roles, SOURCE: list(heads.values())})
+    places = []
+    for slot, row, column, products in taps:
+        read = tiles[slot - first]
+        head = heads[read.view.texture]
+        across, down = (size for size in build.texel(read.view.texture))
+        x = (read.view.x - head.view.x + column) * across
+        y = (read.view.y - head.view.y + row) * down
+        places.append((slot, textures.index(read.view.texture), x, y, products))
+    # An x that several tiles have in common is kept from the first of them to the last. Where there are too many, each
+    # tile begins with one that waits for the sum, so that no compiler can tell that it has it already.
+    # A window reads its tile several times, so that this costs next to nothing there.
+    window = len(taps) > len(tiles)
+    anew = window or len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
+    fetched, before = [], None
+    for slot, index, x, y, products in places:
+        left, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
+        begins = left if anew and slot != before else ""
+        fetched.append(
+            Tap(binding.sampler(SOURCE, index), moved("left" if anew else left, x), moved(top, y), products, begins)
+        )
+        before = slot
+    return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True)

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""What well-known networks cost a VideoCore IV: passes, programs, instructions times pixels, an estimate, export time.
+
+    python scripts/vc4/networks.py                       # all rows, some minutes; a Markdown table
+    python scripts/vc4/networks.py --only mobilenet-0.25 --uniform-vectors 216
+
+Weights are random (seeded); batch norms have the statistics of the calibration pictures. Keras makes the graphs in a
+process of its own (networks_keras.py). The driver is found as by ``glsl-infer vc4``. Uniform arrays are as long as
+Mesa's driver for the Raspberry Pi has them, unless ``--uniform-vectors`` says less.
+"""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import graph_file
+from glsl_infer.compiler.export import Options, build
+from x22 import x22
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import GlslInferError
+from glsl_infer.graph import Graph
+from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
+from glsl_infer.runtime.pictures.preprocess import open_image
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver, estimate
+
+KERAS = (
+    "mobilenet-0.25-128",
+    "mobilenet-1.0-224",
+    "mobilenet-v2-224",
+    "squeezenet-224",
+    "resnet20-32",
+    "unet-128",
+    "srcnn-96",
+)
+NETWORKS = (*KERAS, "x22-385")
+PICTURES = 4
+
+
+@dataclass(frozen=True)
+class Row:
+    """A network's numbers; ``millions`` are instructions times pixels, ``floor`` those that its products need."""
+
+    name: str
+    passes: int
+    jobs: int
+    programs: int
+    modes: str
+    millions: float
+    floor: float
+    zero: float
+    seconds: float
+    problems: Sequence[str]
+
+
+def pictures(size: int) -> list[NDArray[np.uint8]]:
+    """Return windows of the photographs in docs/images."""
+    found = []
+    rng = np.random.default_rng(0)
+    files = sorted((ROOT / "docs/images").glob("*.jpg"))
+    for index in range(PICTURES):
+        photograph = open_image(files[index % len(files)])
+        side = int(rng.integers(min(photograph.size) // 2, min(photograph.size) + 1))
+        left, top = (int(rng.integers(length - side + 1)) for length in photograph.size)
+        window = photograph.crop((left, top, left + side, top + side)).resize((size, size))
+        found.append(np.asarray(window.convert("RGB"), np.uint8))
+    return found
+
+
+def graph_of(name: str, folder: Path) -> Graph:
+    """Return a network, made by Keras in a process of its own where it is Keras'."""
+    size = int(name.rpartition("-")[2])
+    if name == "x22-385":
+        return x22(size, 120)
+    np.savez(folder / "pictures.npz", pictures=np.stack(pictures(size)))
+    command = [sys.executable, str(Path(__file__).with_name("networks_keras.py")), name, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GlslInferError(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+    return graph_file.read(folder / f"{name}.graph")
+
+
+def row(name: str, driver: Driver, options: Options) -> Row:
+    """Export a network and compile it."""
+    with tempfile.TemporaryDirectory() as given:
+        folder = Path(given)
+        graph = graph_of(name, folder)
+        shape = graph.shapes[graph.output]
+        labels = [str(index) for index in range(shape[0])] if len(shape) == 1 else ()
+        began = time.monotonic()
+        made, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
+        bundles.write(made, folder / "network.glslnn", read_back=True)
+        seconds = time.monotonic() - began
+        report = vc4.report(*vc4.measure(folder / "network.glslnn", driver), name)
+    modes = [choice.mode for choice in program.choices.values()]
+    counts = ", ".join(f"{modes.count(mode)} {mode}" for mode in dict.fromkeys(modes))
+    floor = sum(one.least_total or 0 for one in report.rows)
+    totals = report.totals
+    return Row(
+        name,
+        totals["passes"],
+        totals["jobs"],
+        totals["programs"],
+        counts,
+        report.total / 1e6,
+        floor / 1e6,
+        estimate.estimate(report, estimate.BOARDS[0]).total,
+        seconds,
+        [f"{one.layer}: {one.text}" for one in report.problems if one.fatal],
+    )
+
+
+def main() -> int:
+    """Print the table; return the exit code."""
+    parser = argparse.ArgumentParser(description="What networks cost a VideoCore IV.", allow_abbrev=False)
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=NETWORKS)
+    parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
+    parser.add_argument("--weights", default="auto", help="see glsl-infer export")
+    parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
+    args = parser.parse_args()
+    print("| network | passes | jobs | programs | weights | million | floor | Zero W, ms | export, s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    failed = False
+    options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors)
+    for name in args.only:
+        try:
+            found = row(name, vc4.find(args.driver), options)
+        except GlslInferError as error:
+            failed = True
+            print(f"| {name} | {error} |", flush=True)
+            continue
+        failed = failed or bool(found.problems)
+        print(
+            f"| {name} | {found.passes:,} | {found.jobs} | {found.programs} | {found.modes} | {found.millions:.1f} | "
+            f"{found.floor:.1f} | {found.zero:.0f} | {found.seconds:.0f} |",
+            flush=True,
+        )
+        for problem in found.problems:
+            print(f"{name}: {problem}", file=sys.stderr)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

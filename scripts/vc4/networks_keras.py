@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Keras' side of networks.py: ``networks_keras.py NAME FOLDER`` writes FOLDER/NAME.graph.
+
+FOLDER/pictures.npz has uint8 (n, size, size, 3) ``pictures``, whose statistics the batch norms get.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+import graph_file
+import keras
+import numpy as np
+from accuracy_keras import randomise_norms
+from keras import layers
+
+from glsl_infer.importers.keras import to_graph
+
+SIGNED, POSITIVE = (-1.0, 1.0), (0.0, 1.0)
+
+
+def mobilenet(size: int, alpha: float) -> keras.Model:
+    """Return MobileNet v1 for logits."""
+    shape = (size, size, 3)
+    return keras.applications.MobileNet(weights=None, alpha=alpha, input_shape=shape, classifier_activation=None)
+
+
+def mobilenet_v2(size: int) -> keras.Model:
+    """Return MobileNet v2 for logits."""
+    return keras.applications.MobileNetV2(weights=None, input_shape=(size, size, 3), classifier_activation=None)
+
+
+def squeezenet(size: int) -> keras.Model:
+    """Return a network after SqueezeNet 1.1: eight fire modules, of which each squeezes and expands."""
+    x = image = keras.Input((size, size, 3))
+    x = layers.Conv2D(64, 3, strides=2, activation="relu")(x)
+    x = layers.MaxPooling2D(3, 2)(x)
+    for number, (squeezed, expanded) in enumerate(
+        [(16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256)]
+    ):
+        if number in (2, 4):
+            x = layers.MaxPooling2D(3, 2)(x)
+        x = layers.Conv2D(squeezed, 1, activation="relu")(x)
+        sides = [layers.Conv2D(expanded, side, padding="same", activation="relu")(x) for side in (1, 3)]
+        x = layers.Concatenate()(sides)
+    x = layers.GlobalAveragePooling2D()(layers.Conv2D(1000, 1, activation="relu")(x))
+    return keras.Model(image, layers.Dense(10)(x))
+
+
+def resnet20(size: int) -> keras.Model:
+    """Return the residual network of 20 layers for CIFAR."""
+
+    def convolution(x: keras.KerasTensor, filters: int, stride: int = 1, side: int = 3) -> keras.KerasTensor:
+        return layers.BatchNormalization()(layers.Conv2D(filters, side, strides=stride, padding="same")(x))
+
+    image = keras.Input((size, size, 3))
+    x = layers.ReLU()(convolution(image, 16))
+    for filters in (16, 32, 64):
+        for unit in range(3):
+            stride = 2 if unit == 0 and filters > 16 else 1
+            y = convolution(layers.ReLU()(convolution(x, filters, stride)), filters)
+            x = x if stride == 1 else convolution(x, filters, stride, 1)
+            x = layers.ReLU()(layers.Add()([x, y]))
+    return keras.Model(image, layers.Dense(10)(layers.GlobalAveragePooling2D()(x)))
+
+
+def unet(size: int) -> keras.Model:
+    """Return a U-Net of 16 to 128 channels."""
+
+    def twice(x: keras.KerasTensor, filters: int) -> keras.KerasTensor:
+        for _ in range(2):
+            x = layers.Conv2D(filters, 3, padding="same", activation="relu")(x)
+        return x
+
+    x = image = keras.Input((size, size, 3))
+    kept = []
+    for filters in (16, 32, 64):
+        x = twice(x, filters)
+        kept.append(x)
+        x = layers.MaxPooling2D(2)(x)
+    x = twice(x, 128)
+    for filters in (64, 32, 16):
+        x = twice(layers.Concatenate()([layers.UpSampling2D(2)(x), kept.pop()]), filters)
+    return keras.Model(image, layers.Conv2D(1, 1, activation="sigmoid")(x))
+
+
+def srcnn(size: int) -> keras.Model:
+    """Return SRCNN 9-5-5: 64 and 32 channels."""
+    image = keras.Input((size, size, 3))
+    x = layers.Conv2D(64, 9, padding="same", activation="relu")(image)
+    x = layers.Conv2D(32, 5, padding="same", activation="relu")(x)
+    return keras.Model(image, layers.Conv2D(3, 5, padding="same", activation="sigmoid")(x))
+
+
+NETWORKS = {
+    "mobilenet-0.25-128": (lambda: mobilenet(128, 0.25), SIGNED),
+    "mobilenet-1.0-224": (lambda: mobilenet(224, 1.0), SIGNED),
+    "mobilenet-v2-224": (lambda: mobilenet_v2(224), SIGNED),
+    "squeezenet-224": (lambda: squeezenet(224), POSITIVE),
+    "resnet20-32": (lambda: resnet20(32), POSITIVE),
+    "unet-128": (lambda: unet(128), POSITIVE),
+    "srcnn-96": (lambda: srcnn(96), POSITIVE),
+}
+
+
+def main() -> None:
+    """Write the graph."""
+    name, folder = sys.argv[1], Path(sys.argv[2])
+    make, (low, high) = NETWORKS[name]
+    keras.utils.set_random_seed(21)
+    with np.load(folder / "pictures.npz") as saved:
+        given = saved["pictures"].astype(np.float32) / np.float32(255.0) * np.float32(high - low) + np.float32(low)
+    model = make()
+    if any(isinstance(layer, layers.BatchNormalization) for layer in model.layers):
+        randomise_norms(model, given, 21, varied=False)
+    graph_file.write(to_graph(model, (low, high)), folder / f"{name}.graph")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""Convolutions over many slices are one pass for each output slice in atlas layout, and as exact as narrow ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.runtime.session import Session
+
+AROUND = {1: (0, 0, 0, 0), 3: (1, 1, 1, 1), 5: (2, 2, 2, 2)}
+
+
+def wide(
+    channels: int, filters: int = 8, *, kernel: int = 1, residual: bool = False, size: int = 6, **options: Any
+) -> Graph:
+    """A picture, a layer of many channels, and one that reads them all."""
+    rng = np.random.default_rng(channels + kernel)
+    body = [input_node(size), conv_node(rng, "feed", ("image",), 3, channels)]
+    inputs: tuple[str, ...] = ("feed",)
+    options = {"kernel": (kernel, kernel), "padding": AROUND[kernel], **options}
+    if residual:
+        body.append(conv_node(rng, "side", ("image",), 3, filters))
+        inputs = ("feed", "side")
+    body.append(conv_node(rng, "wide", inputs, channels, filters, **options))
+    return classifier(rng, body, filters)
+
+
+def error(made: Bundle, context: Context, layer: str = "wide") -> float:
+    with Session(made, context=context) as session:
+        return layer_error(session, layer, stored_inputs(made, layer, np.random.default_rng(1)))
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "1x1 over 64 slices": {"channels": 256},
+    "1x1 over 9 slices, a residual": {"channels": 33, "residual": True},
+    "1x1 over 40 slices, stride 2": {"channels": 160, "strides": (2, 2)},
+    "1x1 over 64 slices in 2 groups": {"channels": 256, "groups": 2},
+    "3x3 over 16 slices": {"channels": 64, "kernel": 3},
+    "3x3 over 10 slices, a residual and relu": {"channels": 40, "kernel": 3, "residual": True},
+    "3x3 over 13 slices in 3 groups, stride 2": {
+        "channels": 156,
+        "kernel": 3,
+        "groups": 3,
+        "filters": 12,
+        "strides": (2, 2),
+    },
+    "5x5 over 9 slices": {"channels": 36, "kernel": 5},
+    "depthwise 3x3 over 32 slices": {"channels": 128, "filters": 128, "kernel": 3, "groups": 128},
+}
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_one_pass_is_exact(context: Context, case: dict[str, Any], weights: str) -> None:
+    graph = wide(**case)
+    made = make_bundle(graph, weights, uniform_vectors=1000)
+    passes = [one for one in made.manifest.passes if one.layer == "wide"]
+    assert "wide-products" not in made.graph.by_name
+    assert sum(len(one.quads) for one in passes) == -(-graph.by_name["wide"].weights["kernel"].shape[3] // 4)
+    assert error(made, context) <= TOLERANCE
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform", "texture"])
+def test_a_layer_in_several_textures(context: Context, weights: str) -> None:
+    """Slices of three layers, each in a texture of its own."""
+    rng = np.random.default_rng(2)
+    feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 16) for index in range(3)]
+    body = [
+        input_node(7),
+        *feeds,
+        conv_node(rng, "side", ("image",), 3, 16),
+        Node("joined", "concat", tuple(one.name for one in feeds)),
+        conv_node(rng, "wide", ("joined", "side"), 48, 16, kernel=(3, 3), padding=(1, 1, 1, 1)),
+    ]
+    made = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
+    one = next(one for one in made.manifest.passes if one.layer == "wide")
+    assert len(set(one.textures)) == 4 + (weights == "texture")
+    assert error(made, context) <= TOLERANCE
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+def test_partial_sums_where_a_pass_would_read_too_many_textures(context: Context, weights: str) -> None:
+    rng = np.random.default_rng(3)
+    feeds = [conv_node(rng, f"feed{index}", ("image",), 3, 4) for index in range(10)]
+    joined = conv_node(rng, "wide", ("joined",), 40, 8, kernel=(3, 3), padding=(1, 1, 1, 1))
+    body = [input_node(6), *feeds, Node("joined", "concat", tuple(one.name for one in feeds)), joined]
+    made = make_bundle(classifier(rng, body, 8), weights, memory="naive")
+    assert max(len(one.textures) for one in made.manifest.passes) <= 8
+    assert error(made, context, "wide-products") <= TOLERANCE
+    assert error(made, context) <= TOLERANCE
+
+
+def test_the_same_function_in_planar_layout(context: Context) -> None:
+    made = make_bundle(wide(48, kernel=3), layout="planar")
+    assert error(made, context, "wide-products") <= TOLERANCE
+    assert error(made, context) <= TOLERANCE
