@@ -139,19 +139,21 @@ class Conv2D(Operator):
             if baked is None:
                 defines["WEIGHT_COUNT"] = count
                 uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
-            if late is not None:
+            # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
+            waits = late is not None and (baked is None or bool(baked[:-1, 3].any()))
+            if waits and late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
             fragment = texts.get(id(draw.taps)) if baked is None else None
             fragment = fragment or codegen.fragment(
                 "convolution.frag",
-                includes=["store.glsl", *([] if late is not None else ["tied.glsl"])],
+                includes=["store.glsl", *([] if waits else ["tied.glsl"])],
                 activation=kernel.output.activation,
                 saturates=True,
                 lines={
                     "declarations": draw.declarations,
                     "coordinates": draw.coordinates,
-                    "taps": tap_lines([*draw.taps, *behind], weight, wait="TIED" if late is None else "WAIT"),
+                    "taps": tap_lines([*draw.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
                 },
                 defines=defines,
             )
