@@ -81,7 +81,8 @@ def draws(
     if len(chosen) <= most:
         bindings = [build.bind(node, **roles) for roles in reads]
         coordinates = Coordinates(bindings, SOURCE, kernel, common=common)
-        if coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
+        # Fetches of weights in between leave a compiler no reason to keep them all (``common`` is False there).
+        if not common or coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
             texels = [SOURCE] if columns.taps_per_slot > 1 else []
             return [
                 Draw(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
-from glsl_infer.compiler.ranges.wide import WideLayer, split_wide
+from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
@@ -46,6 +46,7 @@ def prepare(
     per_channel: bool = True,
     headroom: float = HEADROOM,
     uniform_vectors: int = UNIFORM_VECTORS,
+    exactness: float = EXACTNESS,
 ) -> Prepared:
     """Prepare an optimised graph for shaders.
 
@@ -57,13 +58,14 @@ def prepare(
         per_channel: see ``ranges.assign_ranges``; for comparison.
         headroom: see ``ranges.HEADROOM``; for comparison.
         uniform_vectors: see ``lowering.to_program``.
+        exactness: see ``wide.EXACTNESS``; for comparison.
 
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     _require_stored_values(graph)
     ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)
 

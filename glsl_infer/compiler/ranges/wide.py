@@ -57,7 +57,7 @@ class WideLayer:
 
 
 def split_wide(
-    graph: Graph, layout: str = "atlas", uniform_vectors: int = UNIFORM_VECTORS
+    graph: Graph, layout: str = "atlas", uniform_vectors: int = UNIFORM_VECTORS, exactness: float = EXACTNESS
 ) -> tuple[Graph, tuple[WideLayer, ...]]:
     """Split every convolution that cannot be one pass for each output slice, or had better not be.
 
@@ -65,6 +65,7 @@ def split_wide(
         graph: with ranges, and dense layers split.
         layout: see ``lower.to_program``.
         uniform_vectors: see ``lower.to_program``.
+        exactness: see ``EXACTNESS``; 0 takes partial sums wherever an array is too short.
     """
     bounds: dict[str, Bounds] | None = None
     textures: dict[str, frozenset[str]] | None = None
@@ -81,7 +82,7 @@ def split_wide(
         textures = _textures(graph, layout) if textures is None else textures
         bound = min(columns.slots, len(textures[node.inputs[0]]))
         block = _block(columns, bound, uniform_vectors)
-        reason = _why_split(graph, node, columns, bound + len(node.inputs) - 1, block, uniform_vectors)
+        reason = _why_split(graph, node, columns, bound + len(node.inputs) - 1, block, uniform_vectors, exactness)
         if not reason:
             nodes.append(node)
             continue
@@ -94,7 +95,9 @@ def split_wide(
     return graph.rebuilt(nodes), tuple(layers)
 
 
-def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: int, uniform_vectors: int) -> str:
+def _why_split(
+    graph: Graph, node: Node, columns: Columns, bound: int, block: int, uniform_vectors: int, exactness: float
+) -> str:
     """Return why a convolution is split, in a person's words; empty if it is not."""
     if bound > MAX_TEXTURES:
         return f"it reads {bound} textures, and a pass at most {MAX_TEXTURES}"
@@ -118,7 +121,7 @@ def _why_split(graph: Graph, node: Node, columns: Columns, bound: int, block: in
     halves = weights_plan.Layer(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
     apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
     last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
-    if cheapest <= EXACTNESS * (apart + last):
+    if cheapest <= exactness * (apart + last):
         return ""
     return (
         f"{columns.count} columns of weights are more than a uniform array of {uniform_vectors} vec4 holds, and as "
