@@ -40,7 +40,7 @@ def test_behind_convolutions_residuals_and_sums(context: Context, seed: int, wei
         conv_node(rng, "many", ("alone",), 6, 40, activation=function),
         conv_node(rng, "wide", ("many",), 40, 6, activation=function),
     ]
-    made = make_bundle(classifier(rng, body, 6), weights)
+    made = make_bundle(classifier(rng, body, 6), weights, layout="planar")
     assert "convolution_sum" in {node.op for node in made.graph.nodes}
     with Session(made, context=context, selfcheck=True) as session:
         for node in drawn_nodes(made):

@@ -96,7 +96,7 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
         ),
     )
     pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
-    made = prepare(Graph("wide", nodes, "last"), pictures).graph
+    made = prepare(Graph("wide", nodes, "last"), pictures, layout="planar").graph
     assert "convolution_sum" in {node.op for node in made.nodes}
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")

@@ -62,6 +62,6 @@ def test_a_texture_of_another_width_is_refused() -> None:
         weight_texture.read(packed.texels.tobytes(), packed.units.tobytes(), 2, 8)
 
 
-@pytest.mark.parametrize("slices, columns, fit", [(1024, 320, True), (1025, 1, False), (1, 321, False)])
+@pytest.mark.parametrize("slices, columns, fit", [(1024, 520, True), (1025, 1, False), (1, 521, False)])
 def test_limits(slices: int, columns: int, fit: bool) -> None:
     assert weight_texture.fits(slices, columns) == fit
