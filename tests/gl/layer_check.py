@@ -31,9 +31,13 @@ def make_bundle(
     pictures: Sequence[NDArray[np.uint8]] = (),
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
+    prepared_for: str | None = None,
 ) -> Bundle:
-    """Return the bundle of a graph that needs no optimising, as a reader of the file gets it."""
-    prepared = prepare(graph, pictures, layout=layout, uniform_vectors=uniform_vectors).graph
+    """Return the bundle of a graph that needs no optimising, as a reader of the file gets it.
+
+    ``prepared_for`` is the layout whose partial sums it has, where that is not ``layout``.
+    """
+    prepared = prepare(graph, pictures, layout=prepared_for or layout, uniform_vectors=uniform_vectors).graph
     program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors)
     classes = bundle.classes_of(program.values[prepared.output])
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
