@@ -59,7 +59,7 @@ test-vc4: $(VENV)/.all
 # Mesa's vc4 driver draws by scripts/vc4/executor; tests/gl/virtual_gpu.py has what fails there, and why.
 test-virtual-gpu: $(VENV)/.all
 	$(BIN)/python -c "import glsl_infer.tools.videocore; glsl_infer.tools.videocore.find()" 2>/dev/null || scripts/vc4/build.sh
-	scripts/vc4/run-on-executor $(DRIVER_TESTS) -m "not once"
+	scripts/vc4/run-on-executor $(BIN)/python -m pytest tests/gl -m "not once"
 
 # Its page is built from the sources as they are; Chromium draws with SwiftShader, its own software GPU.
 test-web: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready

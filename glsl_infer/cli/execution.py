@@ -15,6 +15,9 @@ from typing import Any, NoReturn
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support.plain_text import one_line
 
+_LIST = "\n  "
+"""Between the entries of a list in a message."""
+
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line, and which takes no abbreviations."""
@@ -79,8 +82,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except GlslInferError as error:
         if debug:
             raise
-        # What was refused may have a stranger's name; only a driver has logs of several lines.
-        print(f"error: {one_line(error) if isinstance(error, InputError) else error}", file=sys.stderr)
+        print(f"error: {_message(error)}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
@@ -94,6 +96,16 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         _drop_output()
         print(f"error: {error}", file=sys.stderr)
         return 1
+
+
+def _message(error: GlslInferError) -> str:
+    """Return the text of an error. What was refused may have a stranger's name, which must not begin a line.
+
+    Lists have indented lines, and the logs of a driver several.
+    """
+    if not isinstance(error, InputError):
+        return str(error)
+    return _LIST.join(one_line(part) for part in str(error).split(_LIST))
 
 
 def _drop_output() -> None:

@@ -52,7 +52,6 @@ CONVOLUTIONS = Group(
             "Conv2D",
             "many slices: 1x1; 64 to 8",
             _conv(8, 1, 64),
-            "use groups of 32 channels or fewer to avoid it",
         ),
         Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
         Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
