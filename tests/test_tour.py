@@ -16,6 +16,7 @@ from PIL import Image
 import glsl_infer
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
@@ -109,7 +110,7 @@ def test_4_lowering_makes_passes_of_fragment_shaders(program: Program) -> None:
 @pytest.fixture(scope="module")
 def file(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tour") / "tour.glslnn"
-    bundles.write(bundles.make(program, LABELS), path)
+    bundles.write(to_bundle(program, LABELS), path)
     return path
 
 

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from glsl_infer.compiler.export import Options, build
 
 from glsl_infer import bundle as bundles
 from glsl_infer.cli.progress import bar
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY

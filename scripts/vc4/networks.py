@@ -28,10 +28,10 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import graph_file
-from glsl_infer.compiler.export import Options, build
 from x22 import x22
 
 from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY

@@ -111,7 +111,7 @@ def test_labels_of_a_network_that_ends_in_a_map() -> None:
     with pytest.raises(InputError, match="1 labels for 0 classes"):
         build(graph, ["a"])
     made, _, _ = build(graph, [])
-    assert made.manifest.outputs[0].name == "image"
+    assert made.manifest.outputs[0].purpose == "image"
 
 
 def test_pictures_that_are_not_square() -> None:
