@@ -11,8 +11,6 @@ import pytest
 NO_WINDOWS = "the driver is built without a window system"
 NO_IMPORTS = "the shim takes no dma-bufs"
 REGISTERS = "the compiler has too few registers for such a shader, and the driver skips its draws"
-NO_FLUSH = "Mesa 22.3's vc4 does not flush draws into a texture before an upload into it"
-LOST_FLAGS = "the model's depth to space is an older one, which uses flags that a thread switch loses"
 FEW_BITS = "exp2 has 12 bits, which is a guess: a sigmoid of 16 bits needs more"
 TRUNCATION = "sums round toward zero, and so each a little too low"
 OTHER_DRIVER = "it is about what other drivers do well with"
@@ -21,9 +19,7 @@ KNOWN = {
     r"test_window.py|test_glfw_context.py|test_then_to_a_hidden_window": NO_WINDOWS,
     "test_dma_import.py": NO_IMPORTS,
     r"test_random_convolutions_are_exact|\[wide\]|test_clear_colours_are_those_of_the_layers|wide-3x3": REGISTERS,
-    r"test_format_alone.py|test_networks_of_other_sizes\[1280-720-32\]": REGISTERS,
-    "test_the_picture_of_the_network_s_size_is_taken_as_it_is": NO_FLUSH,
-    r"test_shipped_superres.py::test_(photo|it)|\[superres-x2-96\]": LOST_FLAGS,
+    r"test_networks_of_other_sizes\[1280-720-32\]|13 slices in 3 groups, stride 2-texture": REGISTERS,
     r"activation\[sigmoid\]|sigmoid-to-3": FEW_BITS,
     r"\[concat\]|\[shuffle\]": TRUNCATION,
     "test_rolled.py|test_the_renderer_decides": OTHER_DRIVER,
