@@ -42,8 +42,8 @@ Worst of all: **{worst:.4f}**. A frame takes:
 
 {frame}
 
-Partial sums of 16 bits take {wide} of these passes, where one for each output slice would be {narrow}. This was measured
-before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
+Partial sums of 16 bits take {wide} of these passes, where one for each output slice would be {narrow}. This was
+measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
 
 ### Which ranges
 
