@@ -23,7 +23,7 @@ from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.support import llvm_clash
 
-__all__ = ["load", "load_model", "same_padding", "tensors_of", "to_graph"]
+__all__ = ["load", "load_model", "same_padding", "tensors_of", "to_graph", "version", "with_outputs"]
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for)."""
@@ -102,6 +102,17 @@ def tensors_of(model: Any) -> dict[str, Any]:
     walk = _Walk(_Collected(), "", {})
     walk.tensor(model.outputs[0])
     return walk.tensors
+
+
+def with_outputs(model: Any, tensors: Any) -> Any:
+    """Return a Keras model with the inputs of ``model`` that computes a tensor of it, or a list of them."""
+    return _keras().Model(model.inputs, tensors)
+
+
+def version() -> str:
+    """Return which Keras this is, and on which backend: ``Keras 3.13.0, tensorflow``."""
+    keras = _keras()
+    return f"Keras {keras.version()}, {keras.backend.backend()}"
 
 
 class _Collected:

@@ -40,8 +40,6 @@ def work(job: dict[str, Any]) -> None:
     """Do a job: ``model``, ``pictures`` (*.npy), ``layers`` (names), ``layer_pictures``, ``input_range``, ``out``."""
     network = importer.load_model(job["model"])
     graph = importer.to_graph(network, None if job["input_range"] is None else tuple(job["input_range"]))
-    import keras
-
     tensors, nodes = importer.tensors_of(network), computed_nodes(graph)
     known = [name for name in job["layers"] if nodes.get(name) in tensors]
     output = job["output"]
@@ -53,7 +51,7 @@ def work(job: dict[str, Any]) -> None:
     def values(some: NDArray[np.uint8]) -> NDArray[np.float32]:
         return picture_values(graph.input, np.asarray(some)).astype(np.float32)
 
-    whole = keras.Model(network.inputs, end)
+    whole = importer.with_outputs(network, end)
     rows = []
     for first in range(0, len(pictures), BATCH):
         some = pictures[first : first + BATCH]
@@ -63,7 +61,7 @@ def work(job: dict[str, Any]) -> None:
         tell(len(some))
     np.save(out / ENDS, np.concatenate(rows))
     if known:
-        parts = keras.Model(network.inputs, [tensors[nodes[name]] for name in known])
+        parts = importer.with_outputs(network, [tensors[nodes[name]] for name in known])
         for index in range(job["layer_pictures"]):
             outputs = parts.predict_on_batch(values(pictures[index : index + 1]))
             found = {str(place): np.asarray(one)[0] for place, one in enumerate(outputs)}
@@ -73,7 +71,7 @@ def work(job: dict[str, Any]) -> None:
         "layers": known,
         "computes": {name: nodes[name] for name in known},
         "softmax": inside and graph.by_name[graph.output].op == "softmax",
-        "keras": f"Keras {keras.version()}, {keras.backend.backend()}",
+        "keras": importer.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
 
