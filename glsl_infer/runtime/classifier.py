@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
-from glsl_infer.program.host_steps import softmax
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pipeline import PendingFrame
