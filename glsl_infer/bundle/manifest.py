@@ -12,9 +12,38 @@ from dataclasses import dataclass
 from glsl_infer.errors import InputError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.graph.network import CLASSES, IMAGE, MASK, PURPOSES, VALUES
+from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH
 from glsl_infer.program import Pass, ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
+
+__all__ = [
+    "CENTER_CROP",
+    "CENTER_SQUARE",
+    "CLASSES",
+    "FITS",
+    "FORMAT",
+    "IMAGE",
+    "INPUT_KINDS",
+    "LETTERBOX",
+    "MASK",
+    "NUMBERS",
+    "PICTURE",
+    "PROBE_FORMULA",
+    "PROFILE",
+    "PURPOSES",
+    "STRETCH",
+    "VALUES",
+    "VERSION",
+    "Input",
+    "Limits",
+    "Manifest",
+    "Output",
+    "Probe",
+    "ProbeLayer",
+    "ProbeOutput",
+]
 
 FORMAT = "glslnn"
 VERSION = 2
@@ -23,17 +52,6 @@ PROFILE = "es2"
 
 PICTURE, NUMBERS = INPUT_KINDS = ("picture", "numbers")
 """What an input takes: any picture, or numbers of its own shape."""
-
-CENTER_SQUARE, CENTER_CROP, LETTERBOX, STRETCH = FITS = (
-    "center-square/area-average",
-    "center-crop/area-average",
-    "letterbox/area-average",
-    "stretch/area-average",
-)
-"""How any picture becomes the network's; ``runtime.pictures.fits`` has each one's rectangles."""
-
-CLASSES, IMAGE, MASK, VALUES = PURPOSES = ("classes", "image", "mask", "values")
-"""What an output is for."""
 
 PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256"
 """The probe's bytes: of column x, row y and channel c of input number i."""

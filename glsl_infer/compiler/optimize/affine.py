@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.graph.picture import picture_range, with_picture_range
+from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops import batch_norm
 
 AFFINE = ("batch_norm", "rescaling")
@@ -25,7 +25,7 @@ def fold_rescaling(graph: Graph) -> Graph:
 
     Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
-    for picture in [node for node in graph.nodes if node.op == "input"]:
+    for picture in graph.inputs:
         while (readers := graph.consumers[picture.name]) and _foldable(graph, picture, readers):
             scale, offset = _affine(graph, readers[0])
             scales, zeros = (np.asarray(values) for values in picture_range(picture))
@@ -73,7 +73,7 @@ def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
 
 
 def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
-    if graph.output in (picture.name, *(node.name for node in readers)):
+    if not is_picture(picture) or {picture.name, *(node.name for node in readers)} & set(graph.output_layers):
         return False
     if any(node.op not in AFFINE for node in readers):
         return False

@@ -103,13 +103,13 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
             nodes += rewrite.nodes
         else:
             nodes.append(replace(one, inputs=tuple(follow(name) for name in one.inputs)))
-    output = follow(graph.output)
-    read, kept = {output}, []
+    outputs = graph.outputs_renamed(follow)
+    read, kept = {layer for output in outputs for layer in output.layers}, []
     for one in reversed(nodes):
         if one.op not in ("reshape", "flatten") or one.name in read:
             read.update(one.inputs)
             kept.append(one)
-    return Graph(graph.name, tuple(reversed(kept)), output)
+    return Graph(graph.name, tuple(reversed(kept)), outputs)
 
 
 def _free_name(graph: Graph, wanted: str) -> str:
