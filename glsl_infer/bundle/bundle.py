@@ -32,7 +32,7 @@ from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.activations import activation
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
@@ -88,7 +88,11 @@ class Bundle:
         try:
             with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
                 nodes = [self._node(layer) for layer in network.layers]
-            graph = Graph(self.manifest.name, tuple(nodes), network.output)
+            outputs = tuple(
+                GraphOutput(output.name, output.layers, output.steps, entry.purpose)
+                for output, entry in zip(network.outputs, self.manifest.outputs)
+            )
+            graph = Graph(self.manifest.name, tuple(nodes), outputs)
             for name, shape in graph.shapes.items():
                 if shape_of(self.values[name]) != shape:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")

@@ -218,7 +218,7 @@ def _check_operator(layer: Layer, size: int) -> None:
 
 def _check_ends(network: Network, manifest: Manifest) -> None:
     values = {layer.name: layer.output for layer in network.layers}
-    given = {layer.name: layer.output for layer in network.layers if layer.op == "input"}
+    given = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
     if given != {entry.name: entry.value for entry in manifest.inputs}:
         raise BundleError(f"graph: its inputs, {', '.join(given)}, are not those of the manifest")
     if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
