@@ -32,7 +32,16 @@ class InputError(GlslInferError):
 
 
 class BundleError(InputError):
-    """A ``.glslnn`` file that is missing, damaged, foreign or too new."""
+    """A ``.glslnn`` file that is missing, damaged, foreign or too new.
+
+    Attributes:
+        rule: short name of the rule of docs/bundle-format.md that the file breaks (``bundle.rules.RULES``); None where
+            the file was not read at all.
+    """
+
+    def __init__(self, message: str, rule: str | None = None) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class ImageError(InputError):

@@ -134,6 +134,15 @@ def _undeclared(data: Data) -> None:
             entry["uniforms"]["surplus"] = [0.5]
 
 
+def _one_more_texture(data: Data) -> None:
+    data["textures"].append({**data["textures"][0], "name": "unused"})
+
+
+def _larger_than_memory(data: Data) -> None:
+    data["textures"][1].update(width=8192, height=8192)
+    data["limits"]["texture_size"] = 8192
+
+
 DAMAGED: dict[str, dict[str, Change]] = {
     "keys": {
         "missing": _remove("limits"),
@@ -156,39 +165,59 @@ DAMAGED: dict[str, dict[str, Change]] = {
     },
     "textures": {
         "clear": _remove("textures", 1, "clear"),
+        "input clear": _remove("textures", 0, "clear"),
         "size": _put("textures", 1, "width")(0),
         "kind": _put("textures", 1, "kind")("output"),
     },
-    "passes": {
+    "programs": {
+        "uniform length": _put("programs", 0, "uniforms", 0, 1)(5),
+        "varyings": _put("programs", 0, "varyings")(8),
+    },
+    "passes.bin": {
         "target": _put("passes", 0, "target")("nowhere"),
         "program": _put("passes", 0, "program")("nothing"),
+        "stride": _put("passes", 0, "sources", 0, 1)(float("nan")),
+    },
+    "passes": {
         "feedback": lambda data: data["passes"][1]["textures"].__setitem__(0, data["passes"][1]["target"]),
         "clear": _put("passes", 0, "clear")(False),
         "quad": _put("passes", 0, "quads", 0, 2)(8000),
         "empty quad": _put("passes", 0, "quads", 0, 3)(0),
-        "stride": _put("passes", 0, "sources", 0, 1)(float("nan")),
         "unit": _put("passes", 0, "sources", 0, 0)(7),
         "order": _read_before_it_is_drawn,
     },
     "uniforms": {
         "slice": lambda data: _slice(data).__setitem__(1, 1 << 20),
-        "length": _put("programs", 0, "uniforms", 0, 1)(lambda count: count + 1),
         "undeclared": _undeclared,
     },
     "inputs": {
         "none": _put("inputs")([]),
         "outside": lambda data: data["inputs"][0]["value"]["views"][0].__setitem__(1, 500),
         "kind": _put("inputs", 0, "kind")("sound"),
+        "fit": _put("inputs", 0, "fit")("center-square"),
+        "no fit": _remove("inputs", 0, "fit"),
+        "gutter": _put("inputs", 0, "value", "gutter")(1),
+        "channels": _put("inputs", 0, "value", "channels")(2),
+        "unused texture": _one_more_texture,
     },
     "outputs": {
         "none": _put("outputs")([]),
         "purpose": _put("outputs", 0, "purpose")("image"),
-        "outside": _put("outputs", 0, "value", "length")(1 << 19),
+        "outside": _put("outputs", 0, "values", 0, "length")(1 << 19),
+        "partial sums": _put("outputs", 0, "values", 0, "columns")(1),
+        "no values": _put("outputs", 0, "values")([]),
+        "step": _put("outputs", 0, "steps")([{"step": "relu"}]),
+        "rows": _put("outputs", 0, "steps")([{"step": "rows", "columns": 2}]),
+        "classes": _put("outputs", 0, "steps")([{"step": "argmax"}]),
     },
     "probe": {
         "missing layer": _remove("probe", "layers", 0),
         "beyond": _put("probe", "layers", 0, "offset")(1 << 20),
-        "logits": _put("probe", "logits")([]),
+        "numbers": _put("probe", "outputs", 0, "numbers")([]),
+        "outputs": _put("probe", "outputs")([]),
+    },
+    "caps": {
+        "textures": _larger_than_memory,
     },
     "limits": {
         "units": _put("limits", "texture_units")(1),

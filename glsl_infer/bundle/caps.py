@@ -7,10 +7,12 @@ keeps for each pair of layers and what it multiplies for each weight.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import BundleError
+from glsl_infer.program.texels import shape_of
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
@@ -29,6 +31,22 @@ MAX_TABLE_BYTES = 32 << 20
 """Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
 MAX_LAYERS = 2048
 MAX_TEXTURES = MAX_PROGRAMS = MAX_FLOATS = 1 << 14
+MAX_SIDE = 8192
+"""Width or height of a texture or a map, and a place in it."""
+MAX_GUTTER = 64
+MAX_COUNT = 1 << 20
+"""Channels, values of a vector, records of a layer."""
+MAX_OFFSET = 1 << 28
+"""First record of a layer."""
+MAX_INPUTS = MAX_OUTPUTS = 16
+MAX_VALUES = 64
+"""Values of an output."""
+MAX_STEPS = 16
+"""Host steps of an output."""
+MAX_COLUMNS = 1 << 20
+"""Numbers in a row of the host step ``rows``."""
+MAX_RESULT = 1 << 26
+"""Numbers in all values of an output together."""
 MAX_UNIFORMS = 64
 """Uniforms of a program."""
 MAX_PASSES = 1 << 16
@@ -50,14 +68,21 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     Raises:
         BundleError: naming what there is too much of, and the cap.
     """
-    quads = [quad for one in manifest.passes for quad in one.quads]
+    texels = sum(texture.width * texture.height for texture in manifest.textures)
+    quads = [quad for entry in manifest.passes for quad in entry.quads]
+    numbers = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
     for what, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
         ("programs", len(manifest.programs), MAX_PROGRAMS),
         ("passes", len(manifest.passes), MAX_PASSES),
         ("quads", len(quads), MAX_QUADS),
-        ("bytes of textures", sum(4 * one.width * one.height for one in manifest.textures), MAX_TEXTURE_BYTES),
+        (
+            "bytes of textures",
+            4 * texels,
+            MAX_TEXTURE_BYTES,
+        ),
+        ("numbers in an output", max(numbers, default=0), MAX_RESULT),
         ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
     ):
         if count > cap:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from glsl_infer.errors import InputError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.network import CLASSES, IMAGE, MASK, PURPOSES, VALUES
@@ -88,6 +89,17 @@ class Input:
     def channels(self) -> int:
         """Channels of a picture or a map; 1 of a vector."""
         return 1 if isinstance(self.value, FixedPoint) else self.value.channels
+
+    @property
+    def size(self) -> int:
+        """Pixels of a side of a square picture.
+
+        Raises:
+            InputError: it is not square, or no picture.
+        """
+        if self.kind != PICTURE or self.height != self.width:
+            raise InputError(f"input '{self.name}' has shape {self.shape}; only a model with a square picture will do")
+        return self.height
 
     @property
     def textures(self) -> tuple[str, ...]:
@@ -173,6 +185,35 @@ class Manifest:
     outputs: tuple[Output, ...]
     probe: Probe
     members: Mapping[str, str]
+
+    @property
+    def input(self) -> Input:
+        """The only input, which is a picture.
+
+        Raises:
+            InputError: there are several, or it takes numbers.
+        """
+        if len(self.inputs) != 1 or self.inputs[0].kind != PICTURE:
+            kinds = ", ".join(f"'{entry.name}' ({entry.kind})" for entry in self.inputs)
+            raise InputError(f"the model's inputs are {kinds}; this needs a model with one picture and nothing else")
+        return self.inputs[0]
+
+    @property
+    def output(self) -> Output:
+        """The only output.
+
+        Raises:
+            InputError: there are several.
+        """
+        if len(self.outputs) != 1:
+            names = ", ".join(f"'{entry.name}'" for entry in self.outputs)
+            raise InputError(f"the model's outputs are {names}; this needs a model with one output")
+        return self.outputs[0]
+
+    @property
+    def classes(self) -> Output | None:
+        """The output that is for classes, if there is one."""
+        return next((entry for entry in self.outputs if entry.purpose == CLASSES), None)
 
     @property
     def layers(self) -> tuple[str, ...]:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES
+from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS, MAX_SIDE, MAX_TABLE_BYTES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 
 MEMBER = "passes.bin"
-MAX_SIDE = 8192
 
 _HEAD = struct.Struct("<HHHBB")
 _SOURCE = struct.Struct("<Bff")
@@ -36,7 +35,7 @@ class Names:
 
 def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
     """Return the members that uniforms are taken from, in alphabetical order."""
-    values = (value for one in passes for value in one.uniforms.values())
+    values = (value for entry in passes for value in entry.uniforms.values())
     return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
 
 
