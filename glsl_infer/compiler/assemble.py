@@ -29,7 +29,8 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
 
     Raises:
         InputError: the number of labels is not that of the classes, or a label has a line feed in it.
-        ModelError: an output is not what its purpose says, or there are more passes than a reader takes; said before the probe, which takes longest.
+        ModelError: an output is not what its purpose says, or there are more passes than a reader takes; said before
+            the probe, which takes longest.
     """
     graph = program.graph
     inputs = tuple(_input(node, program.values[node.name]) for node in graph.inputs)

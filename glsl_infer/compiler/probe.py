@@ -36,7 +36,8 @@ def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -
 
     Args:
         program: the program.
-        inputs, outputs: of its manifest.
+        inputs: of its manifest.
+        outputs: of its manifest.
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the

@@ -124,8 +124,8 @@ class Builder:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
         A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its own
-        holds bytes of 0.
+        have a gutter. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its
+        own holds bytes of 0.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]

@@ -13,7 +13,7 @@ from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import MAX_TEXTURE_SIZE, View, slices_of
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE, View
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -53,7 +53,7 @@ class VectorConcat(Operator):
         places = [_Place(number, index) for number, one in enumerate(sources) for index in range(one.length)]
         for run in _runs(places):
             ends = (run.first, run.second or run.first)
-            reads = [Read(View(sources[end.source].texture, end.index // 2, 0)) for end in ends]
+            reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]
             binding = build.bind(node, source=reads)
             factors = [sources[end.source].scale / target.scale for end in ends]
             fragment = codegen.fragment(
@@ -63,31 +63,32 @@ class VectorConcat(Operator):
                 defines={"FIRST": binding.fetch("source", 0), "SECOND": binding.fetch("source", 1)},
             )
             uniforms = {
-                "lanes": [float(end.index % 2) for end in ends],
+                "lanes": [float(end.number % 2) for end in ends],
                 "factors": [factors[0], factors[1] if run.second else 0.0],
             }
-            build.draw_tile(node, fragment, View(target.texture, run.texel, 0), (run.count, 1), binding, uniforms)
+            build.draw_tile(node, fragment, View(target.texture, run.texel, 0), (run.texels, 1), binding, uniforms)
 
 
 class _Place(NamedTuple):
     """A number: of which input, and which of its numbers."""
 
     source: int
-    index: int
+    number: int
 
 
 class _Run(NamedTuple):
-    """``count`` texels from ``texel`` on, and where the first one's numbers come from; the last may have only one."""
+    """So many ``texels`` from ``texel`` on, and where the first one's numbers come from; the last may have only one."""
 
     texel: int
-    count: int
+    texels: int
     first: _Place
     second: _Place | None
 
 
 def _runs(places: Sequence[_Place]) -> Iterator[_Run]:
     """Yield the runs of a vector whose numbers come from these places."""
-    pairs = [(places[2 * t], places[2 * t + 1] if 2 * t + 1 < len(places) else None) for t in range(slices_of(len(places), 2))]
+    padded = [*places, *[None] * (len(places) % 2)]
+    pairs = [(places[at], padded[at + 1]) for at in range(0, len(padded), 2)]
     start = 0
     for texel in range(1, len(pairs) + 1):
         if texel < len(pairs) and pairs[texel] == tuple(map(_next, pairs[texel - 1])):
@@ -98,7 +99,7 @@ def _runs(places: Sequence[_Place]) -> Iterator[_Run]:
 
 def _next(place: _Place | None) -> _Place | None:
     """Return the place two numbers on: the same half of the next texel."""
-    return None if place is None else _Place(place.source, place.index + 2)
+    return None if place is None else _Place(place.source, place.number + 2)
 
 
 OPERATOR = VectorConcat()

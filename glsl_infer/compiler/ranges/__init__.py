@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
-from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
+from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import has_alpha_lane

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration

@@ -14,9 +14,7 @@ from glsl_infer.graph.picture import input_values
 from glsl_infer.program import quantize
 
 
-def assign_input_ranges(
-    graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM
-) -> Graph:
+def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM) -> Graph:
     """Set the range of every input of numbers: as declared, or else as seen in the samples.
 
     Args:
@@ -32,7 +30,9 @@ def assign_input_ranges(
 
 def open_inputs(graph: Graph) -> list[Node]:
     """Return the inputs whose range is not declared."""
-    return [node for node in graph.inputs if any(node.attrs[key] is None for key in ("scales", "low") if key in node.attrs)]
+    return [
+        node for node in graph.inputs if any(node.attrs[key] is None for key in ("scales", "low") if key in node.attrs)
+    ]
 
 
 def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float) -> Node:
@@ -43,9 +43,7 @@ def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], h
         if "scales" in node.attrs:
             learnt = choose(low, high, common=True, equal=False, headroom=headroom)
             return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
-        node = node.with_attrs(
-            low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0)
-        )
+        node = node.with_attrs(low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0))
     if "scale" in node.attrs:
         largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]))
         return node.with_attrs(scale=quantize.power_of_two_scale(largest))
