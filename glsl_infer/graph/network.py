@@ -192,9 +192,7 @@ class Graph:
 
     def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
         """Return the outputs with other names of layers; those of the outputs stay."""
-        return tuple(
-            replace(output, layers=tuple(follow(layer) for layer in output.layers)) for output in self.outputs
-        )
+        return tuple(replace(output, layers=tuple(follow(layer) for layer in output.layers)) for output in self.outputs)
 
     def __str__(self) -> str:
         lines = [f"{self.name} -> {', '.join(output.name for output in self.outputs)}"]

@@ -90,9 +90,9 @@ def all_values(model: GraphOrBundle, inputs: Inputs, *, mode: str | None = None)
         if node.operator.is_input:
             value = input_values(node, given[node.name])
             # A picture's bytes are exact: rounding them again could only lose what float64 has.
-            values[node.name] = (value if mode == "float" or is_picture(node) else node.operator.store(node, value)).astype(
-                dtype
-            )
+            values[node.name] = (
+                value if mode == "float" or is_picture(node) else node.operator.store(node, value)
+            ).astype(dtype)
         else:
             read = [values[name] for name in node.inputs]
             values[node.name] = layer(node, read, stored=mode == "stored")
@@ -112,7 +112,9 @@ def by_name(graph: Graph, inputs: Inputs) -> Mapping[str, NDArray[Any]]:
     names = [node.name for node in graph.inputs]
     if not isinstance(inputs, Mapping):
         if len(names) != 1:
-            raise InputError(f"model '{graph.name}' has the inputs {', '.join(names)}; give a dict with an array for each")
+            raise InputError(
+                f"model '{graph.name}' has the inputs {', '.join(names)}; give a dict with an array for each"
+            )
         return {names[0]: inputs}
     wrong = sorted({*names}.symmetric_difference(inputs))
     if wrong:

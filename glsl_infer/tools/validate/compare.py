@@ -18,8 +18,8 @@ from glsl_infer import ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
-from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.graph.host_steps import softmax
+from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.images import output_shape
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
