@@ -103,8 +103,8 @@ class SelfCheck:
                 allowed = layer.allowed
                 return (
                     f"layer '{layer.layer}' comes out wrong on this driver: off by up to {layer.worst:g} stored steps "
-                    f"({layer.mean:.2f} in the mean), where {allowed.max_error:g} ({allowed.mean_error:.2f} in the mean) "
-                    "are tolerated"
+                    f"({layer.mean:.2f} in the mean), where {allowed.max_error:g} ({allowed.mean_error:.2f} in the "
+                    "mean) are tolerated"
                 )
         if self.stopped is not None:
             where, error = self.stopped
@@ -112,8 +112,8 @@ class SelfCheck:
             return f"{place} cannot be computed on this driver: {error}"
         wrong = next(output for output in self.outputs if not output.passed)
         return (
-            f"every layer comes out right, but output '{wrong.output}' of a whole frame is off by {wrong.error:g}, where "
-            f"{wrong.allowed:g} is tolerated"
+            f"every layer comes out right, but output '{wrong.output}' of a whole frame is off by {wrong.error:g}, "
+            f"where {wrong.allowed:g} is tolerated"
         )
 
     def as_json(self) -> dict[str, Any]:
