@@ -20,6 +20,7 @@ from glsl_infer import ops
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.activations import activation
 from glsl_infer.graph.kernels import input_channels
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.conv_texture import ROUNDING
 from glsl_infer.program.layout import FeatureMap, Value
 from glsl_infer.program.texels import shape_of
@@ -56,7 +57,7 @@ def rounding(gain: float) -> float:
     return 255.0 * gain * 2.0**-24
 
 
-def errors(floats: Graph, stored: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[str, float]:
+def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
     """Return how far each feature map of 8 bits is from the float network's, in steps, root mean square.
 
     Args:

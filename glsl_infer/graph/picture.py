@@ -32,6 +32,14 @@ def is_picture(node: Node) -> bool:
     return node.attrs.get("fit") is not None
 
 
+def has_alpha_lane(node: Node) -> bool:
+    """Return whether the input is a picture of 1 or 3 channels.
+
+    The alpha of its texels is 1, and 0 in the gutter, which holds bytes of 0.
+    """
+    return node.operator.is_input and is_picture(node) and node.attrs["shape"][2] != 4
+
+
 def picture_range(node: Node) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return (scales, zeros) of an input node, each of length 1 or channels; defaults where it does not say."""
     return tuple(node.attrs.get("scales") or SCALES), tuple(node.attrs.get("zeros") or ZEROS)

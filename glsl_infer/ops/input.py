@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.picture import CENTER_SQUARE, FITS, PICTURE_CHANNELS, SCALES, ZEROS, is_picture, picture_range
+from glsl_infer.graph.picture import CENTER_SQUARE, FITS, PICTURE_CHANNELS, SCALES, ZEROS, picture_range
 from glsl_infer.ops.operator import Operator, feature_map
 
 if TYPE_CHECKING:
@@ -54,8 +54,7 @@ class Input(Operator):
     def passes(self, node: Node, build: Builder) -> None:
         """Make the texture that the runner uploads to; nothing is drawn."""
         scales, zeros = picture_range(node)
-        kind = "picture" if is_picture(node) and self.shape(node, [])[2] in (1, 3) else "input"
-        build.allocate_map(node, scales=scales, zeros=zeros, kind=kind)
+        build.allocate_map(node, scales=scales, zeros=zeros, kind="input")
 
 
 OPERATOR = Input()

@@ -11,7 +11,8 @@ from typing import Any
 
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
-from glsl_infer.compiler.optimize.vectors import vectors_stay_vectors
+from glsl_infer.compiler.optimize.endings import peel_endings
+from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
 from glsl_infer.ops.channel_shuffle import shuffle_order
@@ -37,19 +38,11 @@ def drop_identities(graph: Graph) -> Graph:
     renamed: dict[str, str] = {}
     kept = []
     for node in graph.nodes:
-        if node.op != "input" and _is_identity(graph, node):
+        if not node.operator.is_input and _is_identity(graph, node):
             renamed[node.name] = node.inputs[0]
         else:
             kept.append(node)
     return graph.rebuilt(kept, renamed)
-
-
-def drop_final_softmax(graph: Graph) -> Graph:
-    """Remove a softmax that is the output: runners return logits."""
-    last = graph.by_name[graph.output]
-    if last.op != "softmax":
-        return graph
-    return graph.rebuilt([node for node in graph.nodes if node is not last], {last.name: last.inputs[0]})
 
 
 def merge_padding(graph: Graph) -> Graph:
@@ -119,12 +112,13 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     merge_padding,
     vectors_stay_vectors,
-    drop_final_softmax,
+    peel_endings,
     fold_rescaling,
     fold_batch_norm,
     fuse_residual,
     fuse_activation,
     sigmoids_as_pieces,
+    vectors_apart,
     copy_unaligned_concats,
 )
 

@@ -42,6 +42,23 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
     return graph
 
 
+def vectors_apart(graph: Graph) -> Graph:
+    """Let vectors be joined, added and activated by operators of their own: they are stored in 16 bits."""
+
+    def apart(node: Node) -> Node:
+        if len(graph.shapes[node.name]) != 1:
+            return node
+        if node.op == "concat":
+            return Node(node.name, "vector_concat", node.inputs)
+        if node.op not in ("add", "activation"):
+            return node
+        function = node.attrs["function" if node.op == "activation" else "activation"]
+        attrs = {key: value for key, value in node.attrs.items() if key == "fused"}
+        return Node(node.name, "vector_sum", node.inputs, {**attrs, "activation": function})
+
+    return graph.rebuilt([apart(node) for node in graph.nodes])
+
+
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
     if node.op in ("reshape", "flatten"):

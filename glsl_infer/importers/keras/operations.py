@@ -9,7 +9,9 @@ import numpy as np
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import converters as layers
-from glsl_infer.importers.keras.call import Call, Converter, activation_node, per_channel
+from glsl_infer.importers.keras.activations import activation_node
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.weights import per_channel
 
 Constant = tuple[float, ...]
 
