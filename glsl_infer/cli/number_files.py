@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
     try:
         with writing(path) as file:
             if suffix == ARRAYS:
-                np.savez(file, **dict(results))
+                _save_all(file, results)
             elif suffix == JSON:
                 file.write(json.dumps(as_json(results)).encode("utf-8") + b"\n")
             else:
@@ -80,6 +81,14 @@ def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
                 np.save(file, only)
     except (OSError, ValueError) as error:
         raise cannot_be_written(path, error) from None
+
+
+def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:
+    """Write an *.npz file; NumPy's own function takes no output called 'file'."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, result in results.items():
+            with archive.open(f"{name}{ARRAY}", "w") as member:
+                np.lib.format.write_array(member, np.asanyarray(result))
 
 
 def as_json(results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         drawn = _check_model(args, bundle)
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
-    results = _whole(args, bundle) if args.whole else _results(args, bundle, files)
+    results = _whole(args, bundle, drawn) if args.whole else _results(args, bundle, files)
     if args.out is not None:
         _save(results, args.out, bundle, drawn)
     _report(args, bundle, results, drawn)
@@ -125,7 +125,8 @@ def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path]
         return dict(session.run(given))
 
 
-def _whole(args: argparse.Namespace, bundle: Bundle) -> dict[str, NDArray[Any]]:
+def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> dict[str, NDArray[Any]]:
+    """Return the only output for a whole picture: bytes where it becomes a picture file, else numbers."""
     import numpy as np
 
     from glsl_infer.runtime import images
@@ -134,8 +135,8 @@ def _whole(args: argparse.Namespace, bundle: Bundle) -> dict[str, NDArray[Any]]:
 
     picture = np.asarray(preprocess.open_image(args.picture))
     with Session(bundle, context=args.context) as session:
-        whole = images.run_whole(session, picture, overlap=_overlap(args), raw=True, watch=progress.bar)
-    return {bundle.manifest.output.name: whole}
+        whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
+    return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
@@ -202,11 +203,16 @@ def _overlap(args: argparse.Namespace) -> int:
 
 def _save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn: Output | None) -> None:
     """Write all results, or the one that becomes a picture."""
+    import numpy as np
+
     from glsl_infer.cli import number_files
     from glsl_infer.runtime import images
 
     if drawn is None:
         number_files.write_results(results, path)
+    elif results[drawn.name].dtype == np.uint8:
+        pixels = results[drawn.name]
+        images.save(pixels[..., 0] if pixels.shape[2] == 1 else pixels, path)
     elif drawn.purpose == "mask":
         images.save(images.mask_to_picture(results[drawn.name], drawn), path)
     else:
