@@ -200,7 +200,8 @@ def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) 
     manifest = manifest_json.from_json(data, members[PASSES])
     check_hashes(manifest.members, members)
     check(manifest, {name: len(member) for name, member in members.items()})
-    vertex_shaders.check(manifest.programs, members)
+    with rule("vertex shaders"):
+        vertex_shaders.check(manifest.programs, members)
     with rule("uniforms"):
         uniforms.check(manifest.programs, members)
     with rule("probe"):
