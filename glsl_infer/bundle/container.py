@@ -27,7 +27,7 @@ MEMBER_NAME = re.compile(
 AGAIN = "export or copy the file again"
 
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
-_MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
+MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
 """Bytes that these members may unpack to."""
 
 
@@ -87,7 +87,7 @@ def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
             raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
-        most = _MOST.get(info.filename, MAX_BYTES)
+        most = MOST.get(info.filename, MAX_BYTES)
         if info.file_size > most:
             raise BundleError(f"{info.filename} unpacks to more than {most >> 20} MiB")
         seen.add(info.filename)

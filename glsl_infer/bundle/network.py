@@ -219,19 +219,21 @@ def _check_operator(layer: Layer, size: int) -> None:
 def _check_ends(network: Network, manifest: Manifest) -> None:
     values = {layer.name: layer.output for layer in network.layers}
     given = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
-    if given != {entry.name: entry.value for entry in manifest.inputs}:
-        raise BundleError(f"graph: its inputs, {', '.join(given)}, are not those of the manifest")
+    wanted = {entry.name: entry.value for entry in manifest.inputs}
+    different = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
+    if different:
+        raise BundleError(f"graph: input '{different[0]}' is not what the manifest says")
     if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
         raise BundleError("graph: its outputs are not those of the manifest, in the same order")
-    for output, wanted in zip(network.outputs, manifest.outputs):
+    for output, entry in zip(network.outputs, manifest.outputs):
         unknown = [name for name in output.layers if name not in values]
         if unknown:
             raise BundleError(f"graph: output '{output.name}': '{unknown[0]}' is no layer")
-        if tuple(values[name] for name in output.layers) != wanted.values or output.steps != wanted.steps:
+        if tuple(values[name] for name in output.layers) != entry.values or output.steps != entry.steps:
             raise BundleError(f"output '{output.name}' is not what its layers and steps in the graph say")
-    for entry in manifest.probe.layers:
-        if values.get(entry.layer) != entry.value:
-            raise BundleError(f"probe: layer '{entry.layer}' is not where the graph says")
+    for probed in manifest.probe.layers:
+        if values.get(probed.layer) != probed.value:
+            raise BundleError(f"probe: layer '{probed.layer}' is not where the graph says")
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:

@@ -394,7 +394,7 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         "weights/..",
         "",
     ):
-        assert bool(re.search(pattern, member)) == bool(bundle.bundle._MEMBER_NAME.fullmatch(member)), member
+        assert bool(re.search(pattern, member)) == bool(container.MEMBER_NAME.fullmatch(member)), member
 
 
 def test_another_version_is_refused_before_anything_else() -> None:
