@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_COUNT, MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES
 from glsl_infer.bundle.ends_check import check_value
 from glsl_infer.bundle.ends_json import steps_from_json, steps_to_json
+from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES, RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.rules import rule
@@ -165,7 +165,7 @@ def _layer(data: Any, where: str) -> Layer:
         {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
         {
             key: tuple(
-                strict.integer(size, f"{where}.weights['{key:.60}']", 1, MAX_COUNT)
+                strict.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
                 for size in strict.items(shape, where)
             )
             for key, shape in fields.mapping("weights").items()

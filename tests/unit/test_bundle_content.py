@@ -29,7 +29,10 @@ def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
     old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
     old["manifest.json"] = b'{"format":"glslnn","version":1,"model":{},"input":{},"passes":[]}'
     path = zipped(tmp_path / "older.glslnn", old)
-    assert refusal(path) == f"{path}: the model has format version 1, this program reads version 2; export it again (rule: version)"
+    assert (
+        refusal(path)
+        == f"{path}: the model has format version 1, this program reads version 2; export it again (rule: version)"
+    )
 
 
 def test_another_profile(tmp_path: Path, good: bytes) -> None:

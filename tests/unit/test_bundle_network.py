@@ -17,7 +17,7 @@ import tiny
 from bundle_files import Members, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, caps, network
+from glsl_infer.bundle import Bundle, format_constants, network
 from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
 from glsl_infer.graph.host_steps import HostStep
@@ -67,7 +67,10 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is no layer before it"),
     "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
     "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
-    "no input layer": (layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}), "input 'image'"),
+    "no input layer": (
+        layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}),
+        "input 'image'",
+    ),
     "output layer": (output(layers=("none",)), "graph: output 'softmax': 'none' is no layer"),
     "another output": (output(layers=("pool",)), "output 'softmax' is not what its layers and steps in the graph say"),
     "other steps": (output(steps=(HostStep("argmax"),)), "output 'softmax' is not what its layers and steps"),
@@ -211,7 +214,10 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
     made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError) as caught:
         _ = made.network
-    assert str(caught.value) == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it (rule: graph)"
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it (rule: graph)"
+    )
     data["graph"]["layers"][1]["inputs"] = ["other\nline"]
     made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError, match=r"reads 'other\\x0aline'") as caught:
@@ -221,5 +227,5 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
 
 def test_more_layers_than_any_network_has() -> None:
     data = json.loads(network.to_bytes(GOOD))
-    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {caps.MAX_LAYERS}"):
+    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {format_constants.MAX_LAYERS}"):
         network.from_json({**data, "layers": data["layers"][:1] * 2049})

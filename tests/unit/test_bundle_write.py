@@ -17,7 +17,7 @@ import tiny
 from bundle_files import members_of, ordinary_user
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.bundle import Bundle, container, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.tools.export import export

@@ -106,7 +106,10 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "layer 'pool': its output has another number of bits than 'global_average_pool' stores",
     ),
     "16 bits for 8": (with_layer("peak", output=SUMS), "layer 'peak': its output has another number of bits"),
-    "picture elsewhere": (value("image", views=(View("image", 0, 0),)), "graph: input 'image' is not what the manifest says"),
+    "picture elsewhere": (
+        value("image", views=(View("image", 0, 0),)),
+        "graph: input 'image' is not what the manifest says",
+    ),
     "a grey picture": (value("image", channels=1), "graph: input 'image' is not what the manifest says"),
     "a picture in 16 bits": (
         with_layer("image", output=FixedPoint("image", 0, 3, 1.0)),
@@ -158,7 +161,9 @@ def test_the_result_is_that_of_the_last_layer() -> None:
 def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
     made = GOOD["image"]
     numbers = (ProbeOutput((1.0,), 0.0),)
-    refused(made, lambda old: replace(old, probe=replace(old.probe, outputs=numbers)), "probe: 1 numbers of output 'large'")
+    refused(
+        made, lambda old: replace(old, probe=replace(old.probe, outputs=numbers)), "probe: 1 numbers of output 'large'"
+    )
     path = ranged.write_ranged(tmp_path, "image")
     members = rehashed(members_of(path.read_bytes(), tmp_path), {"labels.txt": b"cat\n"})
     assert "1 labels for 0 classes" in refusal(zipped(path, members))
