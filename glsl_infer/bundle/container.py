@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from glsl_infer.bundle import manifest_json, zip_directory
-from glsl_infer.bundle.caps import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES, MAX_TABLE_BYTES
+from glsl_infer.bundle.format_constants import (
+    FILE_PATTERN,
+    MAX_BYTES,
+    MAX_GRAPH_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_TABLE_BYTES,
+)
 from glsl_infer.bundle.manifest_check import GRAPH
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
@@ -21,13 +27,10 @@ from glsl_infer.support.files import not_a_file
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
-MEMBER_NAME = re.compile(
-    r"((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)"
-)
 AGAIN = "export or copy the file again"
 
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
-_MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
+MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
 """Bytes that these members may unpack to."""
 
 
@@ -83,11 +86,11 @@ def _unpacked(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
 def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
     seen: set[str] = set()
     for info in infos:
-        if not MEMBER_NAME.fullmatch(info.filename) or info.filename in seen:
+        if not re.fullmatch(FILE_PATTERN, info.filename) or info.filename in seen:
             raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
-        most = _MOST.get(info.filename, MAX_BYTES)
+        most = MOST.get(info.filename, MAX_BYTES)
         if info.file_size > most:
             raise BundleError(f"{info.filename} unpacks to more than {most >> 20} MiB")
         seen.add(info.filename)

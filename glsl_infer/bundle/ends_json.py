@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from glsl_infer.bundle.caps import MAX_COLUMNS, MAX_STEPS, MAX_VALUES
+from glsl_infer.bundle.format_constants import HOST_STEPS, INPUT_KINDS, MAX_STEPS, MAX_VALUES, PURPOSES, RANGES
 from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import CLASSES, FITS, IMAGE, INPUT_KINDS, MASK, PICTURE, PURPOSES, Input, Output
+from glsl_infer.bundle.manifest import CLASSES, FITS, IMAGE, MASK, PICTURE, Input, Output
 from glsl_infer.bundle.values_json import end_from_json, value_to_json
 from glsl_infer.errors import BundleError
-from glsl_infer.graph.host_steps import HOST_STEPS, ROWS, HostStep
+from glsl_infer.graph.host_steps import ROWS, HostStep
 from glsl_infer.program.layout import FeatureMap
 
 PICTURE_CHANNELS = (1, 3, 4)
@@ -86,7 +86,7 @@ def steps_from_json(entries: list[Any], where: str) -> tuple[HostStep, ...]:
     for i, entry in enumerate(entries):
         fields = Fields(entry, f"{where}.steps[{i}]")
         name = fields.text("step", one_of=HOST_STEPS)
-        steps.append(HostStep(name, fields.integer("columns", 1, MAX_COLUMNS) if name == ROWS else 0))
+        steps.append(HostStep(name, fields.integer("columns", *RANGES["columns"]) if name == ROWS else 0))
         fields.done()
     return tuple(steps)
 

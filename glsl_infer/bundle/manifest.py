@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from glsl_infer.bundle.format_constants import FORMAT, INPUT_KINDS, PROBE_FORMULA, PROFILE, VERSION
 from glsl_infer.errors import InputError
 from glsl_infer.graph import host_steps
 from glsl_infer.graph.host_steps import HostStep
@@ -45,16 +46,7 @@ __all__ = [
     "ProbeOutput",
 ]
 
-FORMAT = "glslnn"
-VERSION = 2
-PROFILE = "es2"
-"""What a driver must have: OpenGL ES 2.0 or WebGL 1, with highp floats in fragment shaders."""
-
-PICTURE, NUMBERS = INPUT_KINDS = ("picture", "numbers")
-"""What an input takes: any picture, or numbers of its own shape."""
-
-PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256"
-"""The probe's bytes: of column x, row y and channel c of input number i."""
+PICTURE, NUMBERS = INPUT_KINDS
 
 
 @dataclass(frozen=True)

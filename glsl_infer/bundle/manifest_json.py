@@ -11,10 +11,19 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_FLOATS, MAX_INPUTS, MAX_LAYERS, MAX_OUTPUTS, MAX_PASSES, MAX_QUADS
 from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
+from glsl_infer.bundle.format_constants import (
+    FORMAT,
+    MAX_FLOATS,
+    MAX_INPUTS,
+    MAX_LAYERS,
+    MAX_OUTPUTS,
+    PROFILE,
+    RANGES,
+    VERSION,
+)
 from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import FORMAT, PROFILE, VERSION, Manifest
+from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.parts_json import (
     limits_from_json,
     program_from_json,
@@ -75,7 +84,7 @@ def from_json(data: Any, table: bytes) -> Manifest:
         programs = _parts(fields, "programs", program_from_json)
         layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
         counts = Fields(fields.any("passes"), "passes")
-        count, quads = counts.integer("count", 1, MAX_PASSES), counts.integer("quads", 1, MAX_QUADS)
+        count, quads = counts.integer("count", *RANGES["passes"]), counts.integer("quads", *RANGES["quads"])
         counts.done()
         outputs = _parts(fields, "outputs", output_from_json, MAX_OUTPUTS)
         with rule("probe"):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_COUNT, MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES
 from glsl_infer.bundle.ends_check import check_value
 from glsl_infer.bundle.ends_json import steps_from_json, steps_to_json
+from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES, RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.rules import rule
@@ -165,7 +165,7 @@ def _layer(data: Any, where: str) -> Layer:
         {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
         {
             key: tuple(
-                strict.integer(size, f"{where}.weights['{key:.60}']", 1, MAX_COUNT)
+                strict.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
                 for size in strict.items(shape, where)
             )
             for key, shape in fields.mapping("weights").items()
@@ -219,19 +219,21 @@ def _check_operator(layer: Layer, size: int) -> None:
 def _check_ends(network: Network, manifest: Manifest) -> None:
     values = {layer.name: layer.output for layer in network.layers}
     given = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
-    if given != {entry.name: entry.value for entry in manifest.inputs}:
-        raise BundleError(f"graph: its inputs, {', '.join(given)}, are not those of the manifest")
+    wanted = {entry.name: entry.value for entry in manifest.inputs}
+    different = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
+    if different:
+        raise BundleError(f"graph: input '{different[0]}' is not what the manifest says")
     if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
         raise BundleError("graph: its outputs are not those of the manifest, in the same order")
-    for output, wanted in zip(network.outputs, manifest.outputs):
+    for output, entry in zip(network.outputs, manifest.outputs):
         unknown = [name for name in output.layers if name not in values]
         if unknown:
             raise BundleError(f"graph: output '{output.name}': '{unknown[0]}' is no layer")
-        if tuple(values[name] for name in output.layers) != wanted.values or output.steps != wanted.steps:
+        if tuple(values[name] for name in output.layers) != entry.values or output.steps != entry.steps:
             raise BundleError(f"output '{output.name}' is not what its layers and steps in the graph say")
-    for entry in manifest.probe.layers:
-        if values.get(entry.layer) != entry.value:
-            raise BundleError(f"probe: layer '{entry.layer}' is not where the graph says")
+    for probed in manifest.probe.layers:
+        if values.get(probed.layer) != probed.value:
+            raise BundleError(f"probe: layer '{probed.layer}' is not where the graph says")
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:

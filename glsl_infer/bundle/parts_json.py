@@ -6,14 +6,13 @@ import re
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_SIDE, MAX_UNIFORMS
+from glsl_infer.bundle.format_constants import IDENTIFIER_PATTERN, KEYS, MAX_UNIFORMS, RANGES, TEXTURE_KINDS
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Limits
 from glsl_infer.errors import BundleError
 from glsl_infer.program import ShaderProgram, Texture
 
 CONSTANT = "constant"
-KINDS = ("input", "target", CONSTANT)
 
 
 def texture_to_json(texture: Texture) -> dict[str, Any]:
@@ -36,13 +35,7 @@ def program_to_json(program: ShaderProgram) -> dict[str, Any]:
 def limits_from_json(data: Any) -> Limits:
     """Read what the bundle needs of a driver."""
     fields = Fields(data, "limits")
-    limits = Limits(
-        fields.integer("texture_units", 1, 32),
-        fields.integer("texture_size", 1, MAX_SIDE),
-        fields.integer("fragment_uniform_vectors", 0, 4096),
-        fields.integer("varying_vectors", 1, 32),
-        fields.integer("vertex_attributes", 1, 32),
-    )
+    limits = Limits(**{key: fields.integer(key, *RANGES[key]) for key in KEYS["limits"]})
     fields.done()
     return limits
 
@@ -50,11 +43,11 @@ def limits_from_json(data: Any) -> Limits:
 def texture_from_json(data: Any, where: str) -> Texture:
     """Read a texture."""
     fields = Fields(data, where)
-    name, kind = fields.text("name"), fields.text("kind", one_of=KINDS)
-    width, height = fields.integer("width", 1, MAX_SIDE), fields.integer("height", 1, MAX_SIDE)
+    name, kind = fields.text("name"), fields.text("kind", one_of=TEXTURE_KINDS)
+    width, height = fields.integer("width", *RANGES["side"]), fields.integer("height", *RANGES["side"])
     clear = (0, 0, 0, 0)
     if kind != CONSTANT:
-        bytes_ = [strict.integer(byte, f"{where}: 'clear'", 0, 255) for byte in fields.items("clear")]
+        bytes_ = [strict.integer(byte, f"{where}: 'clear'", *RANGES["byte"]) for byte in fields.items("clear")]
         if len(bytes_) != 4:
             raise BundleError(f"{where}: 'clear' has {len(bytes_)} bytes, not 4")
         clear = (bytes_[0], bytes_[1], bytes_[2], bytes_[3])
@@ -71,7 +64,7 @@ def program_from_json(data: Any, where: str) -> ShaderProgram:
         fields.text("vertex"),
         fields.text("fragment"),
         tuple(_identifier(name, f"{where}: 'samplers'") for name in fields.texts("samplers")),
-        fields.integer("varyings", 1, 7),
+        fields.integer("varyings", *RANGES["varyings"]),
         _uniforms(fields.items("uniforms"), where),
     )
     fields.done()
@@ -89,7 +82,7 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
         name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
         if name in uniforms:
             raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
-        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
+        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", *RANGES["floats"])
         if count > 4 and count % 4:
             raise BundleError(f"{where}: uniform '{name:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
         uniforms[name] = count
@@ -97,6 +90,6 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
 
 
 def _identifier(name: str, where: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not re.fullmatch(IDENTIFIER_PATTERN, name):
         raise BundleError(f"{where}: '{name:.40}' is not a name that GLSL allows")
     return name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_COUNT, MAX_OFFSET, MAX_OUTPUTS
+from glsl_infer.bundle.format_constants import MAX_OUTPUTS, PROBE_FORMULA, RANGES
 from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import PROBE_FORMULA, Probe, ProbeLayer, ProbeOutput
+from glsl_infer.bundle.manifest import Probe, ProbeLayer, ProbeOutput
 from glsl_infer.bundle.values_json import value_from_json, value_to_json
 from glsl_infer.errors import BundleError
 
@@ -45,8 +45,8 @@ def _layer(data: Any, where: str) -> ProbeLayer:
     fields = Fields(data, where)
     layer = ProbeLayer(
         fields.text("layer"),
-        fields.integer("offset", 0, MAX_OFFSET),
-        fields.integer("count", 1, MAX_COUNT),
+        fields.integer("offset", *RANGES["offset"]),
+        fields.integer("count", *RANGES["count"]),
         fields.number("max_error", low=0.0),
         fields.number("mean_error", low=0.0),
         value_from_json(fields.any("value"), f"{where}.value"),

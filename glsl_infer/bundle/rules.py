@@ -5,28 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from glsl_infer.bundle.format_constants import RULES
 from glsl_infer.errors import BundleError
-
-RULES = (
-    "container",
-    "version",
-    "keys",
-    "unique names",
-    "members",
-    "caps",
-    "textures",
-    "programs",
-    "vertex shaders",
-    "passes.bin",
-    "passes",
-    "uniforms",
-    "inputs",
-    "outputs",
-    "labels",
-    "probe",
-    "limits",
-    "graph",
-)
 
 
 @contextmanager

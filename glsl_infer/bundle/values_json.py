@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_COUNT, MAX_GUTTER, MAX_SIDE
+from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.errors import BundleError
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
@@ -47,16 +47,16 @@ def _value(fields: Fields) -> Value:
     if not fields.has("views"):
         return FixedPoint(
             fields.text("texture"),
-            fields.integer("columns", 0, MAX_SIDE),
-            fields.integer("length", 1, MAX_COUNT),
+            fields.integer("columns", *RANGES["coordinate"]),
+            fields.integer("length", *RANGES["count"]),
             _scale(fields),
         )
-    height, width = fields.integer("height", 1, MAX_SIDE), fields.integer("width", 1, MAX_SIDE)
-    channels = fields.integer("channels", 1, MAX_COUNT)
+    height, width = fields.integer("height", *RANGES["side"]), fields.integer("width", *RANGES["side"])
+    channels = fields.integer("channels", *RANGES["count"])
     views = tuple(_view(view, f"{fields.where}.views[{i}]") for i, view in enumerate(fields.items("views")))
     if fields.has("scale"):
         return FixedMap(height, width, channels, _scale(fields), views)
-    gutter = fields.integer("gutter", 0, MAX_GUTTER)
+    gutter = fields.integer("gutter", *RANGES["gutter"])
     scales, zeros = (
         tuple(strict.number(number, f"{fields.where}.{key}") for number in fields.items(key))
         for key in ("scales", "zeros")
@@ -68,7 +68,7 @@ def _view(data: Any, where: str) -> View:
     entries = strict.items(data, where)
     if len(entries) != 3:
         raise BundleError(f"{where}: expected [texture, x, y]")
-    x, y = (strict.integer(entry, where, 0, MAX_SIDE) for entry in entries[1:])
+    x, y = (strict.integer(entry, where, *RANGES["coordinate"]) for entry in entries[1:])
     return View(strict.text(entries[0], where), x, y)
 
 

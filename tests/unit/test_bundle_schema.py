@@ -19,8 +19,7 @@ import ranged
 import tiny
 
 import glsl_infer
-from glsl_infer import bundle
-from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.bundle import Bundle, format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
@@ -394,7 +393,7 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         "weights/..",
         "",
     ):
-        assert bool(re.search(pattern, member)) == bool(bundle.bundle._MEMBER_NAME.fullmatch(member)), member
+        assert bool(re.search(pattern, member)) == bool(re.fullmatch(format_constants.FILE_PATTERN, member)), member
 
 
 def test_another_version_is_refused_before_anything_else() -> None:

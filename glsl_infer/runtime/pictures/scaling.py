@@ -62,10 +62,7 @@ def area_average(pixels: Pixels, size: int) -> Pixels:
 def _scaled(rows: Callable[[int, int], Pixels], source: Region, height: int, width: int) -> Pixels:
     """Scale a region to ``height`` x ``width``; ``rows`` returns its rows from a number to before another."""
     least = min(source.height, height), min(source.width, width)
-    if least != (source.height, source.width):
-        pixels = _average(rows, source.height, source.width, *least)
-    else:
-        pixels = np.ascontiguousarray(rows(0, source.height))
+    pixels = _average(rows, source.height, source.width, *least)
     if least == (height, width):
         return pixels
     mode = _PLAIN[pixels.shape[2]]
@@ -78,6 +75,8 @@ def _average(rows: Callable[[int, int], Pixels], tall: int, wide: int, height: i
 
     It goes by bands of about ``_BAND`` pixels: the rest is never in memory twice.
     """
+    if (height, width) == (tall, wide):
+        return np.ascontiguousarray(rows(0, tall))
     area = (tall if height < tall else 1) * (wide if width < wide else 1)
     step = max(1, _BAND * height // (tall * wide))
     bands = []
