@@ -145,6 +145,9 @@ def _output(walk: Walk, collected: Collected, name: str, tensor: Any) -> GraphOu
     try:
         end = ending(tensor)
     except ModelError as refusal:
-        collected.refusals.append(refusal)
+        known = len(collected.refusals)
+        walk.tensor(tensor)
+        if len(collected.refusals) == known:  # else a layer before the end is what nobody can export
+            collected.refusals.append(refusal)
         return GraphOutput(name, ())
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)
