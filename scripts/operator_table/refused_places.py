@@ -149,7 +149,7 @@ MODELS = (
     Refusal(
         "Concatenate(axis=1)",
         "of rows that end in different layers",
-        "an output of shape (73, 4) that ends in a Concatenate; rows come from Reshape((-1, columns)) of feature maps",
+        "an output of shape (137, 4) that ends in a Concatenate; rows come from Reshape((-1, columns)) of feature maps",
         "an output for each",
         _mixed_rows,
     ),
