@@ -18,6 +18,8 @@ Messages are for the person who reads them: what was given, what is allowed, wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class GlslInferError(Exception):
     """Base of all exceptions of this package."""
@@ -29,6 +31,14 @@ class InputError(GlslInferError):
     """What was given cannot be used; saying what can."""
 
     exit_code = 2
+
+
+def together(problems: Sequence[InputError]) -> InputError:
+    """Return one error for several: the only one itself, or one whose message lists them all."""
+    if len(problems) == 1:
+        return problems[0]
+    lines = [line for problem in problems for line in str(problem).split("\n  ")]
+    return InputError("\n  ".join([f"{len(lines)} problems:", *lines]))
 
 
 class BundleError(InputError):

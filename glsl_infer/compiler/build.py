@@ -27,7 +27,10 @@ class Options:
     Attributes:
         weights, weights_for, layout, memory, uniform_vectors: see ``compiler.lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
-        input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
+        input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
+        input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
+        fits: how any picture becomes the network's, by the inputs' names.
+        purposes: what outputs are for, by their names.
     """
 
     weights: str = "auto"
@@ -37,6 +40,9 @@ class Options:
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
     uniform_vectors: int = UNIFORM_VECTORS
+    input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    fits: Mapping[str, str] = field(default_factory=dict)
+    purposes: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Told(Sequence[Inputs]):
@@ -53,7 +59,7 @@ class _Told(Sequence[Inputs]):
 
     def __iter__(self) -> Iterator[Inputs]:
         for number, picture in enumerate(self._pictures, 1):
-            self._tell(f"calibrating: picture {number} of {len(self)}")
+            self._tell(f"calibrating: {number} of {len(self)}")
             yield picture
 
 

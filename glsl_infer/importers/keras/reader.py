@@ -82,7 +82,7 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
         walk.tensor(tensor)
     outputs = [_output(walk, collected, name, tensor) for name, tensor in _named_outputs(model)]
     if collected.refusals:
-        raise ModelError("\n".join(str(refusal) for refusal in collected.refusals))
+        raise ModelError("\n  ".join(str(refusal) for refusal in collected.refusals))
     graph = Graph(model.name, collected.nodes, outputs)
     unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
     if unread and not set(unread) & set(graph.output_layers):
@@ -145,6 +145,9 @@ def _output(walk: Walk, collected: Collected, name: str, tensor: Any) -> GraphOu
     try:
         end = ending(tensor)
     except ModelError as refusal:
-        collected.refusals.append(refusal)
+        known = len(collected.refusals)
+        walk.tensor(tensor)
+        if len(collected.refusals) == known:  # else a layer before the end is what nobody can export
+            collected.refusals.append(refusal)
         return GraphOutput(name, ())
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

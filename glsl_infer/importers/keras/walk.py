@@ -43,7 +43,7 @@ class Collected:
         """
         shape = tuple(tensor.shape[1:])
         if None in shape:
-            raise ModelError("\n".join(map(str, (*self.refusals, refusal))))
+            raise ModelError("\n  ".join(map(str, (*self.refusals, refusal))))
         if not self.guessed & set(inputs):  # else it may be refused for what stands before it
             self.refusals.append(refusal)
         self.guessed.add(name)
