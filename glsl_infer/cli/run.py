@@ -143,6 +143,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
     """Refuse arguments that no model makes sense of."""
     from glsl_infer.runtime import images
 
+    if args.picture is None and not args.input:
+        raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap is about tiles; give --whole as well")
     if args.whole and args.picture is None:
