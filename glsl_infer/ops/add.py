@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -31,12 +30,12 @@ class Add(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
-        return activation(node.attrs["activation"]).reference(reduce(np.add, inputs))
+        return node.activation(reduce(np.add, inputs))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""
         feature_map(node, build.shapes[node.inputs[0]])
-        pointwise(node, build, node.attrs["activation"])
+        pointwise(node, build)
 
 
 OPERATOR = Add()

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, conv_draws, conv_texture, fold, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -67,7 +66,7 @@ class Conv2D(Operator):
         out = convolve(pad(x, node.attrs["padding"]), kernel, node.attrs["strides"], node.attrs["groups"]) + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
@@ -92,7 +91,8 @@ class Conv2D(Operator):
                 target.height * target.width,
                 columns.count,
                 count,
-                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha),
+                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha)
+                or kernel.output.untextured,
             )
         )
         packed, factors, biases = (
@@ -109,7 +109,7 @@ class Conv2D(Operator):
                 weights=weights,
                 reads=reads,
                 target=target,
-                activation=kernel.output.activation,
+                output=kernel.output,
             )
             build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
             return
@@ -135,7 +135,10 @@ class Conv2D(Operator):
                 factor = Product(count - 2 if scaled else None, "")
                 behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
             defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+            uniforms: dict[str, Sequence[float] | Slice] = {
+                **binding.texels("source"),
+                **kernel.output.uniforms(index),
+            }
             if baked is None:
                 defines["WEIGHT_COUNT"] = count
                 uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
@@ -149,6 +152,7 @@ class Conv2D(Operator):
                 "convolution.frag",
                 includes=["store.glsl", *([] if waits else ["tied.glsl"])],
                 activation=kernel.output.activation,
+                constants=kernel.output.constants,
                 saturates=True,
                 lines={
                     "declarations": draw.declarations,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.operator import Operator, feature_map
@@ -53,7 +52,7 @@ class ConvolutionSum(Operator):
         out = sums * unit + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
@@ -86,6 +85,7 @@ class ConvolutionSum(Operator):
                 "convolution_sum.frag",
                 includes=["fixed_point.glsl", "store.glsl"],
                 activation=out.activation,
+                constants=out.constants,
                 saturates=True,
                 lines={
                     "declarations": binding.declarations("source"),
@@ -104,7 +104,7 @@ class ConvolutionSum(Operator):
                 view,
                 (target.width, target.height),
                 binding,
-                {**binding.texels("source"), "constants": Slice(member, index * size, size)},
+                {**binding.texels("source"), "constants": Slice(member, index * size, size), **out.uniforms(index)},
             )
 
     def read_weights(
@@ -129,7 +129,7 @@ def _constants(
     node: Node, source: FixedMap, residual: FeatureMap | None, filters: int
 ) -> tuple[fold.Output, Array, Callable[[Array], Array], Array]:
     """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
-    out = fold.output(node.attrs["activation"], node.attrs, filters)
+    out = fold.output(node.activation, node.attrs, filters)
     factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
 
     def folded(bias: Array) -> Array:

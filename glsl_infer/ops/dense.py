@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.ops.operator import GraphOnlyOperator, vector
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Dense(GraphOnlyOperator):
         """Multiply, add the bias, activate."""
         x = inputs[0]
         out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
 
 OPERATOR = Dense()

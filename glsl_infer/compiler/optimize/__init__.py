@@ -13,11 +13,8 @@ from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.vectors import vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
+from glsl_infer.graph.activations.sigmoids import of_pieces
 from glsl_infer.ops.channel_shuffle import shuffle_order
-
-PIECES = {"hard_sigmoid": HARD_SIGMOID, "piecewise_linear_sigmoid": SEVEN_PIECES}
-"""Activations that are sigmoids of straight pieces, by the names that importers give them."""
 
 
 def optimize(graph: Graph) -> Graph:
@@ -99,9 +96,8 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
     """Write sigmoids of straight pieces by their numbers: weights and the store then do a part of them, or all."""
 
     def rewritten(node: Node) -> Node:
-        key = "function" if node.op == "activation" else "activation"
-        function = PIECES.get(node.attrs.get(key, ""))
-        return node if function is None else node.with_attrs(**{key: function.name})
+        pieces = node.activation.pieces
+        return node if pieces is None else node.with_activation(of_pieces(pieces))
 
     return graph.rebuilt([rewritten(node) for node in graph.nodes])
 
