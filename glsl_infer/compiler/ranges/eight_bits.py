@@ -183,7 +183,7 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     function = node.activation
     if function.bounded and not function.clips:
         return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
-    if node.name in shown and np.isfinite(function.high):
+    if node.name in shown and function.bounded:
         return Range((function.high,))
     return None
 

@@ -69,9 +69,7 @@ def _prelu(call: Call, layer: Any) -> Activation:
     if (per_channel != per_channel[0]).any():
         advice = "give the layer shared_axes=[1, 2], so that it learns one slope for each channel"
         raise call.refused(f"a PReLU with slopes of its own for each pixel, {slopes.shape}", advice)
-    channels = call.shapes[0][-1]
-    numbers = np.broadcast_to(per_channel[0], (channels,)).tolist()
-    return _made(call, lambda: bent.prelu(*numbers), "its slopes must be finite")
+    return _made(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
 
 
 def _leaky(call: Call, layer: Any) -> Activation:
