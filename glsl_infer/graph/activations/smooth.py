@@ -57,7 +57,7 @@ MISH = Activation("mish", lambda x: x * np.tanh(_softplus(x)), -0.30884341301725
 """``x * tanh(log(1 + exp(x)))``."""
 
 
-def elu(alpha: float = 1.0) -> Activation:
+def elu(alpha: float) -> Activation:
     """Return ``x`` above 0 and ``alpha * (exp(x) - 1)`` below; with a negative alpha it falls there."""
     return _elu("elu", alpha, 1.0, (alpha,))
 

@@ -15,7 +15,7 @@ Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
 
 FUNCTIONS: Mapping[str, Activation] = {
-    "elu": smooth.elu(),
+    "elu": smooth.elu(1.0),
     "exponential": smooth.EXPONENTIAL,
     "gelu": smooth.GELU,
     "hard_sigmoid": sigmoids.HARD,
