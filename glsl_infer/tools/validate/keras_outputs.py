@@ -70,7 +70,7 @@ def work(job: dict[str, Any]) -> None:
     about = {
         "layers": known,
         "computes": {name: nodes[name] for name in known},
-        "softmax": inside and graph.by_name[graph.output].op == "softmax",
+        "softmax": inside and ops.get(graph.by_name[graph.output].op).needless_at_end,
         "keras": importer.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
