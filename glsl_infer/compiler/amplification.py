@@ -37,17 +37,13 @@ def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
         graph: prepared, or a bundle's; with the weights as shaders have them.
         values: where the output of each layer lies.
     """
-    found = {}
+    gain_of = {}
     with np.errstate(all="ignore"):  # a stranger's weights may be anything
         for node in graph.nodes:
-            if node.op == "conv2d":
-                found[node.name] = _gain(node, node, node.weights["kernel"], values)
-            elif node.op == "convolution_sum":
-                products = graph.by_name[node.inputs[0]]
-                if products.op != "convolution_products":  # a stranger's bundle
-                    continue
-                found[node.name] = _gain(node, products, products.weights["kernel"] * node.weights["unit"], values)
-    return found
+            products = ops.get(node.op).products(graph, node)
+            if products is not None:
+                gain_of[node.name] = _gain(node, *products, values)
+    return gain_of
 
 
 def rounding(gain: float) -> float:

@@ -18,6 +18,9 @@ class ActivationOperator(Operator):
     """Attributes: ``function``, an activation's text (``graph.activations``); the range ``scales`` and ``zeros``."""
 
     attrs = {"function": "linear", "scales": None, "zeros": None}
+    activates = True
+    elementwise = True
+    idle = {"function": "linear"}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

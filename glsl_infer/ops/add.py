@@ -21,6 +21,7 @@ class Add(Operator):
     """Attributes: ``activation``, applied to the sum; the range ``scales`` and ``zeros``."""
 
     attrs = {"activation": "linear", "scales": None, "zeros": None}
+    adds = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the inputs' common shape."""

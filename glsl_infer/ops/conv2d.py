@@ -20,7 +20,7 @@ from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Graph, Node, Shape
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Value
 
@@ -48,6 +48,8 @@ class Conv2D(Operator):
         "zeros": None,
     }
     weights = ("kernel", "bias")
+    convolves = True
+    has_kernel = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""
@@ -71,6 +73,10 @@ class Conv2D(Operator):
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
         return int(max(node.attrs["padding"]))
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]]:
+        """Return the node itself."""
+        return node, node.weights["kernel"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, or one for all where the weights lie in a texture."""

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.convolution_products import ConvolutionProducts
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap, FixedMap, slices_of
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Graph, Node, Shape
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Value
 
@@ -53,6 +54,17 @@ class ConvolutionSum(Operator):
         if len(inputs) > 1:
             out = out + inputs[1]
         return node.activation(out)
+
+    def unit(self, node: Node) -> float:
+        """Return the largest unit in 1/16 of the output's range: 1/128 of that is an eighth of a step of 8 bits."""
+        return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
+        """Return the products that it adds up, if that is what it reads: a stranger's bundle may say anything."""
+        before = graph.by_name[node.inputs[0]]
+        if not isinstance(before.operator, ConvolutionProducts):
+            return None
+        return before, before.weights["kernel"] * node.weights["unit"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""

@@ -18,6 +18,8 @@ class Dense(GraphOnlyOperator):
     attrs = {"activation": "linear"}
     weights = ("kernel", "bias")
     advice = "run glsl_infer.compiler.ranges.prepare on the graph"
+    has_kernel = True
+    staged = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (outputs,)."""

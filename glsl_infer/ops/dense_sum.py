@@ -63,6 +63,14 @@ class DenseSum(Operator):
         low, high = (self._sum(node, bound) for bound in inputs[0])
         return node.activation.range(low, high) if node.attrs["last"] else (low, high)
 
+    def is_partial(self, node: Node) -> bool:
+        """Return whether more sums follow."""
+        return not node.attrs["last"]
+
+    def unit(self, node: Node) -> float:
+        """Return the largest row scale."""
+        return float(node.weights["row_scale"].max())
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the sums: one quad for shorter rows of sums, one quad a pair of rows for the vector."""
         source = build.fixed_point(node.inputs[0])

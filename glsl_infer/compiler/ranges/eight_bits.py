@@ -175,7 +175,7 @@ def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
 
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:
-    return node.op != "input" and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
+    return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
