@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders, zip_directory
-from glsl_infer.bundle.caps import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
+from glsl_infer.bundle.format_constants import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.network import Layer, Network, from_json
