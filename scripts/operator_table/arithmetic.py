@@ -54,9 +54,7 @@ def _operation(name: str) -> Callable[[], Any]:
     return lambda: getattr(K, name)
 
 
-_OPERATIONS = (
-    *("elu", "exp", "gelu", "hard_silu", "leaky_relu", "log_sigmoid", "selu", "silu", "softplus", "softsign", "tanh"),
-)
+_OPERATIONS = "elu exp gelu hard_silu leaky_relu log_sigmoid selu silu softplus softsign tanh".split()
 
 ACTIVATIONS = Group(
     "Activations",
