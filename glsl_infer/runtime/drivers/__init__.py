@@ -22,8 +22,8 @@ ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
 """The line by which shaders that fetch their weights have loops; without it they have no loops, but more lines.
 
 llvmpipe compiles loops sooner, and so does NVIDIA's driver. VideoCore IV needs straight lines; nothing was measured on
-others. Shaders whose weights are in uniforms, or in their text, never have loops: what a loop there spares a compiler is
-less than what it costs a frame (docs/performance.md).
+others. Shaders whose weights are in uniforms, or in their text, never have loops: what a loop there spares a compiler
+is less than what it costs a frame (docs/performance.md).
 """
 
 
