@@ -13,7 +13,7 @@ from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE, templates
-from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
+from glsl_infer.runtime.drivers import ROLLED_FETCHES
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
