@@ -14,6 +14,7 @@ from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.vectors import vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
+from glsl_infer.ops.channel_gather import whole_slices
 from glsl_infer.ops.channel_shuffle import shuffle_order
 
 PIECES = {"hard_sigmoid": HARD_SIGMOID, "piecewise_linear_sigmoid": SEVEN_PIECES}
@@ -115,6 +116,17 @@ def copy_unaligned_concats(graph: Graph) -> Graph:
     return graph.rebuilt([replace(node, op="concat_copy") if unaligned(node) else node for node in graph.nodes])
 
 
+def gathers_as_views(graph: Graph) -> Graph:
+    """Let views pick channels where these are whole slices."""
+
+    def viewed(node: Node) -> bool:
+        if node.op != "channel_gather":
+            return False
+        return whole_slices(node.attrs["channels"], graph.shapes[node.inputs[0]][2])
+
+    return graph.rebuilt([replace(node, op="channel_view") if viewed(node) else node for node in graph.nodes])
+
+
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     merge_padding,
@@ -126,6 +138,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fuse_activation,
     sigmoids_as_pieces,
     copy_unaligned_concats,
+    gathers_as_views,
 )
 
 
@@ -138,6 +151,12 @@ def _is_identity(graph: Graph, node: Node) -> bool:
         return set(attrs["scales"]) == {1.0} and set(attrs["offsets"]) == {0.0}
     if node.op == "zero_padding":
         return not any(attrs["padding"])
+    if node.op == "spatial_slice":
+        return graph.shapes[node.name] == shape and attrs["begin"] == (0, 0)
+    if node.op == "channel_gather":
+        return tuple(attrs["channels"]) == tuple(range(shape[2]))
+    if node.op == "resize":
+        return tuple(attrs["size"]) == tuple(shape[:2])
     if node.op == "concat":
         return len(node.inputs) == 1
     if node.op == "flatten":

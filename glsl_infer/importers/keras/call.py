@@ -166,7 +166,7 @@ def function_name(call: Call) -> str:
     return function
 
 
-def own_activation(call: Call) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one."""
-    function = function_name(call)
-    return [] if function == "linear" else [activation_node(f"{call.name}-activation", (call.name,), function)]
+def own_activation(call: Call, after: str | None = None) -> list[Node]:
+    """Return the node of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
+    function, source = function_name(call), after or call.name
+    return [] if function == "linear" else [activation_node(f"{call.name}-activation", (source,), function)]

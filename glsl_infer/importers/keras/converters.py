@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
+from glsl_infer.importers.keras import arithmetic, convolutions, geometry
 from glsl_infer.importers.keras.call import (
     Call,
     Converter,
@@ -23,6 +24,9 @@ from glsl_infer.importers.keras.call import (
     piecewise_linear_name,
     relu_name,
 )
+
+_EPSILON = 1e-7
+"""The least deviation that Keras' Normalization divides by: its backend's epsilon."""
 
 
 def _input(call: Call) -> list[Node]:
@@ -80,6 +84,17 @@ def _batch_norm(call: Call) -> list[Node]:
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
+def _normalization(call: Call) -> list[Node]:
+    layer = call.layer
+    if layer.axis not in (None, -1, 3, (-1,), (3,), ()):
+        advice = "only the last axis, the channels, can be exported"
+        raise call.refused(f"a normalization along axis {layer.axis}", advice)
+    mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(deviation), _EPSILON)
+    scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
+    return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
+
+
 def _activation(call: Call) -> list[Node]:
     return [activation_node(call.name, call.inputs, function_name(call))]
 
@@ -98,13 +113,6 @@ def _piecewise_linear(call: Call) -> list[Node]:
 
 def _channel_shuffle(call: Call) -> list[Node]:
     return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
-
-
-def add(call: Call) -> list[Node]:
-    """Convert an addition of several tensors."""
-    if len(set(call.shapes)) != 1:
-        raise call.refused(f"adds shapes {list(call.shapes)}", "make them equal; broadcasting cannot be exported")
-    return [call.node("add", {"activation": "linear"})]
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -195,6 +203,8 @@ LAYERS: Mapping[str, Converter] = {
     "Rescaling": _rescaling,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
+    "SeparableConv2D": convolutions.separable,
+    "Conv2DTranspose": convolutions.transposed,
     "BatchNormalization": _batch_norm,
     "Activation": _activation,
     "ReLU": _relu,
@@ -202,7 +212,12 @@ LAYERS: Mapping[str, Converter] = {
     "LearnableSigmoid": _piecewise_linear,
     "ClippedLinear": _piecewise_linear,
     "ChannelShuffle": _channel_shuffle,
-    "Add": add,
+    "Add": arithmetic.add,
+    "Average": arithmetic.average,
+    "Maximum": arithmetic.elementwise("maximum"),
+    "Minimum": arithmetic.elementwise("minimum"),
+    "Multiply": arithmetic.elementwise("multiply"),
+    "Subtract": arithmetic.elementwise("subtract"),
     "Concatenate": concatenate,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
@@ -210,6 +225,12 @@ LAYERS: Mapping[str, Converter] = {
     "ZeroPadding2D": _zero_padding,
     "UpSampling2D": _up_sampling,
     "DepthToSpace": depth_to_space,
+    "Cropping2D": geometry.cropping,
+    "CenterCrop": geometry.center_crop,
+    "Resizing": geometry.resizing,
+    "Permute": geometry.permute,
+    "GlobalMaxPooling2D": geometry.global_max_pool,
+    "Normalization": _normalization,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Dense": _dense,
