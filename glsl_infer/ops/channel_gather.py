@@ -41,6 +41,14 @@ class ChannelGather(CopyOperator):
         """Return the picked channels' ranges."""
         return ranges[0].picked(node.attrs["channels"])
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether all channels stay where they are."""
+        return tuple(node.attrs["channels"]) == tuple(range(shape[2]))
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return ``channel_view`` where whole slices are picked: views can do it."""
+        return "channel_view" if whole_slices(node.attrs["channels"], shapes[0][2]) else None
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]

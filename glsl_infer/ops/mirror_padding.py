@@ -48,6 +48,10 @@ class MirrorPadding(CopyOperator):
         top, bottom, left, right = node.attrs["padding"]
         return np.pad(inputs[0], ((top, bottom), (left, right), (0, 0)), mode=node.attrs["mode"])
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether nothing is padded."""
+        return not any(node.attrs["padding"])
+
     def passes(self, node: Node, build: Builder) -> None:
         """Copy every slice, at coordinates that are mirrored or held at the edges."""
         top, _, left, _ = node.attrs["padding"]

@@ -58,6 +58,10 @@ class Resize(Operator):
             x = _resized(x, axis, length, node.attrs["method"], node.attrs["convention"])
         return x
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether the size stays."""
+        return tuple(node.attrs["size"]) == tuple(shape[:2])
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw every slice at its new size."""
         height, width = node.attrs["size"]

@@ -46,6 +46,10 @@ class SpatialSlice(CopyOperator):
         part: Array = inputs[0][rows][:, columns]
         return part
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether the part is the whole map."""
+        return tuple(node.attrs["size"]) == tuple(shape[:2]) and tuple(node.attrs["strides"]) == (1, 1)
+
     def passes(self, node: Node, build: Builder) -> None:
         """Copy every slice from where the part lies."""
         (top, left), (stride_y, stride_x) = node.attrs["begin"], node.attrs["strides"]

@@ -32,9 +32,6 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown("LeakyReLU", "ReLU", lambda x: L.LeakyReLU(name="subject")(stem(x))),
-    _unknown("PReLU", "ReLU", lambda x: L.PReLU(name="subject")(stem(x))),
-    _unknown("ELU", "ReLU", lambda x: L.ELU(name="subject")(stem(x))),
     _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     _unknown(
@@ -71,24 +68,23 @@ OPTIONS = (
     Refusal(
         "all layers",
         "activation other than those above",
-        "activation 'tanh' cannot be exported; use one of: hard_sigmoid, linear, piecewise_linear_sigmoid, relu, "
-        "sigmoid",
+        "activation 'celu' cannot be exported; use one of: elu, exponential, gelu, ",
         "one of the activations above",
-        lambda x: L.Conv2D(4, 3, activation="tanh", name="subject")(stem(x)),
+        lambda x: L.Conv2D(4, 3, activation="celu", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",
-        "negative_slope",
-        "a ReLU with {'negative_slope': 0.5}; only max(x, 0), with a max_value or without, can be exported",
-        "leave it out",
-        lambda x: L.ReLU(negative_slope=0.5, name="subject")(stem(x)),
+        "max_value not above the threshold",
+        "a relu with a maximum of 1; it must be above 0 and above the threshold; give a max_value above the threshold",
+        "a larger max_value",
+        lambda x: L.ReLU(1.0, threshold=2.0, name="subject")(stem(x)),
     ),
     Refusal(
-        "ReLU",
-        "threshold",
-        "a ReLU with {'threshold': 1.0}; only max(x, 0), with a max_value or without, can be exported",
-        "leave it out",
-        lambda x: L.ReLU(threshold=1.0, name="subject")(stem(x)),
+        "PReLU",
+        "slopes for each pixel",
+        "a PReLU with slopes of its own for each pixel, ",
+        "shared_axes=[1, 2]",
+        lambda x: L.PReLU(alpha_initializer="random_uniform", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",

@@ -12,7 +12,7 @@ import numpy as np
 from graphs import conv_node, dense_node, pool_node
 
 from glsl_infer.graph import Graph, Node, Shape
-from glsl_infer.ops.elementwise import OPERATIONS
+from glsl_infer.ops.binary import OPERATIONS
 from glsl_infer.ops.mirror_padding import MODES
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
@@ -42,7 +42,15 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
     if nodes:
         second = nodes[-1].name
     inputs = ("a", second) if rng.integers(2) else (second, "a")
-    return [*nodes, Node("two", "elementwise", inputs, {"operation": operation})], channels
+    return [
+        *nodes,
+        Node(
+            "two",
+            "binary",
+            inputs,
+            {"operation": operation, "activation": str(rng.choice(["linear", "relu", "sigmoid", "tanh"]))},
+        ),
+    ], channels
 
 
 def sliced(rng: Rng, channels: int, body: list[Node]) -> Made:
@@ -94,7 +102,7 @@ def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
 
 
 SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
-    "elementwise": two_operands,
+    "binary": two_operands,
     "spatial_slice": sliced,
     "channel_gather": gathered,
     "channel_view": viewed,

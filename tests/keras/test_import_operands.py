@@ -61,7 +61,7 @@ def test_squeeze_and_excite_is_computed_on_vectors(by: str) -> None:
         gate = L.Reshape((1, 1, 6))(L.Dense(6, activation="sigmoid")(gate))
     graph = check(x, L.Multiply()([features, gate]))
     product = graph.by_name[graph.output]
-    assert product.op == "elementwise"
+    assert product.op == "binary"
     assert [len(graph.shapes[name]) for name in product.inputs] == [3, 1]
     assert [node.op for node in graph.nodes].count("dense") == 2
 

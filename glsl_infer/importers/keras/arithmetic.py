@@ -6,8 +6,8 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras.call import Call, Converter
 
 
-def elementwise(operation: str) -> Converter:
-    """Return the converter of ``operation`` (see ``ops.elementwise``) on two tensors or more, from left to right."""
+def binary(operation: str) -> Converter:
+    """Return the converter of ``operation`` (see ``ops.binary``) on two tensors or more, from left to right."""
 
     def convert(call: Call) -> list[Node]:
         if len(call.inputs) < 2:
@@ -16,7 +16,7 @@ def elementwise(operation: str) -> Converter:
         left = call.inputs[0]
         for number, right in enumerate(call.inputs[1:]):
             name = call.name if not number else f"{call.name}-{number + 1}"
-            nodes.append(Node(name, "elementwise", (left, right), {"operation": operation}))
+            nodes.append(Node(name, "binary", (left, right), {"operation": operation}))
             left = name
         return nodes
 
@@ -27,7 +27,7 @@ def add(call: Call) -> list[Node]:
     """Convert an addition: of equal shapes as one node, else with broadcasting."""
     if len(set(call.shapes)) == 1:
         return [call.node("add", {"activation": "linear"})]
-    return elementwise("add")(call)
+    return binary("add")(call)
 
 
 def average(call: Call) -> list[Node]:

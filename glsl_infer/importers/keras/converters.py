@@ -9,21 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import arithmetic, convolutions, geometry
-from glsl_infer.importers.keras.call import (
-    Call,
-    Converter,
-    activation_node,
-    array,
-    bias,
-    function_name,
-    kernel,
-    own_activation,
-    pair,
-    per_channel,
-    piecewise_linear_name,
-    relu_name,
-)
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
+from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
 
 _EPSILON = 1e-7
 """The least deviation that Keras' Normalization divides by: its backend's epsilon."""
@@ -59,7 +46,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
     padding = call.padding((weights.shape[0], weights.shape[1]), strides)
     attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -69,7 +56,7 @@ def _dense(call: Call) -> list[Node]:
         node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
     else:
         node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _batch_norm(call: Call) -> list[Node]:
@@ -93,22 +80,6 @@ def _normalization(call: Call) -> list[Node]:
     deviation = np.maximum(np.sqrt(deviation), _EPSILON)
     scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
     return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
-
-
-def _activation(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, function_name(call))]
-
-
-def _relu(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, relu_name(call, call.layer))]
-
-
-def _piecewise(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
-
-
-def _piecewise_linear(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
 
 
 def _channel_shuffle(call: Call) -> list[Node]:
@@ -206,18 +177,15 @@ LAYERS: Mapping[str, Converter] = {
     "SeparableConv2D": convolutions.separable,
     "Conv2DTranspose": convolutions.transposed,
     "BatchNormalization": _batch_norm,
-    "Activation": _activation,
-    "ReLU": _relu,
-    "PiecewiseLinearSigmoid": _piecewise,
-    "LearnableSigmoid": _piecewise_linear,
-    "ClippedLinear": _piecewise_linear,
+    "Activation": activations.activation_layer,
+    **activations.converters(activations.LAYERS),
     "ChannelShuffle": _channel_shuffle,
     "Add": arithmetic.add,
     "Average": arithmetic.average,
-    "Maximum": arithmetic.elementwise("maximum"),
-    "Minimum": arithmetic.elementwise("minimum"),
-    "Multiply": arithmetic.elementwise("multiply"),
-    "Subtract": arithmetic.elementwise("subtract"),
+    "Maximum": arithmetic.binary("maximum"),
+    "Minimum": arithmetic.binary("minimum"),
+    "Multiply": arithmetic.binary("multiply"),
+    "Subtract": arithmetic.binary("subtract"),
     "Concatenate": concatenate,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call, array, bias, kernel, own_activation, pair
+from glsl_infer.importers.keras.activations import own_activation
+from glsl_infer.importers.keras.call import Call, array, bias, kernel, pair
 
 _PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras import arithmetic, geometry
+from glsl_infer.importers.keras import activations, arithmetic, geometry
 from glsl_infer.importers.keras import converters as layers
-from glsl_infer.importers.keras.arithmetic import elementwise
-from glsl_infer.importers.keras.call import Call, Converter, activation_node, per_channel
+from glsl_infer.importers.keras.arithmetic import binary
+from glsl_infer.importers.keras.call import Call, Converter, per_channel
 
 Constant = tuple[float, ...]
 
@@ -48,10 +48,6 @@ def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
 
 
-def _function(name: str) -> Converter:
-    return lambda call: [activation_node(call.name, call.inputs, name)]
-
-
 def _reshape(call: Call) -> list[Node]:
     batch, *target = call.layer.newshape
     if batch not in (-1, None) or -1 in target:
@@ -73,12 +69,12 @@ def _subtracted(constant: Constant, first: bool) -> tuple[Constant, Constant]:
 
 OPERATIONS: Mapping[str, Converter] = {
     "Add": _arithmetic(lambda constant, first: ((1.0,), constant), arithmetic.add),
-    "Subtract": _arithmetic(_subtracted, elementwise("subtract")),
-    "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,)), elementwise("multiply")),
-    "Divide": _arithmetic(_divided, elementwise("divide")),
-    "TrueDivide": _arithmetic(_divided, elementwise("divide")),
-    "Maximum": elementwise("maximum"),
-    "Minimum": elementwise("minimum"),
+    "Subtract": _arithmetic(_subtracted, binary("subtract")),
+    "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,)), binary("multiply")),
+    "Divide": _arithmetic(_divided, binary("divide")),
+    "TrueDivide": _arithmetic(_divided, binary("divide")),
+    "Maximum": binary("maximum"),
+    "Minimum": binary("minimum"),
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
@@ -86,10 +82,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "SpaceToDepth": geometry.space_to_depth,
     "Transpose": geometry.transpose,
     "Negative": _negative,
-    "Relu": _function("relu"),
-    "Relu6": _function("relu(6)"),
-    "Sigmoid": _function("sigmoid"),
-    "HardSigmoid": _function("hard_sigmoid"),
+    **activations.converters(activations.OPERATIONS),
     "Softmax": layers.softmax,
     "Concatenate": layers.concatenate,
     "MaxPool": layers.max_pool,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.lowering.elementwise import draw
+from glsl_infer.lowering.binary import draw
 from glsl_infer.ops.operator import Operator
 
 if TYPE_CHECKING:
@@ -27,15 +27,17 @@ OPERATIONS: Mapping[str, tuple[Callable[[Array, Array], Array], str]] = {
 """What each operation is in NumPy and in GLSL."""
 
 
-class Elementwise(Operator):
+class Binary(Operator):
     """``operation`` (see ``OPERATIONS``) of two inputs, of which one may be smaller.
 
     The output is a feature map (height, width, channels). An operand is one of the same shape, one whose height,
     width or channels are 1, or a vector (channels,), which is the same for all pixels, such as the gates of a squeeze
-    and excite block. Attributes: ``operation``; the range ``scales`` and ``zeros``.
+    and excite block. Attributes: ``operation``; ``activation``, applied to its result; the range ``scales`` and
+    ``zeros``.
     """
 
-    attrs = {"operation": None, "scales": None, "zeros": None}
+    attrs = {"operation": None, "activation": "linear", "scales": None, "zeros": None}
+    broadcasts = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the shape that both inputs are broadcast to."""
@@ -57,13 +59,13 @@ class Elementwise(Operator):
         return tuple(int(size) for size in shape)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
-        """Compute it value by value."""
+        """Compute it value by value, then activate."""
         with np.errstate(divide="ignore"):  # what a division by 0 gives saturates, like any value out of range
-            return OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1])
+            return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of either operand, or two texels of a vector."""
         draw(node, build, OPERATIONS[node.attrs["operation"]][1])
 
 
-OPERATOR = Elementwise()
+OPERATOR = Binary()

@@ -69,37 +69,44 @@ class _Operand:
 
 
 def draw(node: Node, build: Builder, expression: str) -> None:
-    """Append the passes of ``expression``, GLSL of two vec4 called ``a`` and ``b``, which are real values."""
+    """Append the passes of an activation of ``expression``, GLSL of two vec4 called ``a`` and ``b``: real values."""
     operands = [_Operand(name, _stored(build, source)) for name, source in zip("ab", node.inputs)]
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-    out = fold.output("linear", node.attrs, target.channels)
+    out = fold.output(node.activation, node.attrs, target.channels)
     factor, offset = fold.slices(out.factor), fold.slices(out.offset)
     plain = bool((out.factor == 1.0).all() and not out.offset.any())
-    includes = ["store.glsl"] + ["fixed_point.glsl"] * any(isinstance(one.value, FixedPoint) for one in operands)
+    includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
+        isinstance(operand.value, FixedPoint) for operand in operands
+    )
     for index, view in enumerate(target.views):
-        reads = {one.name: one.reads(index, target.width, target.height) for one in operands}
+        reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
         binding = build.bind(node, **reads)
         unused = range(min(4, target.channels - 4 * index), 4)
-        stored = "y" if plain else "factor * y + offset"
         fragment = codegen.fragment(
-            "elementwise.frag",
+            "binary.frag",
             includes=includes,
+            activation=out.activation,
+            constants=out.constants,
+            saturates=True,
             lines={
                 "declarations": [
                     *binding.declarations(),
-                    *(line for one in operands for line in one.declarations),
+                    *(line for operand in operands for line in operand.declarations),
                     *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
                 ],
-                "operands": [line for one in operands for line in one.text(binding)],
-                "result": [f"vec4 y = {expression};", f"y = {stored};"] if not plain else [f"vec4 y = {expression};"],
-                "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
+                "operands": [line for operand in operands for line in operand.text(binding)],
+                "result": [f"vec4 y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
+                "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
         )
-        uniforms: dict[str, Sequence[float]] = {key: it for one in operands for key, it in one.uniforms(index).items()}
+        uniforms: dict[str, Sequence[float]] = {}
+        for operand in operands:
+            uniforms.update(operand.uniforms(index))
         if not plain:
             uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
         part = str(index) if unused else None
-        build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms, part=part)
+        size = (target.width, target.height)
+        build.draw_tile(node, fragment, view, size, binding, {**uniforms, **out.uniforms(index)}, part=part)
 
 
 def _stored(build: Builder, name: str) -> FeatureMap | FixedPoint:
