@@ -142,7 +142,7 @@ OPERATIONS = (
         "get_item",
         "an index (slice(None, None, None), 0); give slices",
         "slices, such as `x[:, :1]`",
-        lambda x: stem(x)[:, 0],
+        lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
     ),
     _operation(
         "keras.ops.transpose(x)",

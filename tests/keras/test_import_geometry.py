@@ -57,7 +57,7 @@ def test_indices(index) -> None:
 def test_a_pixel_without_its_axis_is_refused() -> None:
     x = keras.Input((8, 7, 3))
     with pytest.raises(ModelError, match="give slices"):
-        to_graph(keras.Model(x, features(x)[:, 0]))
+        to_graph(keras.Model(x, L.Dense(2)(L.Flatten()(features(x)[:, 0]))))
 
 
 @pytest.mark.parametrize("axis", [1, 2, (1, 2), -2])

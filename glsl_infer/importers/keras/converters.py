@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
+from glsl_infer.graph import Node, Shape
+from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
-from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
+from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 _EPSILON = 1e-7
 """The least deviation that Keras' Normalization divides by: its backend's epsilon."""
@@ -18,9 +21,19 @@ _EPSILON = 1e-7
 
 def _input(call: Call) -> list[Node]:
     shape = tuple(call.layer.batch_shape)[1:]
-    if len(shape) != 3 or None in shape:
-        raise call.refused(f"an input of shape {shape}", "give keras.Input a fixed (height, width, channels)")
-    return [call.node("input", {"shape": shape})]
+    if len(shape) not in (1, 3) or None in shape:
+        raise call.refused(
+            f"an input of shape {shape}",
+            "give keras.Input a fixed (height, width, channels), or (length,) for a vector of numbers",
+        )
+    if len(shape) == 1:
+        return [call.node("input_fixed", {"shape": shape})]
+    return [call.node("input", {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape))]
+
+
+def numbers_map(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of an input map of numbers whose range is not known yet."""
+    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -72,8 +85,8 @@ def _batch_norm(call: Call) -> list[Node]:
 
 
 def _normalization(call: Call) -> list[Node]:
-    layer = call.layer
-    if layer.axis not in (None, -1, 3, (-1,), (3,), ()):
+    layer, last = call.layer, len(call.shapes[0])
+    if layer.axis not in (None, -1, last, (-1,), (last,), ()):
         advice = "only the last axis, the channels, can be exported"
         raise call.refused(f"a normalization along axis {layer.axis}", advice)
     mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
@@ -172,6 +185,7 @@ _TRAINING_ONLY = (
 LAYERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
+    "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
     "SeparableConv2D": convolutions.separable,
@@ -198,7 +212,6 @@ LAYERS: Mapping[str, Converter] = {
     "Resizing": geometry.resizing,
     "Permute": geometry.permute,
     "GlobalMaxPooling2D": geometry.global_max_pool,
-    "Normalization": _normalization,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Dense": _dense,

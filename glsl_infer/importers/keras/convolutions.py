@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras.activations import own_activation
-from glsl_infer.importers.keras.call import Call, array, bias, kernel, pair
+from glsl_infer.importers.keras.call import Call, pair
+from glsl_infer.importers.keras.weights import array, bias, kernel
 
 _PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
 

@@ -11,7 +11,8 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations, arithmetic, geometry
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
-from glsl_infer.importers.keras.call import Call, Converter, per_channel
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.weights import per_channel
 
 Constant = tuple[float, ...]
 
