@@ -33,7 +33,6 @@ from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
-from glsl_infer.graph.activations import activation
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
 from glsl_infer.support.files import cannot_be_written, writing
@@ -108,8 +107,9 @@ class Bundle:
         return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
-        activation(layer.attrs.get("activation", "linear"))
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
+        if not node.activation.fits(shape_of(layer.output)[-1]):
+            raise ValueError(f"layer '{layer.name}' has an activation for other channels than its own")
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
         return replace(node, weights=node.operator.read_weights(node, layer.weights, members, inputs))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
-from glsl_infer.lowering import codegen
+from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import quantize
@@ -35,17 +34,16 @@ class VectorSum(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
-        return activation(node.attrs["activation"]).reference(reduce(np.add, inputs))
+        return node.activation(reduce(np.add, inputs))
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the sum; an activation never decreases."""
-        function = activation(node.attrs["activation"]).reference
-        low, high = (function(np.asarray(reduce(np.add, ends), np.float64)) for ends in zip(*inputs))
-        return low, high
+        """Return bounds of the activation between the bounds of the sum."""
+        low, high = (np.asarray(reduce(np.add, ends), np.float64) for ends in zip(*inputs))
+        return node.activation.range(low, high)
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the vector in one quad."""
@@ -54,19 +52,26 @@ class VectorSum(Operator):
             advice = f"at most {MAX_TEXTURES} can be added at once; add in steps"
             raise ModelError.layer(node.name, f"{len(sources)} inputs", advice)
         target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
-        binding = build.bind(node, source=[Read(View(one.texture, 0, 0)) for one in sources])
-        terms = [
-            f"sum += {codegen.number(one.scale)} * decode({binding.fetch('source', k)});"
-            for k, one in enumerate(sources)
-        ]
-        fragment = codegen.fragment(
-            "vector_sum.frag",
-            includes=["fixed_point.glsl"],
-            activation=node.attrs["activation"],
-            lines={"declarations": binding.declarations(), "terms": terms},
-            defines={"INVERSE_SCALE": 1.0 / target.scale},
-        )
-        build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, {})
+        pairs = fold.function_constants(node.activation, build.shapes[node.name][0], lanes=2)
+        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        apart = bool(codegen.uniforms(constants, 0))
+        width = 1 if apart else target.size[0]
+        for first in range(0, target.size[0], width):
+            binding = build.bind(node, source=[Read(View(source.texture, first, 0)) for source in sources])
+            terms = [
+                f"sum += {codegen.number(source.scale)} * decode({binding.fetch('source', k)});"
+                for k, source in enumerate(sources)
+            ]
+            fragment = codegen.fragment(
+                "vector_sum.frag",
+                includes=["fixed_point.glsl"],
+                activation=node.activation,
+                constants=constants,
+                lines={"declarations": binding.declarations(), "terms": terms},
+                defines={"INVERSE_SCALE": 1.0 / target.scale},
+            )
+            uniforms = codegen.uniforms(constants, first)
+            build.draw_tile(node, fragment, View(target.texture, first, 0), (width, 1), binding, uniforms)
 
 
 OPERATOR = VectorSum()

@@ -21,6 +21,8 @@ class ZeroPadding(CopyOperator):
     """Attribute ``padding``: (top, bottom, left, right) in pixels."""
 
     attrs = {"padding": (0, 0, 0, 0)}
+    idle = {"padding": (0, 0, 0, 0)}
+    only_pads = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape, grown by the padding."""

@@ -73,7 +73,7 @@ def split_wide(
     nodes: list[Node] = []
     layers: list[WideLayer] = []
     for node in graph.nodes:
-        if node.op != "conv2d":
+        if not ops.get(node.op).convolves:
             nodes.append(node)
             continue
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
