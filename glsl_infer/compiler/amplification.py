@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.conv_texture import ROUNDING
 from glsl_infer.program.layout import FeatureMap, Value
 from glsl_infer.program.texels import shape_of
@@ -51,7 +52,7 @@ def rounding(gain: float) -> float:
     return 255.0 * gain * 2.0**-24
 
 
-def errors(floats: Graph, stored: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[str, float]:
+def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
     """Return how far each feature map of 8 bits is from the float network's, in steps, root mean square.
 
     Args:
@@ -70,18 +71,22 @@ def errors(floats: Graph, stored: Graph, pictures: Sequence[NDArray[np.uint8]]) 
     return {name: math.sqrt(square / len(pictures)) for name, square in squares.items()}
 
 
-def warnings(layer_gains: Mapping[str, float], layer_errors: Mapping[str, float]) -> tuple[str, ...]:
+def warnings(
+    layer_gains: Mapping[str, float], layer_errors: Mapping[str, float], *, calibrated: bool = False
+) -> tuple[str, ...]:
     """Return a sentence for each layer whose gain is beyond ``MAX_GAIN``, and for the first error beyond ``MAX_ERROR``.
 
     Args:
         layer_gains: from ``gains``.
         layer_errors: from ``errors``, in the order of computation.
+        calibrated: whether there were typical inputs.
     """
+    varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --calibrate DIR"
     found = [
         f"layer '{name}': a step in what it reads may be {gain:.0f} steps of its output, and 32-bit sums carry "
         f"{MAX_GAIN:.0f}: each addition rounds by up to {rounding(gain):.2g} of a step, and GPUs will differ; a "
         "channel has large weights that cancel, or hardly changes on the calibration pictures: train it with weight "
-        "decay, or give more varied pictures with --calibrate DIR"
+        f"decay, or {varied}"
         for name, gain in layer_gains.items()
         if not gain <= MAX_GAIN
     ]

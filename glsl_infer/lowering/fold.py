@@ -127,6 +127,10 @@ def slices(numbers: Array, pad: float = 0.0, lanes: int = 4) -> NDArray[np.float
     return padded.reshape(-1, lanes)
 
 
+ALPHA = 3
+"""The lane in which a picture's texels have their alpha."""
+
+
 class Kernel:
     """A convolution's kernel and bias in units of texels and of the stored output, and back.
 
@@ -151,11 +155,12 @@ class Kernel:
     def fold(
         self, kernel: NDArray[np.float32], bias: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the kernel for texels (with one more channel where alpha carries the offset), and the bias."""
+        """Return the kernel for texels (4 channels where alpha carries the offset), and the bias."""
         folded = kernel * self._factor
         offset = -(folded * self._zero).sum(axis=2, keepdims=True)
         if self.alpha:
-            folded = np.concatenate([folded, offset], axis=2)
+            none = np.zeros((*folded.shape[:2], ALPHA - folded.shape[2], folded.shape[3]), folded.dtype)
+            folded = np.concatenate([folded, none, offset], axis=2)
         total = bias * self.output.factor + self.output.offset + self._residual_offset
         if not self.alpha:
             total = total + offset.sum(axis=(0, 1, 2))

@@ -19,6 +19,7 @@ class ActivationOperator(Operator):
 
     attrs = {"function": "linear", "scales": None, "zeros": None}
     activates = True
+    on_vectors = "vector_sum"
     elementwise = True
     idle = {"function": "linear"}
 

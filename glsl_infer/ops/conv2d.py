@@ -185,7 +185,9 @@ class Conv2D(Operator):
         maps = [one for one in inputs if isinstance(one, FeatureMap)]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
-        columns = columns_of((height, width, channels + kernel.alpha, filters), node.attrs["groups"])
+        columns = columns_of(
+            (height, width, fold.ALPHA + 1 if kernel.alpha else channels, filters), node.attrs["groups"]
+        )
         if len(members) == 2:
             stored = weight_texture.read(members[0], members[1], columns.slices, columns.count).unpack()
         else:

@@ -33,6 +33,7 @@ class Operator(Traits, ABC):
         keeps_range: whether its output in 8 bits has the ranges of its inputs.
         equal_scales: whether all channels of its inputs must have the same range.
         has_shader: whether it can be drawn; else the optimiser has to fold it into its neighbours.
+        is_input: whether its output comes from outside: a picture, or numbers.
     """
 
     attrs: dict[str, Any] = {}
@@ -40,6 +41,7 @@ class Operator(Traits, ABC):
     keeps_range: bool = False
     equal_scales: bool = False
     has_shader: bool = True
+    is_input: bool = False
 
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:

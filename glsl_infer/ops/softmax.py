@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.ops.operator import GraphOnlyOperator
-from glsl_infer.program.host_steps import softmax
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape

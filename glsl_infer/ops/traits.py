@@ -29,6 +29,7 @@ class Traits:
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
         needless_at_end: whether readers of a network's output do it themselves.
+        on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
         staged: whether others take its place when every value gets its range.
@@ -44,6 +45,7 @@ class Traits:
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
     needless_at_end: bool = False
+    on_vectors: str | None = None
     only_pads: bool = False
     only_reshapes: bool = False
     staged: bool = False

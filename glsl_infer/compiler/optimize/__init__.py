@@ -11,7 +11,8 @@ from dataclasses import replace
 from glsl_infer import ops
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
-from glsl_infer.compiler.optimize.vectors import vectors_stay_vectors
+from glsl_infer.compiler.optimize.endings import peel_endings
+from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.activations.sigmoids import of_pieces
@@ -39,14 +40,6 @@ def drop_identities(graph: Graph) -> Graph:
         else:
             kept.append(node)
     return graph.rebuilt(kept, renamed)
-
-
-def drop_final_softmax(graph: Graph) -> Graph:
-    """Remove a softmax that is the output: runners return logits."""
-    last = graph.by_name[graph.output]
-    if not ops.get(last.op).needless_at_end:
-        return graph
-    return graph.rebuilt([node for node in graph.nodes if node is not last], {last.name: last.inputs[0]})
 
 
 def merge_padding(graph: Graph) -> Graph:
@@ -116,11 +109,12 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     merge_padding,
     vectors_stay_vectors,
-    drop_final_softmax,
+    peel_endings,
     fold_rescaling,
     fold_batch_norm,
     fuse_residual,
     fuse_activation,
     sigmoids_as_pieces,
+    vectors_apart,
     copy_unaligned_concats,
 )

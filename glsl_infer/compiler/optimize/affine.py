@@ -12,7 +12,7 @@ from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.graph.picture import picture_range, with_picture_range
+from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops.traits import Affine
 
 
@@ -21,7 +21,7 @@ def fold_rescaling(graph: Graph) -> Graph:
 
     Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
-    for picture in [node for node in graph.nodes if node.operator.is_input]:
+    for picture in graph.inputs:
         while (readers := graph.consumers[picture.name]) and _foldable(graph, picture, readers):
             scale, offset = _affine(graph, readers[0])
             scales, zeros = (np.asarray(values) for values in picture_range(picture))
@@ -69,7 +69,7 @@ def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
 
 
 def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
-    if graph.output in (picture.name, *(node.name for node in readers)):
+    if not is_picture(picture) or {picture.name, *(node.name for node in readers)} & set(graph.output_layers):
         return False
     if not all(_is_affine(node) for node in readers):
         return False
@@ -90,7 +90,13 @@ def _affine(graph: Graph, node: Node) -> Affine:
 
 
 def _as_convolution(graph: Graph, node: Node) -> Node:
-    """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel."""
+    """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel.
+
+    On an input of numbers it becomes a dense layer whose kernel is a diagonal.
+    """
+    if _is_affine(node) and graph.by_name[node.inputs[0]] in graph.inputs and len(graph.shapes[node.name]) == 1:
+        scale, offset = (values.astype(np.float32) for values in _affine(graph, node))
+        return Node(node.name, "dense", node.inputs, {}, {"kernel": np.diag(scale), "bias": offset})
     if not _is_affine(node) or len(graph.shapes[node.name]) != 3:
         return node
     channels = graph.shapes[node.name][2]

@@ -40,6 +40,20 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
     return graph
 
 
+def vectors_apart(graph: Graph) -> Graph:
+    """Let vectors be joined, added and activated by operators of their own: they are stored in 16 bits."""
+
+    def apart(node: Node) -> Node:
+        other = ops.get(node.op).on_vectors
+        if other is None or len(graph.shapes[node.name]) != 1:
+            return node
+        attrs = {key: value for key, value in node.attrs.items() if key == "fused"}
+        made = Node(node.name, other, node.inputs, attrs)
+        return made.with_activation(node.activation) if "activation" in ops.get(other).attrs else made
+
+    return graph.rebuilt([apart(node) for node in graph.nodes])
+
+
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
     if ops.get(node.op).only_reshapes:
@@ -101,13 +115,13 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
             nodes += rewrite.nodes
         else:
             nodes.append(replace(one, inputs=tuple(follow(name) for name in one.inputs)))
-    output = follow(graph.output)
-    read, kept = {output}, []
+    outputs = graph.outputs_renamed(follow)
+    read, kept = {layer for output in outputs for layer in output.layers}, []
     for one in reversed(nodes):
         if not ops.get(one.op).only_reshapes or one.name in read:
             read.update(one.inputs)
             kept.append(one)
-    return Graph(graph.name, tuple(reversed(kept)), output)
+    return Graph(graph.name, tuple(reversed(kept)), outputs)
 
 
 def _free_name(graph: Graph, wanted: str) -> str:

@@ -16,6 +16,8 @@ from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.network import IMAGE
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range, compact
 
@@ -48,7 +50,7 @@ class RangeChoice:
 
 def assign_ranges(
     graph: Graph,
-    pictures: Sequence[NDArray[np.uint8]] = (),
+    pictures: Sequence[Inputs] = (),
     percentile: float = 100.0,
     *,
     per_channel: bool = True,
@@ -58,7 +60,7 @@ def assign_ranges(
 
     Args:
         graph: an optimised graph.
-        pictures: uint8 (size, size, 3), as the network reads them.
+        pictures: typical inputs, as ``reference.run`` takes them.
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
         headroom: see ``HEADROOM``.
@@ -191,7 +193,7 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
     """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
     common: set[str] = set()
-    equal = {graph.output}
+    equal = _images(graph)
     for node in reversed(graph.nodes):
         operator = ops.get(node.op)
         for name in node.inputs:
@@ -205,11 +207,16 @@ def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
 
 def _shown(graph: Graph) -> set[str]:
     """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
-    shown = {graph.output}
+    shown = _images(graph)
     for node in reversed(graph.nodes):
         if node.name in shown and ops.get(node.op).keeps_range:
             shown.update(node.inputs)
     return shown
+
+
+def _images(graph: Graph) -> set[str]:
+    """Return the nodes whose values are outputs to look at."""
+    return {layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers}
 
 
 def _others(nodes: Sequence[Node]) -> str:

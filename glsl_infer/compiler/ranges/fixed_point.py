@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration
 from glsl_infer.compiler.ranges import eight_bits as ranges
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.dense_products import BLOCK
 from glsl_infer.ops.dense_sum import MAX_COUNT
 from glsl_infer.program import quantize
@@ -58,10 +58,12 @@ def split_dense(graph: Graph) -> Graph:
     return graph.rebuilt(nodes)
 
 
-def assign_scales(graph: Graph, pictures: Sequence[NDArray[np.uint8]] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+def assign_scales(graph: Graph, pictures: Sequence[Inputs] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
     """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split."""
     bounds = ranges.bounds_of(graph)
-    storing = {node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs}
+    storing = {
+        node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
+    }
     largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
     largest = {name: ops.get(storing[name].op).margin * bound for name, bound in largest.items()}
     units = {name: _unit(graph, node) for name, node in storing.items()}

@@ -9,7 +9,8 @@ import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, clipped, sigmoids, smooth
-from glsl_infer.importers.keras.call import Call, Converter, array
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.weights import array
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""

@@ -10,7 +10,8 @@ from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras import converters as layers
-from glsl_infer.importers.keras.call import Call, Converter, per_channel
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.weights import per_channel
 
 Constant = tuple[float, ...]
 

@@ -11,7 +11,7 @@ import sys
 from glsl_infer.errors import GlslInferError
 from glsl_infer.gl import performance_monitor
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.benchmark.measuring import picture_of
+from glsl_infer.tools.benchmark.measuring import inputs_of
 
 FRAMES = 2
 """Frames drawn before: the first ones compile and upload."""
@@ -27,9 +27,9 @@ def counters(path: str, context: str) -> dict[str, float | None]:
     with Session(path, context=context) as session:
         if not performance_monitor.available(session.context):
             return {}
-        picture = picture_of(session)
+        inputs = inputs_of(session)
         for _ in range(FRAMES):
-            session.run(picture)
+            session.run(inputs)
         return performance_monitor.measure(
             session.context, performance_monitor.counters(session.context), session.submit
         )
