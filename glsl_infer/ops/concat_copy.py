@@ -20,9 +20,9 @@ class ConcatCopy(Concatenation):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, which takes its lanes from where they lie."""
         maps = [build.feature_map(name) for name in node.inputs]
-        joint = joined([one.range for one in maps], [one.channels for one in maps])
+        joint = joined([source.range for source in maps], [source.channels for source in maps])
         target = build.allocate_map(node, scales=joint.scales, zeros=joint.zeros)
-        places = [(one.views[channel // 4], channel % 4) for one in maps for channel in range(one.channels)]
+        places = [(source.views[channel // 4], channel % 4) for source in maps for channel in range(source.channels)]
         for index, view in enumerate(target.views):
             lanes = places[4 * index : 4 * index + 4]
             reads = list(dict.fromkeys(read for read, _ in lanes))
