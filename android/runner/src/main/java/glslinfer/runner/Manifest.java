@@ -104,7 +104,7 @@ public final class Manifest {
     }
 
     /** Returns the inputs' names and kinds, for messages. */
-    String inputNames() {
+    public String inputNames() {
         StringBuilder names = new StringBuilder();
         for (Input input : inputs) {
             names.append(names.length() > 0 ? ", " : "").append('\'').append(input.name).append("' (");
