@@ -34,11 +34,11 @@ import java.util.Map;
  *   check BUNDLE                         the probe
  *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
  *   read FILE...                         what is wrong with each file, a line each, empty where nothing is
- *   fit FIT W H TO_W TO_H CHANNELS ARGB OUT   ARGB: a picture of W x H little-endian integers; OUT: raw bytes
+ *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
  * </pre>
  *
- * <p>NAME=FILE is an input: raw bytes of a picture of the model's size, or numbers. Numbers are little-endian 32-bit
- * floats.
+ * <p>NAME=FILE is an input: raw bytes of a picture of the model's size; *.argb, a picture of any size: width, height
+ * and pixels as little-endian integers; or numbers. Numbers are little-endian 32-bit floats.
  *
  * <p>Exit status 2: what was given cannot be used; 1: something failed. Results are JSON on standard output.
  */
@@ -72,7 +72,7 @@ public final class Main {
             time(open(rest.get(0)), Integer.parseInt(rest.get(1)));
         } else if (name.equals("read")) {
             read(rest);
-        } else if (name.equals("fit") && rest.size() == 8) {
+        } else if (name.equals("fit") && rest.size() == 6) {
             fit(rest);
         } else {
             throw new Errors.InputError(
@@ -135,16 +135,17 @@ public final class Main {
             if (equals < 1) {
                 throw new Errors.InputError("'" + word + "' is no input; give NAME=FILE");
             }
-            byte[] bytes = Files.readAllBytes(Paths.get(word.substring(equals + 1)));
-            Object given = bytes;
+            String name = word.substring(0, equals);
+            Path file = Paths.get(word.substring(equals + 1));
+            inputs.put(name, word.endsWith(".argb") ? picture(file) : Files.readAllBytes(file));
             for (Input input : session.bundle.manifest.inputs) {
-                if (input.name.equals(word.substring(0, equals)) && !input.isPicture()) {
-                    float[] numbers = new float[bytes.length / 4];
-                    ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).asFloatBuffer().get(numbers);
-                    given = numbers;
+                if (input.name.equals(name) && !input.isPicture()) {
+                    ByteBuffer bytes = little(file);
+                    float[] numbers = new float[bytes.remaining() / 4];
+                    bytes.asFloatBuffer().get(numbers);
+                    inputs.put(name, numbers);
                 }
             }
-            inputs.put(word.substring(0, equals), given);
         }
         return inputs;
     }
@@ -181,15 +182,25 @@ public final class Main {
         if (fit == null) {
             throw new Errors.InputError("no fit is called '" + words.get(0) + "'");
         }
-        int[] numbers = new int[5];
+        int[] numbers = new int[3];
         for (int i = 0; i < numbers.length; i++) {
             numbers[i] = Integer.parseInt(words.get(1 + i));
         }
-        ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(Paths.get(words.get(6)))).order(ByteOrder.LITTLE_ENDIAN);
+        Picture picture = picture(Paths.get(words.get(4)));
+        Files.write(Paths.get(words.get(5)), Preprocess.fit(picture, fit, numbers[0], numbers[1], numbers[2]));
+    }
+
+    private static Picture picture(Path file) throws IOException {
+        ByteBuffer bytes = little(file);
+        int width = bytes.getInt();
+        int height = bytes.getInt();
         int[] argb = new int[bytes.remaining() / 4];
         bytes.asIntBuffer().get(argb);
-        Picture picture = new Picture(argb, numbers[0], numbers[1]);
-        Files.write(Paths.get(words.get(7)), Preprocess.fit(picture, fit, numbers[2], numbers[3], numbers[4]));
+        return new Picture(argb, width, height);
+    }
+
+    private static ByteBuffer little(Path file) throws IOException {
+        return ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
     }
 
     private static String quoted(String text) {

@@ -78,12 +78,20 @@ public final class Session {
      * @throws Errors.GlError the driver reports an error in the first frame
      */
     public float[] run(byte[] picture) {
-        return run(onlyInput(picture)).get(onlyOutput().name).data;
+        Output output = onlyOutput();
+        return run(onlyInput(picture)).get(output.name).data;
     }
 
     /** The same for a picture of any size, which the CPU fits. */
     public float[] run(Picture picture) {
-        return run(onlyInput(picture)).get(onlyOutput().name).data;
+        Output output = onlyOutput();
+        return run(onlyInput(picture)).get(output.name).data;
+    }
+
+    /** The same for an only input that takes numbers. */
+    public float[] run(float[] numbers) {
+        Output output = onlyOutput();
+        return run(onlyInput(numbers)).get(output.name).data;
     }
 
     /**
@@ -272,17 +280,20 @@ public final class Session {
         }
     }
 
-    private Map<String, Object> onlyInput(Object picture) {
-        onlyOutput();
+    private Map<String, Object> onlyInput(Object given) {
+        if (bundle.manifest.inputs.size() != 1) {
+            throw new Errors.InputError(
+                    "the model reads " + bundle.manifest.inputNames() + "; give it a map of these");
+        }
         Map<String, Object> inputs = new HashMap<String, Object>();
-        inputs.put(bundle.manifest.onlyPicture().name, picture);
+        inputs.put(bundle.manifest.inputs.get(0).name, given);
         return inputs;
     }
 
     private Output onlyOutput() {
         if (bundle.manifest.outputs.size() != 1) {
-            throw new Errors.InputError(
-                    "the model has " + bundle.manifest.outputs.size() + " outputs; run it with a map of its inputs");
+            throw new Errors.InputError("the model has " + bundle.manifest.outputs.size()
+                    + " outputs; give it a map of its inputs, and get one of outputs");
         }
         return bundle.manifest.outputs.get(0);
     }
