@@ -55,9 +55,9 @@ class Jvm:
         return np.frombuffer(out.read_bytes(), "<f4").reshape(len(pictures), -1), facts
 
     def frame(self, bundle: Path, inputs: Mapping[str, NDArray[Any]], folder: Path) -> dict[str, NDArray[np.float32]]:
-        """Return the outputs of a frame by name, in the order in which the runner gives them; see ``given``."""
+        """Return the outputs of a frame by name, in the order in which the runner gives them; see ``input_words``."""
         out = folder / "outputs.f32"
-        shapes = self.json("frame", bundle, out, *given(inputs, folder))
+        shapes = self.json("frame", bundle, out, *input_words(inputs, folder))
         data, at, results = np.frombuffer(out.read_bytes(), "<f4"), 0, {}
         for name, shape in shapes:
             results[name] = data[at : at + math.prod(shape)].reshape(shape)
@@ -66,7 +66,7 @@ class Jvm:
         return results
 
 
-def given(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:
+def input_words(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:
     """Write inputs into a folder, and return the words that name them to the runner.
 
     Args:

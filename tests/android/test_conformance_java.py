@@ -1,4 +1,4 @@
-"""The Java runner computes the sound bundles of tests/conformance, and says of each damaged one which rule it breaks."""
+"""The Java runner computes the sound bundles of tests/conformance, and names the rule that each damaged one breaks."""
 
 from __future__ import annotations
 
