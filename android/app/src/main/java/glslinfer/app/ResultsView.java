@@ -10,7 +10,7 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * What lies over the camera's picture: a frame around what the network sees, the best labels with bars, speed, messages.
+ * What lies over the camera's picture: a frame around what the network sees, the best labels with bars, messages.
  *
  * <p>{@link #show} comes from the GL thread for every result and allocates nothing.
  */

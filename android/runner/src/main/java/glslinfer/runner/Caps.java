@@ -30,7 +30,8 @@ final class Caps {
             if (member.getKey().startsWith("shaders/") && size > FormatConstants.MAX_SHADER_BYTES) {
                 throw new BundleError(
                         Rule.CAPS,
-                        "member '" + member.getKey() + "' has " + size + " bytes of GLSL; a shader has at most " + FormatConstants.MAX_SHADER_BYTES);
+                        "member '" + member.getKey() + "' has " + size + " bytes of GLSL; a shader has at most "
+                                + FormatConstants.MAX_SHADER_BYTES);
             }
         }
     }

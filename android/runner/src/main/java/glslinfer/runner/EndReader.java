@@ -21,7 +21,8 @@ final class EndReader {
         fields.done();
         if (picture) {
             FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
-            if (map == null || map.views.size() != 1 || !(map.channels == 1 || map.channels == 3 || map.channels == 4)) {
+            boolean colours = map != null && (map.channels == 1 || map.channels == 3 || map.channels == 4);
+            if (!colours || map.views.size() != 1) {
                 throw new BundleError(where + ": a picture is a feature map of 1, 3 or 4 channels with 1 view");
             }
             if (map.channels != 4 && map.gutter != 0) {

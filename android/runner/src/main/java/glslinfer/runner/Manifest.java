@@ -67,7 +67,7 @@ public final class Manifest {
      */
     public Input onlyPicture() {
         if (inputs.size() != 1 || !inputs.get(0).isPicture()) {
-            throw new Errors.InputError("the model reads " + inputNames() + ", not just a picture; give a map of these");
+            throw new Errors.InputError("the model reads " + inputNames() + ", not one picture alone");
         }
         return inputs.get(0);
     }

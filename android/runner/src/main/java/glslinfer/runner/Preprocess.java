@@ -8,7 +8,7 @@ public final class Preprocess {
      * Returns the picture that an input reads: the part that its fit takes, scaled.
      *
      * @param input a picture
-     * @return {@code input.height() * input.width() * input.channels()} bytes: the channels of each pixel, top row first
+     * @return the channels of each pixel, top row first: height * width * channels bytes
      * @throws Errors.InputError the input is not a picture
      */
     public static byte[] fit(Picture picture, Input input) {

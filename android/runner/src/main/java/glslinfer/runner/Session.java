@@ -188,6 +188,19 @@ public final class Session {
         write(Stored.all(bundle.manifest, inputs));
     }
 
+    /** The same for one input, where others stay as they are or are drawn: see {@link #inputFramebuffer}. */
+    public void upload(String name, Object given) {
+        for (Input input : bundle.manifest.inputs) {
+            if (input.name.equals(name)) {
+                Stored stored = Stored.of(input, given);
+                activate();
+                transfers.write(input, stored);
+                return;
+            }
+        }
+        throw new Errors.InputError("no input is called '" + name + "'; the model reads " + bundle.manifest.inputNames());
+    }
+
     /** Activates the session and uploads the probe. */
     void uploadProbe() {
         write(Probe.stored(bundle.manifest));

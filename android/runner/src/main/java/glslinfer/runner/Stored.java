@@ -39,7 +39,8 @@ abstract class Stored {
         return stored;
     }
 
-    private static Stored of(Input input, Object given) {
+    /** The same for one input. */
+    static Stored of(Input input, Object given) {
         if (!input.isPicture()) {
             return new Numbers(input.value, numbers(input, given));
         }
