@@ -32,6 +32,7 @@ public final class Manifest {
 
     final Probe.Expected probe;
     final Map<String, String> members;
+    private final Output classes;
 
     Manifest(
             String name,
@@ -58,6 +59,11 @@ public final class Manifest {
         this.outputs = Collections.unmodifiableList(outputs);
         this.probe = probe;
         this.members = members;
+        Output forClasses = null;
+        for (Output output : outputs) {
+            forClasses = output.purpose.equals(Output.CLASSES) ? output : forClasses;
+        }
+        classes = forClasses;
     }
 
     /**
@@ -72,20 +78,39 @@ public final class Manifest {
         return inputs.get(0);
     }
 
-    /** Returns the output that is for classes; null where there is none. */
-    public Output classesOutput() {
-        for (Output output : outputs) {
-            if (output.purpose.equals(Output.CLASSES)) {
-                return output;
-            }
+    /**
+     * Returns the only input.
+     *
+     * @throws Errors.InputError there are several
+     */
+    Input onlyInput() {
+        if (inputs.size() != 1) {
+            throw new Errors.InputError("the model reads " + inputNames() + "; give it a map of these");
         }
-        return null;
+        return inputs.get(0);
+    }
+
+    /**
+     * Returns the only output.
+     *
+     * @throws Errors.InputError there are several
+     */
+    Output onlyOutput() {
+        if (outputs.size() != 1) {
+            throw new Errors.InputError("the model has " + outputs.size()
+                    + " outputs; give it a map of its inputs, and get one of outputs");
+        }
+        return outputs.get(0);
+    }
+
+    /** Returns the output that is for classes; null where there is none. Allocates nothing. */
+    public Output classesOutput() {
+        return classes;
     }
 
     /** Returns how many classes the model knows: 0 where it has no output for classes. */
     public int classes() {
-        Output output = classesOutput();
-        return output == null ? 0 : output.shape()[0];
+        return classes == null ? 0 : classes.shape()[0];
     }
 
     /** Returns where the output of a drawn layer lies, directly after its passes; null where there is no such layer. */

@@ -3,6 +3,7 @@ package glslinfer.runner;
 import glslinfer.runner.Program.ShaderProgram;
 import glslinfer.runner.Program.Texture;
 import java.nio.ByteBuffer;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -78,20 +79,17 @@ public final class Session {
      * @throws Errors.GlError the driver reports an error in the first frame
      */
     public float[] run(byte[] picture) {
-        Output output = onlyOutput();
-        return run(onlyInput(picture)).get(output.name).data;
+        return runOnly(picture);
     }
 
     /** The same for a picture of any size, which the CPU fits. */
     public float[] run(Picture picture) {
-        Output output = onlyOutput();
-        return run(onlyInput(picture)).get(output.name).data;
+        return runOnly(picture);
     }
 
     /** The same for an only input that takes numbers. */
     public float[] run(float[] numbers) {
-        Output output = onlyOutput();
-        return run(onlyInput(numbers)).get(output.name).data;
+        return runOnly(numbers);
     }
 
     /**
@@ -180,7 +178,7 @@ public final class Session {
 
     /** Activates the session and uploads the only input, a picture, for {@link #drawJob} or {@link #drawLayer}. */
     public void upload(byte[] picture) {
-        upload(onlyInput(picture));
+        upload(bundle.manifest.onlyInput().name, picture);
     }
 
     /** Activates the session and uploads inputs; as {@link #run(Map)}. Nothing is uploaded if one is refused. */
@@ -293,21 +291,9 @@ public final class Session {
         }
     }
 
-    private Map<String, Object> onlyInput(Object given) {
-        if (bundle.manifest.inputs.size() != 1) {
-            throw new Errors.InputError(
-                    "the model reads " + bundle.manifest.inputNames() + "; give it a map of these");
-        }
-        Map<String, Object> inputs = new HashMap<String, Object>();
-        inputs.put(bundle.manifest.inputs.get(0).name, given);
-        return inputs;
-    }
-
-    private Output onlyOutput() {
-        if (bundle.manifest.outputs.size() != 1) {
-            throw new Errors.InputError("the model has " + bundle.manifest.outputs.size()
-                    + " outputs; give it a map of its inputs, and get one of outputs");
-        }
-        return bundle.manifest.outputs.get(0);
+    private float[] runOnly(Object given) {
+        Output output = bundle.manifest.onlyOutput();
+        Input input = bundle.manifest.onlyInput();
+        return run(Collections.singletonMap(input.name, given)).get(output.name).data;
     }
 }
