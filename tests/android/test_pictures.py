@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import image_models
 import numpy as np
 import pytest
 from jvm import Jvm, argb, input_words
@@ -14,6 +15,7 @@ from several import several_bundle, several_inputs
 import glsl_infer
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle.manifest import FITS
+from glsl_infer.runtime.images import to_picture
 from glsl_infer.runtime.pictures import preprocess
 
 Pixels = NDArray[np.uint8]
@@ -75,6 +77,21 @@ def test_a_picture_of_another_size_is_fitted(runner: Jvm, tmp_path: Path) -> Non
     assert {name: array.tobytes() for name, array in results.items()} == {
         name: array.tobytes() for name, array in expected.items()
     }
+
+
+@pytest.mark.parametrize("channels, low, high", [(3, (-1.0, 0.0, -0.5), (1.0, 1.0, 0.5)), (1, (-2.0,), (2.0,))])
+def test_an_image_becomes_a_picture_again(
+    runner: Jvm, tmp_path: Path, channels: int, low: tuple[float, ...], high: tuple[float, ...]
+) -> None:
+    made, model = image_models.filtered(channels, low=low, high=high), tmp_path / "image.glslnn"
+    bundles.write(made, model)
+    picture = made.manifest.input
+    pixels = np.random.default_rng(2).integers(0, 256, picture.shape, np.uint8)
+    runner.json("image", model, tmp_path / "image", *input_words({picture.name: pixels}, tmp_path))
+    with glsl_infer.Session(model) as session:
+        expected = to_picture(session.run(pixels), made)
+    assert len(np.unique(expected)) > 50
+    assert (tmp_path / "image").read_bytes() == expected.tobytes()
 
 
 def test_there_are_classifiers() -> None:

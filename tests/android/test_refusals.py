@@ -20,7 +20,7 @@ from jvm import Jvm, input_words
 from several import several_bundle, several_inputs
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle.rules import RULES
+from glsl_infer.bundle.format_constants import RULES
 from glsl_infer.errors import BundleError
 
 RULE = re.compile(rf" \(rule: ({'|'.join(re.escape(name) for name in RULES)})\)$")

@@ -4,6 +4,7 @@ import glslinfer.runner.Bundle;
 import glslinfer.runner.Device;
 import glslinfer.runner.Errors;
 import glslinfer.runner.Fit;
+import glslinfer.runner.Images;
 import glslinfer.runner.Input;
 import glslinfer.runner.Picture;
 import glslinfer.runner.Preprocess;
@@ -30,6 +31,7 @@ import java.util.Map;
  * <pre>
  *   run BUNDLE PICTURES OUT              PICTURES: raw bytes of one or more pictures, of the model's size
  *   frame BUNDLE OUT NAME=FILE...        OUT: all outputs of one frame; prints their names and shapes
+ *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the image that the first output is
  *   layers BUNDLE OUT NAME=FILE...       OUT: of every drawn layer its texels, directly after its passes, and numbers
  *   check BUNDLE                         the probe
  *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
@@ -64,6 +66,10 @@ public final class Main {
             run(open(rest.get(0)), Files.readAllBytes(Paths.get(rest.get(1))), Paths.get(rest.get(2)));
         } else if (name.equals("frame") && rest.size() > 2) {
             frame(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
+        } else if (name.equals("image") && rest.size() > 2) {
+            Session session = open(rest.get(0));
+            Result first = session.run(inputs(session, rest.subList(2, rest.size()))).values().iterator().next();
+            Files.write(Paths.get(rest.get(1)), Images.toBytes(session.bundle.manifest, first));
         } else if (name.equals("layers") && rest.size() > 2) {
             layers(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
         } else if (name.equals("check") && rest.size() == 1) {
@@ -76,7 +82,7 @@ public final class Main {
             fit(rest);
         } else {
             throw new Errors.InputError(
-                    "give one of: run, frame, layers, check, time, read, fit; see glslinfer.desktop.Main");
+                    "give one of: run, frame, image, layers, check, time, read, fit; see glslinfer.desktop.Main");
         }
     }
 
