@@ -90,7 +90,7 @@ def test_an_image_becomes_a_picture_again(
     runner.json("image", model, tmp_path / "image", *input_words({picture.name: pixels}, tmp_path))
     with glsl_infer.Session(model) as session:
         expected = to_picture(session.run(pixels), made)
-    assert len(np.unique(expected)) > 50
+    assert len(np.unique(expected)) > 15
     assert (tmp_path / "image").read_bytes() == expected.tobytes()
 
 
