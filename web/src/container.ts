@@ -3,7 +3,7 @@
 import { BundleError } from "./errors.ts";
 import { FILE_PATTERN, MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES, MAX_TABLE_BYTES } from "./formatConstants.ts";
 import { sum } from "./lists.ts";
-import { refuse, short } from "./refusal.ts";
+import { refuse, short, under } from "./refusal.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
@@ -31,7 +31,7 @@ export interface Container {
 
 /** Open a zip file; this and every method of what it returns throws BundleError. */
 export function open(file: Uint8Array): Container {
-  const entries = entriesOf(file);
+  const entries = under("container", () => entriesOf(file));
 
   function bytesOf(entry: Entry): Uint8Array {
     try {
@@ -42,16 +42,16 @@ export function open(file: Uint8Array): Container {
   }
 
   return {
-    manifest() {
+    manifest: () => under("container", () => {
       const entry = entries.find((one) => one.name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
       return bytesOf(entry);
-    },
-    members() {
+    }),
+    members: () => under("container", () => {
       checkEntries(entries);
       return new Map(entries.filter((one) => one.name !== MANIFEST).map((one) => [one.name, bytesOf(one)]));
-    },
+    }),
   };
 }
 

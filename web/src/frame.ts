@@ -128,7 +128,7 @@ export function recorderOf(
         target = one.target;
         calls.push(bindTarget(target));
       }
-      if (one.clear) calls.push(clearing(gl, sizes.get(target)!.clear));
+      if (one.clear) calls.push(clearing(gl, sizes.get(target)!.clear!));
       if (one.program !== program) {
         program = one.program;
         const linked = programs.get(program)!.program;

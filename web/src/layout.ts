@@ -1,6 +1,6 @@
 /** Where the output of a layer lies in textures; docs/bundle-format.md, "values in textures". */
 
-import { sum } from "./lists.ts";
+import { product, sum } from "./lists.ts";
 
 /** The tile of one slice (4 channels): the texture's name and the texel of pixel (0, 0). */
 export interface View {
@@ -93,6 +93,11 @@ export function areaOf(sizes: Iterable<Size>): number {
 export function shapeOf(value: Value): number[] {
   if (isFixed(value)) return value.columns ? [value.columns, value.length] : [value.length];
   return [value.height, value.width, value.channels];
+}
+
+/** Return how many numbers a value holds. */
+export function sizeOf(value: Value): number {
+  return product(shapeOf(value));
 }
 
 /** Return whether two parts of a manifest are equal in every field. */

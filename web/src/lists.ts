@@ -1,4 +1,4 @@
-/** Sums and maxima over lists. */
+/** Sums, maxima and products over lists. */
 
 /** Return the sum of what `of` says of each. */
 export function sum<T>(list: Iterable<T>, of: (one: T) => number): number {
@@ -12,4 +12,9 @@ export function most<T>(list: Iterable<T>, of: (one: T) => number, least = 0): n
   let largest = least;
   for (const one of list) largest = Math.max(largest, of(one));
   return largest;
+}
+
+/** Return the product of a shape's sizes: how many numbers an array has. */
+export function product(shape: readonly number[]): number {
+  return shape.reduce((all, one) => all * one, 1);
 }

@@ -4,7 +4,7 @@ import type { Members } from "./container.ts";
 import { isInside } from "./layout.ts";
 import { member, type ByName } from "./lookup.ts";
 import { isSlice, type Pass, type ShaderProgram, type Texture } from "./manifest.ts";
-import { refusalOf, type Refuse } from "./refusal.ts";
+import { refusalOf, under, type Refuse } from "./refusal.ts";
 
 /** Check all passes, and return the names of the textures that they render into. */
 export function checkPasses(
@@ -63,6 +63,6 @@ function checkPass(
 function checkUniforms(one: Pass, fail: Refuse, members: Members): void {
   for (const [name, value] of one.uniforms) {
     if (!isSlice(value)) continue;
-    if (4 * (value.offset + value.count) > member(value.member, members)) fail(`uniform '${name}' ends beyond its member`);
+    if (4 * (value.offset + value.count) > member(value.member, members)) under("uniforms", () => fail(`uniform '${name}' ends beyond its member`));
   }
 }

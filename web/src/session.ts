@@ -1,25 +1,43 @@
 /** Runs a bundle on the GPU. */
 
 import type { Bundle } from "./bundle.ts";
-import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
+import { encoded, probeUploads, type Numbers, type Upload } from "./encode.ts";
+import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
-import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { applySteps, type Doubles } from "./hostSteps.ts";
+import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type FeatureMap, type Value } from "./layout.ts";
 import { most } from "./lists.ts";
-import { byName, pictureOf, type ProbeLayer, type Texture } from "./manifest.ts";
+import { byName, type Input, type Output, type ProbeLayer, type Texture } from "./manifest.ts";
+import { uploaded, type Pixels } from "./picturePixels.ts";
 import { prepare, type Prepared } from "./prepared.ts";
 import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
 import { unpack, type Texels } from "./texels.ts";
 
-/** Numbers and their shape, in row-major order: (classes,) of logits, (height, width, channels) of a feature map. */
+/** Numbers in row-major order and their shape; that of a single number is empty. */
 export interface Tensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
 }
 
-/** RGBA bytes at the model's size, or anything that a texture can be made of. */
-export type Picture = Uint8Array | Uint8ClampedArray | PictureSource;
+/** What a model says in one of its outputs. */
+export interface Result extends Tensor {
+  readonly name: string;
+  readonly purpose: Output["purpose"];
+}
+
+/** Bytes of an input's own size, or anything that a texture can be made of. */
+export type Picture = Pixels | PictureSource;
+
+/** What an input takes: a picture, or numbers of any type in row-major order. */
+export type Given = Picture | Numbers;
+
+/** What every input takes, by name. */
+export type Inputs = Readonly<Record<string, Given>>;
+
+/** The result of every output, by name. */
+export type Results = Readonly<Record<string, Result>>;
 
 /** What one frame takes: exact counts. */
 export interface Statistics {
@@ -76,28 +94,67 @@ export class Session {
     this._requireOpen();
   }
 
-  /** Side of the picture that the model reads, in pixels. */
-  get size(): number {
-    return pictureOf(this.bundle.manifest).size;
+  /** What the model takes: name, kind, and the value with height, width and channels (or length). */
+  get inputs(): readonly Input[] {
+    return this.bundle.manifest.inputs;
+  }
+
+  /** What the model returns: name, purpose, values and host steps. */
+  get outputs(): readonly Output[] {
+    return this.bundle.manifest.outputs;
   }
 
   /**
-   * Return the output for a picture.
+   * The picture that the model reads: name, fit and size.
    *
-   * @param picture RGBA bytes of size x size pixels, which are uploaded as they are; or a video, an image, a canvas,
-   *     pixels of any size, of which the centred square is scaled by the one definition of preprocessing.
+   * @throws InputError it has another input, or several.
+   */
+  get picture(): Input & { readonly kind: "picture"; readonly value: FeatureMap } {
+    const [input] = this.inputs;
+    if (this.inputs.length === 1 && input?.kind === "picture") return input;
+    throw new InputError(`the model reads ${this._described(this.inputs)}, not one picture; give an object with these names`);
+  }
+
+  /** The only input. Throws InputError where there are several. */
+  onlyInput(): Input {
+    if (this.inputs.length === 1) return this.inputs[0]!;
+    throw new InputError(`the model has the inputs ${this._described(this.inputs)}; give an object with these names`);
+  }
+
+  /** The only output. Throws InputError where there are several. */
+  onlyOutput(): Output {
+    if (this.outputs.length === 1) return this.outputs[0]!;
+    throw new InputError(
+      `the model has the outputs ${this._described(this.outputs)}; give an object of inputs by name to get them all`,
+    );
+  }
+
+  /**
+   * Return the output for one input, or with an object of inputs by name all outputs by name.
+   *
+   * @param given a picture: bytes of its own size, RGBA or as many a pixel as it has channels; or a video, an image, a
+   *     canvas, pixels of any size, which the one definition of preprocessing makes fit. Or numbers, as many as the input
+   *     holds; what it cannot store becomes the nearest that it can.
+   * @throws InputError an input is missing, unknown or of the wrong kind, or has a NaN in it; or the model has several
+   *     inputs or outputs, and no object was given.
    * @throws ImageError the picture cannot be used.
    * @throws ContextLostError the context is lost: wait for `whenUsable()`.
    * @throws GlError the driver reports an error in the first frame.
    */
-  run(picture: Picture): Tensor {
-    const { frame } = this._begin(picture);
+  run(given: Inputs): Results;
+  run(given: Given): Tensor;
+  run(given: Given | Inputs): Tensor | Results;
+  run(given: Given | Inputs): Tensor | Results {
+    const named = isNamed(given);
+    if (!named) this.onlyOutput();
+    const { frame } = this._begin(given);
     for (const call of frame) call();
-    const result = this._read(this.bundle.manifest.outputs[0]!.value);
+    const read = this._reader();
+    const results = this.outputs.map((output) => this._result(output, read));
     this.context.requireUsable(); // what a lost context returned is no result
     if (!this._checked) this._checkErrors("in the first frame");
     this._checked = true;
-    return result;
+    return named ? Object.fromEntries(results.map((result) => [result.name, result])) : results[0]!;
   }
 
   /**
@@ -105,12 +162,12 @@ export class Session {
    *
    * Finish the loop before you run anything else on this canvas.
    */
-  *layers(picture: Picture): Generator<{ readonly layer: string; readonly output: Tensor }> {
-    const { layerCalls } = this._begin(picture);
+  *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }> {
+    const { layerCalls } = this._begin(given);
     const layers = this._probeLayers();
     for (const [layer, calls] of layerCalls) {
       for (const call of calls) call();
-      yield { layer, output: this._read(layers.get(layer)!.value) };
+      yield { layer, output: rounded(this._numbers(layers.get(layer)!.value)) };
       this._enter();
     }
   }
@@ -124,14 +181,14 @@ export class Session {
     const { manifest, members } = this.bundle;
     const allowed = this._probeLayers();
     const member = members.get(manifest.probe.member)!;
-    const { layerCalls } = this._begin(probe.picture(this.size));
+    const { layerCalls } = this._beginProbe();
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
       const layer = allowed.get(name)!;
       errors.push(probe.compare(layer, member, this._texelsOf(layer.value)));
     }
-    const last = this._read(manifest.outputs[0]!.value);
+    const last = this._outputValues();
     this.context.requireUsable();
     for (const error of errors) {
       if (!probe.passed(error)) {
@@ -199,24 +256,68 @@ export class Session {
     if (this._closed) throw new RunError("the session is closed");
   }
 
-  private _begin(picture: Picture): Prepared {
+  private _described(ends: readonly { readonly name: string }[]): string {
+    return ends.map(({ name }) => `'${name}'`).join(", ");
+  }
+
+  /** Upload what was given. */
+  private _begin(given: Given | Inputs): Prepared {
+    const each = isNamed(given) ? this._byName(given) : [[this.onlyInput(), given] as const];
     const prepared = this._enter();
-    if (!(picture instanceof Uint8Array || picture instanceof Uint8ClampedArray)) {
-      prepared.preprocess(picture);
-      return prepared;
+    for (const [input, one] of each) this._upload(prepared, input, one);
+    return prepared;
+  }
+
+  private _byName(given: Inputs): [Input, Given][] {
+    const left = new Map(Object.entries(given));
+    const each = this.inputs.map((input): [Input, Given] => {
+      const one = left.get(input.name);
+      if (one === undefined) throw new InputError(`input '${input.name}' is missing; the model reads ${this._described(this.inputs)}`);
+      left.delete(input.name);
+      return [input, one];
+    });
+    const [unknown] = left.keys();
+    if (unknown === undefined) return each;
+    throw new InputError(`the model has no input '${unknown}'; it reads ${this._described(this.inputs)}`);
+  }
+
+  private _upload(prepared: Prepared, input: Input, given: Given): void {
+    const { name, kind, value } = input;
+    const isNumbers = Array.isArray(given) || (ArrayBuffer.isView(given) && !(given instanceof DataView));
+    if (kind === "numbers") {
+      if (!isNumbers) throw new InputError(`input '${name}' reads numbers; give an array of them`);
+      this._put(prepared, encoded(given as Numbers, value, name));
+    } else if (given instanceof Uint8Array || given instanceof Uint8ClampedArray) {
+      this._put(prepared, [{ ...value, ...value.views[0]!, data: uploaded(given, value) }]);
+    } else if (isNumbers) {
+      throw new InputError(`input '${name}' is a picture; give its bytes as Uint8Array, or a video, an image or a canvas`);
+    } else {
+      prepared.preprocess.get(name)!(given as PictureSource);
     }
+  }
+
+  private _put({ handles }: Prepared, uploads: readonly Upload[]): void {
     const { gl } = this.context;
-    const { texture, size, x, y } = pictureOf(this.bundle.manifest);
-    if (picture.length !== 4 * size * size) {
-      throw new ImageError(
-        `${picture.length} bytes were given; the model reads ${4 * size * size}: RGBA of ${size} x ${size} pixels ` +
-          "(a video, an image or a canvas may have any size)",
-      );
-    }
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, prepared.handles.textures.get(texture)!);
-    const bytes = new Uint8Array(picture.buffer, picture.byteOffset, picture.length); // WebGL 1 takes no clamped ones
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, size, size, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+    for (const { texture, x, y, width, height, data } of uploads) {
+      gl.bindTexture(gl.TEXTURE_2D, handles.textures.get(texture)!);
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, width, height, gl.RGBA, gl.UNSIGNED_BYTE, data);
+    }
+  }
+
+  /** Upload the probe. */
+  private _beginProbe(): Prepared {
+    const prepared = this._enter();
+    this.inputs.forEach((input, index) => {
+      const { kind, value } = input;
+      const uploads = probeUploads(value, index);
+      if (kind === "picture" && value.channels < 4) {
+        // A picture without alpha has 255 there.
+        const { data } = uploads[0]!;
+        for (let at = 3; at < data.length; at += 4) data[at] = 255;
+      }
+      this._put(prepared, uploads);
+    });
     return prepared;
   }
 
@@ -224,30 +325,54 @@ export class Session {
     return new Map(this.bundle.manifest.probe.layers.map((layer) => [layer.layer, layer]));
   }
 
-  private _read(value: Value): Tensor {
-    return { shape: shapeOf(value), data: unpack(value, this._texelsOf(value)) };
+  /** Return what reads textures of a frame, each rectangle once. */
+  private _reader(): (name: string, width: number, height: number) => Texels {
+    const known = new Map<string, Texels>();
+    return (name, width, height) => {
+      const key = `${width} ${height} ${name}`;
+      const texels = known.get(key) ?? this.readTexture(name, 0, 0, width, height);
+      known.set(key, texels);
+      return texels;
+    };
   }
 
   /** Read back the textures of a value: of a vector just its texels, of a map all. */
-  private _texelsOf(value: Value): Map<string, Texels> {
+  private _texelsOf(value: Value, read = this._reader()): Map<string, Texels> {
     const one = (name: string): Texels => {
       const { width, height } = this._textures.get(name)!;
       const [w, h] = isFixed(value) ? sizeOfFixed(value) : [width, height];
-      return this.readTexture(name, 0, 0, w, h);
+      return read(name, w, h);
     };
     return new Map(texturesOf(value).map((name) => [name, one(name)]));
   }
 
-  private _checkWholeFrame(last: Tensor): void {
-    const { logits, max_error } = this.bundle.manifest.probe;
-    const { data } = this.run(probe.picture(this.size));
-    const wanted = logits.length ? logits : last.data;
-    const off = most(data.keys(), (i) => Math.abs(data[i]! - wanted[i]!));
-    if (off <= max_error) return;
-    throw new SelfCheckError(
-      `every layer comes out right, but the output of a whole frame is off by ${off}, where ${max_error} is tolerated; ` +
-        `please report it with the name of this GPU (${this.context.renderer})`,
-    );
+  private _numbers(value: Value, read = this._reader()): Doubles {
+    return { shape: shapeOf(value), data: unpack(value, this._texelsOf(value, read)) };
+  }
+
+  private _result({ name, purpose, values, steps }: Output, read = this._reader()): Result {
+    const arrays = values.map((value) => this._numbers(value, read));
+    return { name, purpose, ...rounded(applySteps(steps, arrays)) };
+  }
+
+  /** Return the numbers of every output before host steps. */
+  private _outputValues(): number[][] {
+    const read = this._reader();
+    return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(this._numbers(value, read).data)));
+  }
+
+  private _checkWholeFrame(last: readonly number[][]): void {
+    for (const call of this._beginProbe().frame) call();
+    const given = this._outputValues();
+    this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
+      const wanted = numbers.length ? numbers : last[k]!;
+      const off = most(given[k]!.keys(), (i) => Math.abs(given[k]![i]! - wanted[i]!));
+      if (off <= max_error) return;
+      throw new SelfCheckError(
+        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +
+          `${max_error} is tolerated; please report it with the name of this GPU (${this.context.renderer})`,
+      );
+    });
   }
 
   private _checkErrors(when: string): void {
@@ -257,4 +382,15 @@ export class Session {
     const out = error === gl.OUT_OF_MEMORY ? ": the GPU has too little memory; close other pages or use a smaller model" : "";
     throw new GlError(`WebGL error 0x${error.toString(16)} ${when}${out}`);
   }
+}
+
+/** Return whether inputs were given by name: an object that is nothing else. */
+export function isNamed<T extends object>(given: T | Readonly<Record<string, T>>): given is Readonly<Record<string, T>> {
+  const prototype = Object.getPrototypeOf(given) as unknown;
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** Return numbers as users get them. */
+function rounded({ shape, data }: Doubles): Tensor {
+  return { shape, data: new Float32Array(data) };
 }
