@@ -34,7 +34,6 @@ final class EndCheck {
         for (Input input : manifest.inputs) {
             String where = "input '" + input.name + "'";
             value(input.value, where);
-            Caps.checkNumbers(input.value.count(), "an input");
             for (String name : input.value.textures()) {
                 Program.Texture texture = textures.get(name);
                 if (!texture.isInput()) {

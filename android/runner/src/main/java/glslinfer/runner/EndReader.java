@@ -19,6 +19,7 @@ final class EndReader {
         Fit fit = picture ? Fit.of(fields.text("fit", FormatConstants.FITS)) : null;
         Value value = ValueReader.readEnd(fields.any("value"), where + ".value");
         fields.done();
+        Caps.checkNumbers(value.count(), "an input");
         if (picture) {
             FeatureMap map = value instanceof FeatureMap ? (FeatureMap) value : null;
             boolean colours = map != null && (map.channels == 1 || map.channels == 3 || map.channels == 4);

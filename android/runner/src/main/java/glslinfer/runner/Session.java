@@ -196,7 +196,8 @@ public final class Session {
                 return;
             }
         }
-        throw new Errors.InputError("no input is called '" + name + "'; the model reads " + bundle.manifest.inputNames());
+        throw new Errors.InputError(
+                "no input is called '" + name + "'; the model reads " + bundle.manifest.inputNames());
     }
 
     /** Activates the session and uploads the probe. */
