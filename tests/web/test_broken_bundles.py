@@ -228,7 +228,8 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
 def test_a_vertex_shader_that_is_not_the_format_s(blank: Page, site: Site, tmp_path: Path) -> None:
     good = tiny.write_tiny(tmp_path).read_bytes()
     files = {kind: hostile_vertex_shader(tmp_path, good, kind).read_bytes() for kind in HOSTILE_VERTEX_SHADERS}
-    wanted = "broken.glslnn: program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format (rule: vertex shaders)"
+    words = "program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format"
+    wanted = f"broken.glslnn: {words} (rule: vertex shaders)"
     assert refusals(blank, site, files) == dict.fromkeys(files, wanted)
 
 
@@ -255,6 +256,8 @@ def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: S
 def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_path: Path) -> None:
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
-    site.files["/bad.glslnn"] = zipped(tmp_path / "bad.zip", rehashed(members, {name: members[name] + b"nonsense\n"})).read_bytes()
+    site.files["/bad.glslnn"] = zipped(
+        tmp_path / "bad.zip", rehashed(members, {name: members[name] + b"nonsense\n"})
+    ).read_bytes()
     with pytest.raises(PageError, match=r"ShaderError: layer 'stem' on .*: the driver refuses the fragment shader"):
         blank.evaluate("lib.GlslInfer.load('/bad.glslnn')")

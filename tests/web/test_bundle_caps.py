@@ -97,7 +97,10 @@ def test_a_shader(blank: Page, site: Site, tmp_path: Path, good: Members) -> Non
 
     cap = format_constants.MAX_SHADER_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap} (rule: caps)"}
+    assert found == {
+        "most": "",
+        "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap} (rule: caps)",
+    }
 
 
 def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:

@@ -8,18 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Page
-from graphs import conv_node
 from numpy.typing import NDArray
+from picture_models import picture_model
 from PIL import Image
 from web_site import Site
 
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle.manifest import FITS
-from glsl_infer.compiler import lower
-from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.optimize import optimize
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.runtime.pictures import preprocess
 
 STEPS = 2
@@ -39,18 +33,6 @@ SEEN = """async (names) => {
     }
     return seen;
 }"""
-
-
-def model(path: Path, size: tuple[int, int], fit: str, channels: int) -> bytes:
-    """Write a model that reads such a picture, and return the file."""
-    rng = np.random.default_rng(5)
-    body = [
-        Node("image", "input", (), {"shape": (*size, channels), "fit": fit}),
-        conv_node(rng, "conv", ("image",), channels, 4),
-    ]
-    graph = Graph("fits", body, [GraphOutput("map", ("conv",), purpose="values")])
-    bundles.write(to_bundle(lower.to_program(prepare(optimize(graph)).graph), []), path)
-    return path.read_bytes()
 
 
 def picture(width: int, height: int, channels: int) -> Image.Image:
@@ -77,7 +59,7 @@ def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path,
         image.save(file, "PNG")
         site.files[f"/{index}.png"] = file.getvalue()
     for size in SIZES:
-        site.files["/fits.glslnn"] = model(tmp_path / "fits.glslnn", size, fit, channels)
+        site.files["/fits.glslnn"] = picture_model(tmp_path / "fits.glslnn", size, fit, channels)
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/fits.glslnn'); })()")
         seen = blank.evaluate(SEEN, [f"/{index}.png" for index in range(len(images))])
         for image, given in zip(images, seen):
@@ -94,7 +76,7 @@ def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) 
     rng = np.random.default_rng(3)
     rgba = rng.integers(0, 256, (6, 9, 4)).astype(np.uint8)
     for channels in (1, 3, 4):
-        site.files["/own.glslnn"] = model(tmp_path / "own.glslnn", (6, 9), FITS[0], channels)
+        site.files["/own.glslnn"] = picture_model(tmp_path / "own.glslnn", (6, 9), FITS[0], channels)
         blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/own.glslnn'); })()")
         own = preprocess.load(rgba, (6, 9), fit="stretch/area-average", channels=channels)
         for given in (rgba, own):

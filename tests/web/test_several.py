@@ -65,7 +65,8 @@ def test_classes_of_several_outputs(blank: Page, site: Site, tmp_path: Path) -> 
     blank.evaluate(LOAD, "several.glslnn")
     given = several_inputs(bundle.graph, 3)
     said = blank.evaluate(
-        """async (given) => model.classify({image: Uint8Array.from(given.image), numbers: given.numbers}, 2)""", flat(given)
+        """async (given) => model.classify({image: Uint8Array.from(given.image), numbers: given.numbers}, 2)""",
+        flat(given),
     )
     with glsl_infer.Session(bundle) as session:
         probabilities = session.run(given)["label"]
@@ -123,7 +124,8 @@ def test_grey_pictures_may_be_given_in_colour(blank: Page, site: Site, tmp_path:
         const grey = Uint8Array.from({length: count}, (_, i) => (i * 7) % 256);
         const rgba = Uint8Array.from({length: 4 * count}, (_, i) => i % 4 === 3 ? 255 : grey[i >> 2]);
         const numbers = [0, 1, 2, 3, -1, -2, -3];
-        const pictures = [grey, rgba, new Uint8ClampedArray(rgba), new ImageData(new Uint8ClampedArray(rgba), 256, 144)];
+        const clamped = new Uint8ClampedArray(rgba);
+        const pictures = [grey, rgba, clamped, new ImageData(clamped, 256, 144)];
         const said = [];
         for (const image of pictures) said.push((await model.run({image, numbers})).boxes.data.join());
         return said.every((one) => one === said[0]);

@@ -45,7 +45,9 @@ def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runner
         statistics = session.statistics()
     assert found["shape"] == list(expected.shape)
     output = bundle.manifest.outputs[0].values[0]
-    allowed_step = bundle.manifest.probe.outputs[0].max_error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
+    allowed_step = (
+        bundle.manifest.probe.outputs[0].max_error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
+    )
     np.testing.assert_allclose(found["data"], expected.ravel()[:4096], rtol=0, atol=allowed_step)
     assert found["statistics"]["passes"] == statistics.passes
     assert found["statistics"]["jobs"] == statistics.jobs
