@@ -75,9 +75,9 @@ function apply(arrays: readonly Doubles[], entry: HostStep): readonly Doubles[] 
   if (step === "concatenate") {
     const data = new Float64Array(product(shapes[0]!));
     let at = 0;
-    for (const one of arrays) {
-      data.set(one.data, at);
-      at += one.data.length;
+    for (const array of arrays) {
+      data.set(array.data, at);
+      at += array.data.length;
     }
     return [{ shape: shapes[0]!, data }];
   }

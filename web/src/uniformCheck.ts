@@ -46,11 +46,11 @@ export function checkDeclarations(programs: readonly ShaderProgram[], members: M
 /** Return the uniforms that are declared in lines that a device may compile. */
 function declarations(text: string, fail: Refuse): Kinds {
   const left = compiled(text.replace(COMMENT, " "), fail);
-  const found = [...left.matchAll(DECLARATION)];
-  if (found.length !== (left.match(/\buniform\b/g) ?? []).length) {
+  const lines = [...left.matchAll(DECLARATION)];
+  if (lines.length !== (left.match(/\buniform\b/g) ?? []).length) {
     fail("a uniform is not declared on its own, as 'uniform vec4 name;'");
   }
-  return new Map(found.map(([, kind, name]) => [name!, kind === "sampler2D" ? "sampler" : "uniform"]));
+  return new Map(lines.map(([, kind, name]) => [name!, kind === "sampler2D" ? "sampler" : "uniform"]));
 }
 
 /**
