@@ -253,6 +253,27 @@ def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: S
         blank.evaluate("lib.GlslInfer.load('/wrong.glslnn', undefined, {selfcheck: true})")
 
 
+def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]) -> None:
+    """Every text of the Python reader's tests, as a bundle's only shader; what else is wrong there comes later."""
+    unit = unit_tests("test_uniform_declarations")
+    manifest = json.loads(good["manifest.json"])
+    program = {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}
+    manifest["programs"] = [program]
+    files, wanted = {}, {}
+    for test in ("test_what_declares_what_is_set", "test_a_uniform_that_nobody_sets_is_refused"):
+        for index, text in enumerate(getattr(unit, test).pytestmark[0].args[1]):
+            changed = {program["fragment"]: text.encode(), "shaders/prelude.glsl": b"#version 100\n#define PRELUDE 1\n"}
+            members = {**good, **changed, "manifest.json": json.dumps(manifest).encode()}
+            files[f"{test} {index}"] = zipped(tmp_path / "text.zip", rehashed(members)).read_bytes()
+            wanted[f"{test} {index}"] = "nobody" in test
+    given = refusals(blank, site, files)
+    refused = (
+        f"program '{program['name']}': its shader declares the uniform 'other', which no pass sets (rule: uniforms)"
+    )
+    assert {name: refused in words for name, words in given.items()} == wanted
+    assert not [words for name, words in given.items() if "(rule: uniforms)" in words and not wanted[name]]
+
+
 def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_path: Path) -> None:
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
