@@ -56,7 +56,8 @@ function shapesAfter({ step, columns }: HostStep, shapes: readonly Shape[], fail
   if (step === "rows") {
     return shapes.map((shape) => {
       const size = product(shape);
-      return size % columns! ? fail(`step 'rows' cannot cut ${size} numbers into rows of ${columns}`) : [size / columns!, columns!];
+      if (size % columns!) fail(`step 'rows' cannot cut ${size} numbers into rows of ${columns}`);
+      return [size / columns!, columns!];
     });
   }
   if (shapes.some((shape) => !shape.length)) fail(`step '${step}' needs an array, and gets a single number`);

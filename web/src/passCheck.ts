@@ -63,6 +63,8 @@ function checkPass(
 function checkUniforms(pass: Pass, fail: Refuse, members: Members): void {
   for (const [name, value] of pass.uniforms) {
     if (!isSlice(value)) continue;
-    if (4 * (value.offset + value.count) > member(value.member, members)) under("uniforms", () => fail(`uniform '${name}' ends beyond its member`));
+    if (4 * (value.offset + value.count) > member(value.member, members)) {
+      under("uniforms", () => fail(`uniform '${name}' ends beyond its member`));
+    }
   }
 }
