@@ -94,13 +94,13 @@ export class Session {
     throw new InputError(`the model reads ${listed(this.inputs)}, not one picture; give an object with these names`);
   }
 
-  /** The only input. Throws InputError where there are several. */
+  /** The only input. Throws InputError where there are several. @internal */
   onlyInput(): Input {
     if (this.inputs.length === 1) return this.inputs[0]!;
     throw new InputError(`the model has the inputs ${listed(this.inputs)}; give an object with these names`);
   }
 
-  /** The only output. Throws InputError where there are several. */
+  /** The only output. Throws InputError where there are several. @internal */
   onlyOutput(): Output {
     if (this.outputs.length === 1) return this.outputs[0]!;
     throw new InputError(
