@@ -7,8 +7,8 @@ import numpy as np
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.importers.keras import to_graph
-from glsl_infer.program.host_steps import softmax
 
 
 def randomise(model: keras.Model, seed: int, spread: float = 0.7) -> keras.Model:

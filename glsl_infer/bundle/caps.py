@@ -7,6 +7,7 @@ of layers and what it multiplies for each weight.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ from glsl_infer.bundle.format_constants import (
     MAX_PASSES,
     MAX_PROGRAMS,
     MAX_QUADS,
+    MAX_RESULT,
     MAX_SHADER_BYTES,
     MAX_TEXTURE_BYTES,
     MAX_TEXTURES,
 )
 from glsl_infer.errors import BundleError
+from glsl_infer.program.texels import shape_of
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
@@ -36,14 +39,17 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     Raises:
         BundleError: naming what there is too much of, and the cap.
     """
-    quads = [quad for one in manifest.passes for quad in one.quads]
+    texels = sum(texture.width * texture.height for texture in manifest.textures)
+    quads = [quad for entry in manifest.passes for quad in entry.quads]
+    numbers = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
     for what, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
         ("programs", len(manifest.programs), MAX_PROGRAMS),
         ("passes", len(manifest.passes), MAX_PASSES),
         ("quads", len(quads), MAX_QUADS),
-        ("bytes of textures", sum(4 * one.width * one.height for one in manifest.textures), MAX_TEXTURE_BYTES),
+        ("bytes of textures", 4 * texels, MAX_TEXTURE_BYTES),
+        ("numbers in an output", max(numbers, default=0), MAX_RESULT),
         ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
     ):
         if count > cap:

@@ -36,7 +36,7 @@ class Names:
 
 def float_members(passes: Sequence[Pass]) -> tuple[str, ...]:
     """Return the members that uniforms are taken from, in alphabetical order."""
-    values = (value for one in passes for value in one.uniforms.values())
+    values = (value for entry in passes for value in entry.uniforms.values())
     return tuple(sorted({value.member for value in values if isinstance(value, Slice)}))
 
 

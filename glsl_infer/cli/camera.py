@@ -182,7 +182,7 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
                 return
 
     try:
-        for output in classifier.session.stream(pictures()):
+        for output in classifier.stream(pictures()):
             frame = taken[0]
             classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
             ends.append(time.monotonic())

@@ -21,6 +21,7 @@ from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
+    from glsl_infer.runtime.outputs import Results
     from glsl_infer.runtime.pipeline import PendingFrame
 
 
@@ -118,12 +119,12 @@ def _classified(
     While the GPU computes one picture, the CPU decodes the next. Two are in memory at a time, however many there are.
     """
 
-    def finished(path: Path, frame: PendingFrame) -> tuple[Path, list[Prediction]]:
+    def finished(path: Path, frame: PendingFrame[Results]) -> tuple[Path, list[Prediction]]:
         output = frame.result()
         classifier.session.context.gl.check(f"at {path}")  # a lost context would go on, with any numbers
         return path, classifier.rank(output, args.top)
 
-    waiting: tuple[Path, PendingFrame] | None = None
+    waiting: tuple[Path, PendingFrame[Results]] | None = None
     for path in progress.bar(files, "pictures"):
         try:
             started = (path, classifier.start(path))

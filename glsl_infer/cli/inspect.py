@@ -62,7 +62,11 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.inspect import layer_pictures
 
-    pixels = preprocess.load(args.layers, bundle.manifest.input.size)
+    try:
+        entry = bundle.manifest.input
+    except InputError as error:
+        raise InputError(f"--layers IMAGE: {error}") from None
+    given = {entry.name: preprocess.load_for(args.layers, entry)}
     folder = args.out or Path(f"{args.model.stem}-layers")
     try:
         folder.mkdir(exist_ok=True)
@@ -70,9 +74,9 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
-        drawn = len(bundle.network.layers) - 1  # all but the picture itself
+        drawn = len(bundle.network.layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:
-            for index, (name, output) in enumerate(session.layers(pixels)):
+            for index, (name, output) in enumerate(session.layers(given)):
                 path = folder / layer_pictures.file_name(index + 1, name)
                 images.save(layer_pictures.draw(output, bundle.values[name]), path)
                 written.append(path)
@@ -82,16 +86,14 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
 
 def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     """Return the lines for people."""
-    totals, memory, members, output = found["totals"], found["memory"], found["members"], found["output"]
-    size = found["input"]["size"]
-    labels = f", {found['labels']} labels" if found["labels"] else ""
+    totals, memory, members = found["totals"], found["memory"], found["members"]
     limits = found["limits"]
     lines = [
         f"{'model':10} {found['file']['path']} ({found['model']}), {found['file']['bytes'] / 1e6:.2f} MB",
-        f"{'input':10} {size}x{size}x3, {found['input']['preprocessing']}",
-        f"{'output':10} {output['name']} {_sides(output['shape'])}, layer '{output['layer']}'{labels}",
+        *(f"{'input':10} {_input(entry)}" for entry in found["inputs"]),
+        *(f"{'output':10} {_output(entry, found['labels'])}" for entry in found["outputs"]),
         f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
-        f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: picture "
+        f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: inputs "
         f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (all their outputs are "
         f"{memory['outputs_of_all_layers'] / 1e6:.2f}), constants {memory['constant'] / 1e6:.2f}",
         f"{'unpacked':10} {members['total'] / 1e6:.2f} MB: shaders {members['shaders'] / 1e6:.2f}, weights "
@@ -125,9 +127,20 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     return lines
 
 
+def _input(entry: dict[str, Any]) -> str:
+    return f"{entry['name']} {_sides(entry['shape'])}, {entry['fit'] or entry['kind']}"
+
+
+def _output(entry: dict[str, Any], labels: int) -> str:
+    named = f", {labels} labels" if entry["purpose"] == "classes" else ""
+    steps = f", then {', '.join(entry['steps'])}" if entry["steps"] else ""
+    layers = ", ".join(f"'{layer}'" for layer in entry["layers"])
+    return f"{entry['name']} {_sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
+
+
 def _gain(number: float | None) -> str:
     return "-" if number is None else f"{number:.4g}"
 
 
 def _sides(shape: list[int]) -> str:
-    return "x".join(map(str, shape))
+    return "x".join(map(str, shape)) or "1"

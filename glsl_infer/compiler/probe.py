@@ -1,4 +1,4 @@
-"""The probe: a picture by formula, and what every layer of a network must make of it.
+"""The probe: inputs by formula, and what every layer of a network must make of it.
 
 A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
 driver computes what it should, and which layer it fails in.
@@ -6,16 +6,18 @@ driver computes what it should, and which layer it fails in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.bundle.manifest import PROBE_FORMULA, Probe, ProbeLayer
-from glsl_infer.bundle.probe import MEMBER, RECORD, picture
-from glsl_infer.graph import Array
-from glsl_infer.graph.picture import picture_values
+from glsl_infer.bundle import probe
+from glsl_infer.bundle.manifest import PROBE_FORMULA, Input, Output, Probe, ProbeLayer, ProbeOutput
+from glsl_infer.bundle.probe import MEMBER, RECORD
+from glsl_infer.graph import Array, GraphOutput
+from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import Program
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
@@ -29,22 +31,27 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program) -> tuple[Probe, bytes]:
+def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
+
+    Args:
+        program: the program.
+        inputs: of its manifest.
+        outputs: of its manifest.
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
     largest difference seen, plus one step; in the mean twice that seen, plus 0.05, plus one such value.
     """
     graph = program.graph
-    image = picture(graph.input.attrs["shape"][0])
-    exact = dict(_run(program, image, None))
-    runs = [dict(_run(program, image, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
+    given = probe.inputs(inputs)
+    exact = dict(_run(program, given, None))
+    runs = [dict(_run(program, given, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
     for node in graph.nodes:
-        if node.op == "input" or isinstance(ops.get(node.op), ViewOperator):
+        if node.operator.is_input or isinstance(ops.get(node.op), ViewOperator):
             continue
         value = program.values[node.name]
         differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
@@ -56,24 +63,33 @@ def make(program: Program) -> tuple[Probe, bytes]:
         layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed, value))
         records.append(entries)
         offset += len(entries)
-    output = program.values[graph.output]
-    logits: tuple[float, ...] = ()
-    tolerance = 0.0
-    if isinstance(output, FixedPoint):
-        logits = tuple(float(one) for one in exact[graph.output])
-        moved = max(float(np.abs(run[graph.output] - exact[graph.output]).max()) for run in runs)
-        tolerance = 2.0 * moved + output.scale / 256.0
-    return Probe(PROBE_FORMULA, MEMBER, tuple(layers), logits, tolerance), np.concatenate(records).tobytes()
+    by_name = {output.name: output for output in graph.outputs}
+    expected = tuple(_output(by_name[output.name], output, exact, runs) for output in outputs)
+    return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
-def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator | None) -> Iterator[tuple[str, Array]]:
+def _output(
+    graph_output: GraphOutput, output: Output, exact: Mapping[str, Array], runs: Sequence[Mapping[str, Array]]
+) -> ProbeOutput:
+    """Return what an output must be: a single vector's numbers, or none."""
+    layer, value = graph_output.layers[0], output.values[0]
+    if len(output.values) > 1 or not isinstance(value, FixedPoint):
+        return ProbeOutput((), 0.0)
+    moved = max(float(np.abs(run[layer] - exact[layer]).max()) for run in runs)
+    return ProbeOutput(tuple(float(number) for number in exact[layer]), 2.0 * moved + value.scale / 256.0)
+
+
+def _run(
+    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph
-    values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
+    values: dict[str, Array] = {}
     for node in graph.nodes:
-        if node.op == "input":
-            continue
         operator = ops.get(node.op)
+        if operator.is_input:
+            values[node.name] = input_values(node, given[node.name])
+            continue
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
             value = program.values[node.name]

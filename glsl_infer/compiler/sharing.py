@@ -32,7 +32,7 @@ Colour = tuple[int, int, int, int]
 def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
 
-    A node that only renames tiles reads them too. The output is read after the last node. What nothing reads lives
+    A node that only renames tiles reads them too. Outputs are read after the last node. What nothing reads lives
     until the next node draws all the same: a job begins where the target changes, and so would not for that node.
     """
     index = {node.name: number for number, node in enumerate(program.graph.nodes)}
@@ -49,8 +49,9 @@ def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
         for source in (*node.inputs, node.name):
             for name in textures_of(program.values[source]):
                 last[name] = max(last.get(name, 0), index[node.name])
-    for name in textures_of(program.values[program.graph.output]):
-        last[name] = len(index)
+    for layer in program.graph.output_layers:
+        for name in textures_of(program.values[layer]):
+            last[name] = len(index)
     return {name: (first[name], last[name]) for name in first}
 
 

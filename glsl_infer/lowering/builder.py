@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import codegen, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.program import (
@@ -108,9 +109,10 @@ class Builder:
         return value
 
     def shows_alpha(self, value: FeatureMap) -> bool:
-        """Return whether lanes beyond the last channel hold the picture's alpha, and not 0."""
-        (picture,) = textures_of(self.values[self.graph.input.name])
-        return value.channels % 4 != 0 and value.views[-1].texture == picture
+        """Return whether lanes beyond the last channel hold a picture's alpha, and not 0."""
+        pictures = [node.name for node in self.graph.inputs if has_alpha_lane(node) and node.name in self.values]
+        alpha = {texture for name in pictures for texture in textures_of(self.values[name])}
+        return value.channels % 4 != 0 and value.views[-1].texture in alpha
 
     def set_value(self, node: Node, value: Value) -> None:
         """Say where the output of ``node`` lies without allocating anything."""
@@ -122,13 +124,14 @@ class Builder:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
         A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. ``kind`` is ``input`` for the picture, which the runner uploads.
+        have a gutter. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its
+        own holds bytes of 0.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]
         slices = slices_of(channels)
         colours = [(0, 0, 0, 0)] * slices
-        if gutter and kind == "target":
+        if gutter and not has_alpha_lane(node):
             if any(zero != int(zero) or not 0 <= zero <= 255 for zero in zeros):
                 raise ModelError.layer(
                     node.name,
@@ -144,13 +147,15 @@ class Builder:
             layout = self._layout if kind == "target" else "atlas"
             placed = place(group, height, width, len(members), gutter, layout, self._columns)
             views.update(zip(members, self._add_textures(node, placed, kind, colour)))
+        if has_alpha_lane(node):
+            gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
         )
         self.values[node.name] = value
         return value
 
-    def allocate_fixed_map(self, node: Node, blocks: int, scale: float) -> FixedMap:
+    def allocate_fixed_map(self, node: Node, blocks: int, scale: float, kind: str = "target") -> FixedMap:
         """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.
 
         The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices.
@@ -159,10 +164,9 @@ class Builder:
         slices, tiles = channels // 4 // blocks, 2 * blocks
         columns = _near_square(tiles, height, width)
         rows = slices_of(tiles, columns)
-        placed = place(
-            self._file_name(node.name), rows * height, columns * width, slices, 0, self._layout, self._columns
-        )
-        corners = self._add_textures(node, placed, "target", (0, 0, 0, 0))
+        layout = self._layout if kind == "target" else "atlas"
+        placed = place(self._file_name(node.name), rows * height, columns * width, slices, 0, layout, self._columns)
+        corners = self._add_textures(node, placed, kind, (0, 0, 0, 0))
         views = tuple(
             View(corner.texture, corner.x + tile % columns * width, corner.y + tile // columns * height)
             for block in range(blocks)
@@ -173,9 +177,9 @@ class Builder:
         self.values[node.name] = value
         return value
 
-    def allocate_vector(self, node: Node, length: int, scale: float) -> FixedPoint:
-        """Allocate the target texture of a vector."""
-        return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), 0, length, scale))
+    def allocate_vector(self, node: Node, length: int, scale: float, kind: str = "target") -> FixedPoint:
+        """Allocate the texture of a vector."""
+        return self._allocate_fixed(node, FixedPoint(self._file_name(node.name), 0, length, scale), kind)
 
     def allocate_sums(self, node: Node, columns: int, length: int, scale: float) -> FixedPoint:
         """Allocate the target texture of partial sums."""
@@ -357,8 +361,8 @@ class Builder:
         }
         return tuple(replace(view, texture=names[view.texture]) for view in placed.views)
 
-    def _allocate_fixed(self, node: Node, value: FixedPoint) -> FixedPoint:
-        own = Texture(value.texture, *value.size, "target")
+    def _allocate_fixed(self, node: Node, value: FixedPoint, kind: str = "target") -> FixedPoint:
+        own = Texture(value.texture, *value.size, kind)
         value = replace(value, texture=self._add_texture(own, (Grid(1, *value.size),)))
         self.values[node.name] = value
         return value

@@ -16,6 +16,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.lowering.fold import Output
 
 
 SHORT_COLUMNS = 320
@@ -60,7 +61,7 @@ def draw(
     weights: WeightTexture,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    activation: str,
+    output: Output,
 ) -> None:
     """Append the passes of a convolution, and its weights as a texture.
 
@@ -71,7 +72,7 @@ def draw(
         weights: in that order.
         reads: of each slice, what it reads in the roles ``source`` and ``residual``.
         target: where the slices go.
-        activation: what the shader applies.
+        output: what the shader applies to the sum.
     """
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
@@ -98,7 +99,8 @@ def draw(
         fragment = texts.get(id(one.taps)) or codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
-            activation=activation,
+            activation=output.activation,
+            constants=output.constants,
             saturates=True,
             lines={
                 "declarations": one.declarations,

@@ -21,7 +21,9 @@ class Concatenation(CopyOperator):
     """Channels of all inputs, in order."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, sum of channels)."""
+        """Return (height, width, sum of channels), or the sum of lengths of vectors."""
+        if inputs and all(len(shape) == 1 for shape in inputs):
+            return (sum(shape[0] for shape in inputs),)
         maps = [feature_map(node, shape) for shape in inputs]
         if not maps or len({shape[:2] for shape in maps}) != 1:
             raise ModelError.layer(
@@ -40,6 +42,16 @@ class Concatenation(CopyOperator):
 
 class Concat(Concatenation, ViewOperator):
     """A concatenation in which slices of 4 channels stay whole; see ``concat_copy`` for where they cannot."""
+
+    on_vectors = "vector_concat"
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether there is nothing to join."""
+        return len(node.inputs) == 1
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return ``concat_copy`` where an input but the last has a slice that is not full: views cannot do it."""
+        return "concat_copy" if any(shape[2] % 4 for shape in shapes[:-1]) else None
 
     def passes(self, node: Node, build: Builder) -> None:
         """Join the inputs' views."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.ops.operator import GraphOnlyOperator
-from glsl_infer.program.host_steps import softmax
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -16,6 +16,8 @@ class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
     advice = "softmax is supported at the end of a network only"
+    elementwise = True
+    needless_at_end = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

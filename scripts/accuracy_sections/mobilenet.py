@@ -23,10 +23,9 @@ from accuracy_sections.common import (
     photographs,
     random_inputs,
 )
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import Prepared, prepare
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM
 from glsl_infer.graph import Graph, reference
@@ -100,7 +99,7 @@ def _export(
 def bundle_of(prepared: Prepared) -> Bundle:
     """Return the bundle of a prepared network."""
     program = lower.to_program(prepared.graph)
-    return to_bundle(program, [f"class {i}" for i in range(bundles.classes_of(program.values[prepared.graph.output]))])
+    return to_bundle(program, [f"class {i}" for i in range(classes_of(prepared.graph))])
 
 
 def _slices(made: Bundle, layer: str) -> int:

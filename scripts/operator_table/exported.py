@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
-from glsl_infer.program.host_steps import softmax
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.program.layout import FeatureMap
 from operator_table import ROWS
 from operator_table.cost import Cost, cost

@@ -30,7 +30,7 @@ def python_layers(model: Path, pixels: NDArray[np.uint8]) -> list[tuple[str, byt
             if name not in places:
                 continue  # it only renames what others draw; a runner does not know it
             for texture in textures_of(places[name]):
-                if texture != manifest.input.texture:
+                if texture != manifest.input.textures[0]:
                     parts.append((f"{name}: texture {texture}", session.read_texture(texture).tobytes()))
             parts.append((f"{name}: numbers", numbers.astype("<f4").tobytes()))
     return parts

@@ -11,7 +11,7 @@ from imported import check
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph.picture import picture_range
+from glsl_infer.graph.picture import CENTER_SQUARE, picture_range
 from glsl_infer.importers.keras import load, to_graph
 
 L = keras.layers
@@ -75,7 +75,12 @@ def test_rescaling_of_the_picture_is_folded_into_its_range(first, fed, scales, z
 def test_the_usual_rescaling_gives_the_default_exactly() -> None:
     x = pixels()
     graph = optimize(to_graph(keras.Model(x, L.Conv2D(4, 3)(L.Rescaling(1.0 / 255)(x)))))
-    assert dict(graph.input.attrs) == {"shape": (5, 5, 3), "scales": (1.0,), "zeros": (0.0,)}
+    assert dict(graph.input.attrs) == {
+        "shape": (5, 5, 3),
+        "fit": CENTER_SQUARE,
+        "scales": (1.0,),
+        "zeros": (0.0,),
+    }
 
 
 @pytest.mark.parametrize(

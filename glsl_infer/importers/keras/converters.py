@@ -4,32 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import (
-    Call,
-    Converter,
-    activation_node,
-    array,
-    bias,
-    function_name,
-    kernel,
-    own_activation,
-    pair,
-    per_channel,
-    piecewise_linear_name,
-    relu_name,
-)
+from glsl_infer.graph import Node, Shape
+from glsl_infer.graph.picture import PICTURE_CHANNELS
+from glsl_infer.importers.keras import activations
+from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 
 def _input(call: Call) -> list[Node]:
     shape = tuple(call.layer.batch_shape)[1:]
-    if len(shape) != 3 or None in shape:
-        raise call.refused(f"an input of shape {shape}", "give keras.Input a fixed (height, width, channels)")
-    return [call.node("input", {"shape": shape})]
+    if len(shape) not in (1, 3) or None in shape:
+        raise call.refused(
+            f"an input of shape {shape}",
+            "give keras.Input a fixed (height, width, channels), or (length,) for a vector of numbers",
+        )
+    if len(shape) == 1:
+        return [call.node("input_fixed", {"shape": shape})]
+    return [call.node("input", {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape))]
+
+
+def numbers_map(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of an input map of numbers whose range is not known yet."""
+    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
+
+
+def _normalization(call: Call) -> list[Node]:
+    call.require_channel_axis()
+    layer, channels = call.layer, call.shapes[0][-1]
+    if layer.invert:
+        raise call.refused("a Normalization with invert=True", "use one without, or a Rescaling")
+    mean, variance = (
+        np.broadcast_to(array(value).reshape(-1).astype(np.float64), channels) for value in (layer.mean, layer.variance)
+    )
+    scales = 1.0 / np.maximum(np.sqrt(variance), 1e-7)  # Keras divides by no less
+    return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple((-mean * scales).tolist())})]
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -55,7 +68,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
     padding = call.padding((weights.shape[0], weights.shape[1]), strides)
     attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -65,7 +78,7 @@ def _dense(call: Call) -> list[Node]:
         node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
     else:
         node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _batch_norm(call: Call) -> list[Node]:
@@ -78,22 +91,6 @@ def _batch_norm(call: Call) -> list[Node]:
         "variance": array(layer.moving_variance),
     }
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
-
-
-def _activation(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, function_name(call))]
-
-
-def _relu(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, relu_name(call, call.layer))]
-
-
-def _piecewise(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
-
-
-def _piecewise_linear(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
 
 
 def _channel_shuffle(call: Call) -> list[Node]:
@@ -193,14 +190,12 @@ _TRAINING_ONLY = (
 LAYERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
+    "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
     "BatchNormalization": _batch_norm,
-    "Activation": _activation,
-    "ReLU": _relu,
-    "PiecewiseLinearSigmoid": _piecewise,
-    "LearnableSigmoid": _piecewise_linear,
-    "ClippedLinear": _piecewise_linear,
+    "Activation": activations.activation_layer,
+    **activations.converters(activations.LAYERS),
     "ChannelShuffle": _channel_shuffle,
     "Add": add,
     "Concatenate": concatenate,

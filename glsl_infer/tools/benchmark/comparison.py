@@ -13,7 +13,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames, machine
 from glsl_infer.tools.benchmark.frames import STEPS, Frame, Tell
-from glsl_infer.tools.benchmark.measuring import model_of, picture_of
+from glsl_infer.tools.benchmark.measuring import inputs_of, model_of
 from glsl_infer.tools.benchmark.summary import Summary, summary
 
 FORMAT = "glsl-infer comparison"
@@ -53,12 +53,12 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
     with contextlib.ExitStack() as stack:
         shared = stack.enter_context(Context(context))
         sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]
-        pictures = [picture_of(session) for session in sessions]
+        given = [inputs_of(session) for session in sessions]
         timed: list[list[Frame]] = [[], []]
         for index in range(warm_up + runs):
-            for session, picture, seconds in zip(sessions, pictures, timed):
+            for session, inputs, seconds in zip(sessions, given, timed):
                 session.activate()  # not a frame's work: a program of one model does it once
-                frame = frames.one(session, picture)
+                frame = frames.one(session, inputs)
                 if index >= warm_up:
                     seconds.append(frame)
                 tell(1)

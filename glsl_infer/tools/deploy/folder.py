@@ -109,7 +109,7 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     options += ["--labels", str(base / model.labels)] if model.labels else []
     options += ["--calibrate", str(base / model.calibrate)] if model.calibrate else []
     if model.input_range != (0.0, 0.0):
-        options += ["--input-range", *(f"{one:.9g}" for one in model.input_range)]
+        options.append(f"--input-range={','.join(f'{end:.9g}' for end in model.input_range)}")
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -32,12 +32,11 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         BundleError: layers and weights do not fit together.
 
     Returns:
-        ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``input``, ``output``,
+        ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``inputs``, ``outputs``,
         ``labels``, ``limits`` that a driver must have, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``.
     """
     manifest = bundle.manifest
-    output = manifest.outputs[0]
     layers = _layers(bundle)
     return {
         "file": {
@@ -45,8 +44,20 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             "bytes": None if bundle.path is None else bundle.path.stat().st_size,
         },
         "model": manifest.name,
-        "input": {"size": manifest.input.size, "preprocessing": manifest.input.fit},
-        "output": {"name": output.name, "layer": bundle.network.output, "shape": list(shape_of(output.value))},
+        "inputs": [
+            {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
+            for entry in manifest.inputs
+        ],
+        "outputs": [
+            {
+                "name": output.name,
+                "purpose": output.purpose,
+                "shape": list(output.shape),
+                "layers": list(result.layers),
+                "steps": [step.step for step in output.steps],
+            }
+            for output, result in zip(manifest.outputs, bundle.network.outputs)
+        ],
         "labels": len(bundle.labels),
         "limits": dict(vars(manifest.limits)),
         "totals": {
