@@ -46,13 +46,13 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     bundle = bundles.read(args.model)
-    found = inspection.inspect(bundle)
+    described = inspection.inspect(bundle)
     if args.layers is not None:
-        found["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
+        described["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
     if args.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(described, indent=1))
     else:
-        print_lines(_text(found, passes=args.passes))
+        print_lines(_text(described, passes=args.passes))
     return 0
 
 
@@ -84,14 +84,14 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     return written
 
 
-def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
+def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
     """Return the lines for people."""
-    totals, memory, members = found["totals"], found["memory"], found["members"]
-    limits = found["limits"]
+    totals, memory, members = described["totals"], described["memory"], described["members"]
+    limits = described["limits"]
     lines = [
-        f"{'model':10} {found['file']['path']} ({found['model']}), {found['file']['bytes'] / 1e6:.2f} MB",
-        *(f"{'input':10} {_input(entry)}" for entry in found["inputs"]),
-        *(f"{'output':10} {_output(entry, found['labels'])}" for entry in found["outputs"]),
+        f"{'model':10} {described['file']['path']} ({described['model']}), {described['file']['bytes'] / 1e6:.2f} MB",
+        *(f"{'input':10} {_input(entry)}" for entry in described["inputs"]),
+        *(f"{'output':10} {_output(entry, described['labels'])}" for entry in described["outputs"]),
         f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
         f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: inputs "
         f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (all their outputs are "
@@ -103,7 +103,7 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
         f"{limits['vertex_attributes']} vertex attributes",
         "",
     ]
-    rows = found["layers"]
+    rows = described["layers"]
     wide = max(5, *(len(row["layer"]) for row in rows))
     op = max(2, *(len(row["op"]) for row in rows))
     lines.append(
@@ -118,12 +118,13 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     if passes:
         lines += ["", "pass   layer, program: textures -> target (quads)"]
         lines += [
-            f"{index:5}  {one['layer']}, {one['program']}: {', '.join(one['textures'])} -> {one['target']}"
-            f"{' (cleared)' if one['clear'] else ''} ({one['quads']})"
-            for index, one in enumerate(found["passes"])
+            f"{index:5}  {entry['layer']}, {entry['program']}: {', '.join(entry['textures'])} -> {entry['target']}"
+            f"{' (cleared)' if entry['clear'] else ''} ({entry['quads']})"
+            for index, entry in enumerate(described["passes"])
         ]
-    if "pictures" in found:
-        lines += ["", f"{len(found['pictures'])} pictures of layers: {found['pictures'][0]} to {found['pictures'][-1]}"]
+    if "pictures" in described:
+        pictures = described["pictures"]
+        lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
     return lines
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import codegen
+from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.ops.operator import Bounds, Operator, vector
 from glsl_infer.program import quantize
@@ -52,19 +52,26 @@ class VectorSum(Operator):
             advice = f"at most {MAX_TEXTURES} can be added at once; add in steps"
             raise ModelError.layer(node.name, f"{len(sources)} inputs", advice)
         target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
-        binding = build.bind(node, source=[Read(View(one.texture, 0, 0)) for one in sources])
-        terms = [
-            f"sum += {codegen.number(one.scale)} * decode({binding.fetch('source', k)});"
-            for k, one in enumerate(sources)
-        ]
-        fragment = codegen.fragment(
-            "vector_sum.frag",
-            includes=["fixed_point.glsl"],
-            activation=node.attrs["activation"],
-            lines={"declarations": binding.declarations(), "terms": terms},
-            defines={"INVERSE_SCALE": 1.0 / target.scale},
-        )
-        build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, {})
+        pairs = fold.function_constants(node.activation, build.shapes[node.name][0], lanes=2)
+        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        apart = bool(codegen.uniforms(constants, 0))
+        width = 1 if apart else target.size[0]
+        for first in range(0, target.size[0], width):
+            binding = build.bind(node, source=[Read(View(source.texture, first, 0)) for source in sources])
+            terms = [
+                f"sum += {codegen.number(source.scale)} * decode({binding.fetch('source', k)});"
+                for k, source in enumerate(sources)
+            ]
+            fragment = codegen.fragment(
+                "vector_sum.frag",
+                includes=["fixed_point.glsl"],
+                activation=node.activation,
+                constants=constants,
+                lines={"declarations": binding.declarations(), "terms": terms},
+                defines={"INVERSE_SCALE": 1.0 / target.scale},
+            )
+            uniforms = codegen.uniforms(constants, first)
+            build.draw_tile(node, fragment, View(target.texture, first, 0), (width, 1), binding, uniforms)
 
 
 OPERATOR = VectorSum()

@@ -85,8 +85,8 @@ class Prepared:
     def layers(self) -> Mapping[str, list[frame.Call]]:
         """The calls of each layer that draws, by its name; a frame takes none of them."""
         by_layer: dict[str, list[Pass]] = {}
-        for one in self._drawn.bundle.manifest.passes:
-            by_layer.setdefault(one.layer, []).append(one)
+        for entry in self._drawn.bundle.manifest.passes:
+            by_layer.setdefault(entry.layer, []).append(entry)
         recorder = self._recorder(self.handles)
         return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
 
@@ -130,13 +130,13 @@ class Prepared:
         if self._draws_at_once:
             self._objects.fixed_state()  # nothing may keep a clear from a texel
         for name in names:
-            one = self._textures[name]
-            cleared = one.kind == "target" and self._draws_at_once
+            entry = self._textures[name]
+            cleared = entry.kind == "target" and self._draws_at_once
             unwritten = self._objects.unwritten_texture
-            textures[name] = unwritten(one.width, one.height) if cleared else self._drawn.texture(one)
-            if one.kind == "target":
+            textures[name] = unwritten(entry.width, entry.height) if cleared else self._drawn.texture(entry)
+            if entry.kind == "target":
                 framebuffers[name] = self._objects.framebuffer(textures[name])
             if cleared:
-                self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
+                self._gl.ClearColor(*(byte / 255.0 for byte in entry.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers

@@ -9,7 +9,7 @@ from typing import Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.compiler import amplification
+from glsl_infer.compiler import amplification, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
 from glsl_infer.compiler.ranges import Prepared
@@ -149,7 +149,7 @@ def _labels_problems(
     model: str | Path, graph: Graph, labels: str | Path | None, names: Sequence[str]
 ) -> list[InputError]:
     """Return what is wrong with the labels of a model: none where it has classes, some where not, or too many."""
-    classes = classes_of(graph)
+    classes = classes_of(optimize.optimize(graph))  # which takes off the endings that say what an output is for
     if not classes and labels is not None:
         shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
         what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"

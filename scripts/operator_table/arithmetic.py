@@ -54,7 +54,19 @@ def _operation(name: str) -> Callable[[], Any]:
     return lambda: getattr(K, name)
 
 
-_OPERATIONS = ("elu", "exp", "gelu", "hard_silu", "leaky_relu", "log_sigmoid", "selu", "silu", "softplus", "softsign")
+_OPERATIONS = [
+    "elu",
+    "exp",
+    "gelu",
+    "hard_silu",
+    "leaky_relu",
+    "log_sigmoid",
+    "selu",
+    "silu",
+    "softplus",
+    "softsign",
+    "tanh",
+]
 
 ACTIVATIONS = Group(
     "Activations",

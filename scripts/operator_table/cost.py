@@ -89,9 +89,9 @@ def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
 
 
 def output_texels(made: Bundle) -> int:
-    """Return pixels times slices of a bundle's output; those of a vector are 4 values each."""
-    *size, channels = made.graph.shapes[made.graph.output]
-    return math.prod(size) * -(-channels // 4)
+    """Return pixels times slices of a bundle's outputs; those of a vector are 4 values each."""
+    shapes = [made.graph.shapes[layer] for layer in made.graph.output_layers]
+    return sum(math.prod(size) * -(-channels // 4) for *size, channels in shapes)
 
 
 @cache

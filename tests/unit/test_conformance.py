@@ -47,5 +47,6 @@ def test_damaged(entry: dict[str, str]) -> None:
     with pytest.raises(BundleError) as caught:
         bundles.read(path)
     assert caught.value.rule == entry["rule"]
+    assert str(caught.value).endswith(f" (rule: {entry['rule']})")
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)

@@ -108,7 +108,6 @@ OPERATIONS: Mapping[str, Found] = {
     "HardSilu": _always(bent.HARD_SILU),
     "LeakyRelu": _leaky,
     "LogSigmoid": _always(smooth.LOG_SIGMOID),
-    "Mish": _always(smooth.MISH),
     "Relu": _always(clipped.relu()),
     "Relu6": _always(clipped.relu(6.0)),
     "Selu": _always(smooth.selu()),

@@ -40,14 +40,13 @@ def ending(tensor: Any) -> Ending:
     reached = Ending((tensor,), ())
     while (below := _peeled(reached)) is not None:
         reached = below
-    for left in reached.tensors:
-        if len(left.shape) == ROWS_RANK or len(left.shape) > 4:
-            operation = left._keras_history.operation
-            raise ModelError.layer(
-                operation.name,
-                f"an output of shape {tuple(left.shape[1:])} that ends in {with_article(type(operation).__name__)}",
-                _ADVICE,
-            )
+    if any(len(left.shape) == ROWS_RANK or len(left.shape) > 4 for left in reached.tensors):
+        operation = _operation(tensor)
+        raise ModelError.layer(
+            operation.name,
+            f"an output of shape {tuple(tensor.shape[1:])} that ends in {with_article(type(operation).__name__)}",
+            _ADVICE,
+        )
     return reached
 
 

@@ -145,9 +145,11 @@ def _output(walk: Walk, collected: Collected, name: str, tensor: Any) -> GraphOu
     try:
         end = ending(tensor)
     except ModelError as refusal:
-        known = len(collected.refusals)
+        known = list(collected.refusals)
         walk.tensor(tensor)
-        if len(collected.refusals) == known:  # else a layer before the end is what nobody can export
-            collected.refusals.append(refusal)
+        layer = str(refusal).partition(":")[0]
+        others = [new for new in collected.refusals[len(known) :] if not str(new).startswith(f"{layer}:")]
+        # A layer before the end may be what nobody can export.
+        collected.refusals[:] = [*known, *(others or [refusal])]
         return GraphOutput(name, ())
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

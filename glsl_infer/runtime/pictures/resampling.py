@@ -31,7 +31,7 @@ COLOUR, GREY, ALPHA = "", "grey", "alpha"
 
 _GREY_WEIGHTS = ", ".join(f"{weight / 65536:.9f}" for weight in (19595, 38470, 7471))
 
-_VALUES = {
+READING = {
     COLOUR: "",
     GREY: (
         "#define VALUE float\n"
@@ -192,7 +192,7 @@ class Resampler(Closing):
             prelude = external_prelude(self._prelude) if external else self._prelude
             program = self._programs.program(
                 template("resample.vert").encode(),
-                prelude + (template("store.glsl") + _VALUES[kind] + text).encode(),
+                prelude + (template("store.glsl") + READING[kind] + text).encode(),
                 ["position"],
                 "scaling of the picture",
             )

@@ -63,7 +63,7 @@ def work(job: dict[str, Any]) -> None:
     rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
     for first in range(0, job["count"], BATCH):
         count = min(BATCH, job["count"] - first)
-        for row, values in zip(rows, whole.predict_on_batch(_batch(graph, given, first, count, BATCH))):
+        for row, values in zip(rows, _predicted(whole, _batch(graph, given, first, count, BATCH))):
             row.append(np.asarray(values)[:count])
         tell(count)
     for index, row in enumerate(rows):
@@ -71,7 +71,7 @@ def work(job: dict[str, Any]) -> None:
     if known:
         parts = importer.with_outputs(network, [tensors[nodes[name]] for name in known])
         for index in range(job["layer_pictures"]):
-            outputs = parts.predict_on_batch(_batch(graph, given, index, 1, 1))
+            outputs = _predicted(parts, _batch(graph, given, index, 1, 1))
             np.savez(out / layers_file(index), **{str(at): np.asarray(value)[0] for at, value in enumerate(outputs)})
             tell(1)
     about = {
@@ -81,6 +81,12 @@ def work(job: dict[str, Any]) -> None:
         "keras": importer.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _predicted(model: Any, batch: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
+    """Return the outputs of a model; Keras gives the only one of a list alone."""
+    outputs = model.predict_on_batch(batch)
+    return list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 def _end(
