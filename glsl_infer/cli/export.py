@@ -147,16 +147,16 @@ def _print_layers(report: Report) -> None:
         f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8} "
         f"{'gain':>6} {'error':>6}  texture"
     )
-    for one in report.layers:
-        shape, texture = "x".join(map(str, one.shape)), "x".join(map(str, one.texture))
-        where = f"{one.textures} of {texture}" if one.textures > 1 else texture
-        gain = "-" if one.gain is None else f"{one.gain:.4g}"
-        error = "-" if one.error is None else f"{one.error:.2f}"
+    for layer in report.layers:
+        shape, texture = "x".join(map(str, layer.shape)), "x".join(map(str, layer.texture))
+        where = f"{layer.textures} of {texture}" if layer.textures > 1 else texture
+        gain = "-" if layer.gain is None else f"{layer.gain:.4g}"
+        error = "-" if layer.error is None else f"{layer.error:.2f}"
         print(
-            f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8} "
+            f"{layer.layer:24} {layer.op:20} {shape:>12} {layer.weights:>8} {layer.passes:6} {layer.programs:8} "
             f"{gain:>6} {error:>6}  {where}"
         )
-    learnt = [one for one in report.ranges if one.by != "function"]
+    learnt = [choice for choice in report.ranges if choice.by != "function"]
     if learnt:
         print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
         for chosen in learnt:

@@ -138,10 +138,10 @@ def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
                 failures.append(f"{whose} {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
     if args.min_layer_cosine is not None:
         failures += [
-            f"layer '{one['layer']}' has a cosine similarity of {one['cosine']:.6g}, below --min-layer-cosine "
+            f"layer '{layer['layer']}' has a cosine similarity of {layer['cosine']:.6g}, below --min-layer-cosine "
             f"{args.min_layer_cosine:g}"
-            for one in found["layers"]
-            if not one["cosine"] >= args.min_layer_cosine
+            for layer in found["layers"]
+            if not layer["cosine"] >= args.min_layer_cosine
         ]
     return failures
 
@@ -176,15 +176,15 @@ def _text(found: dict[str, Any]) -> list[str]:
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
     if found["layers"]:
-        wide = max(5, *(len(one["layer"]) for one in found["layers"]))
+        wide = max(5, *(len(layer["layer"]) for layer in found["layers"]))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  output of Keras' layer",
         ]
         lines += [
-            f"{one['layer']:{wide}} {one['cosine']:9.6f} {one['max_error']:9.4g} {one['mean_error']:9.4g} "
-            f"{decibels(one['sqnr_db']):>9}  {one['keras']}"
-            for one in found["layers"]
+            f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
+            f"{decibels(layer['sqnr_db']):>9}  {layer['keras']}"
+            for layer in found["layers"]
         ]
     if found["not_compared"]:
         lines += ["", f"not compared, for Keras has no such output: {', '.join(found['not_compared'])}"]

@@ -36,15 +36,15 @@ def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     until the next node draws all the same: a job begins where the target changes, and so would not for that node.
     """
     index = {node.name: number for number, node in enumerate(program.graph.nodes)}
-    drawing = list(dict.fromkeys(one.layer for one in program.passes))
+    drawing = list(dict.fromkeys(entry.layer for entry in program.passes))
     following = {layer: index[after] for layer, after in zip(drawing, drawing[1:])}
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    for one in program.passes:
-        first.setdefault(one.target, index[one.layer])
-        for name in (one.target, *one.textures):
-            last[name] = max(last.get(name, 0), index[one.layer])
-        last[one.target] = max(last[one.target], following.get(one.layer, 0))
+    for entry in program.passes:
+        first.setdefault(entry.target, index[entry.layer])
+        for name in (entry.target, *entry.textures):
+            last[name] = max(last.get(name, 0), index[entry.layer])
+        last[entry.target] = max(last[entry.target], following.get(entry.layer, 0))
     for node in program.graph.nodes:
         for source in (*node.inputs, node.name):
             for name in textures_of(program.values[source]):

@@ -78,7 +78,7 @@ def draw(
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
     everything = [
-        {**one, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, one in enumerate(reads)
+        {**read, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, read in enumerate(reads)
     ]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
     most = conv_draws.MOST_COORDINATES

@@ -25,12 +25,12 @@ def pointwise(node: Node, build: Builder) -> None:
         raise ModelError.layer(node.name, f"{len(inputs)} inputs", advice)
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     out = fold.output(node.activation, node.attrs, target.channels)
-    addends = [fold.addend(one, out) for one in inputs]
+    addends = [fold.addend(source, out) for source in inputs]
     factors = [fold.slices(factor) for factor, _ in addends]
     offset = fold.slices(out.offset + sum(added for _, added in addends), out.pad)
     plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
     for index, view in enumerate(target.views):
-        binding = build.bind(node, source=[Read(one.views[index]) for one in inputs])
+        binding = build.bind(node, source=[Read(source.views[index]) for source in inputs])
         unused = range(min(4, target.channels - 4 * index), 4)
         terms = [
             f"sum += {binding.fetch('source', k)};" if plain else f"sum += factor{k} * {binding.fetch('source', k)};"

@@ -56,20 +56,20 @@ class Concat(Concatenation, ViewOperator):
     def passes(self, node: Node, build: Builder) -> None:
         """Join the inputs' views."""
         maps = [build.feature_map(name) for name in node.inputs]
-        if any(one.channels % 4 for one in maps[:-1]):
+        if any(source.channels % 4 for source in maps[:-1]):
             raise ModelError.layer(
                 node.name,
                 f"a concatenation of {', '.join(str(one.channels) for one in maps)} channels",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
-        joint = joined([one.range for one in maps], [one.channels for one in maps])
+        joint = joined([source.range for source in maps], [source.channels for source in maps])
         build.set_value(
             node,
             replace(
                 maps[0],
-                channels=sum(one.channels for one in maps),
-                gutter=min(one.gutter for one in maps),
-                views=tuple(view for one in maps for view in one.views),
+                channels=sum(source.channels for source in maps),
+                gutter=min(source.gutter for source in maps),
+                views=tuple(view for source in maps for view in source.views),
                 scales=joint.scales,
                 zeros=joint.zeros,
             ),

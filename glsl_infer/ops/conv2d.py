@@ -182,7 +182,7 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [one for one in inputs if isinstance(one, FeatureMap)]
+        maps = [source for source in inputs if isinstance(source, FeatureMap)]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of(

@@ -22,13 +22,13 @@ class Traits:
         is_input: whether it is what the network is given.
         activates: whether it is an activation function and nothing else.
         adds: whether it is the sum of its inputs, with an activation.
+        broadcasts: whether it has two inputs, of which a map of one pixel may as well be a vector.
         averages: whether it averages a whole map: one of a single pixel becomes the vector of that.
         convolves: whether it is a whole convolution, with a place for padding and a residual.
         elementwise: whether it has one input, and does the same to a vector as to a map of one pixel.
         has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
-        needless_at_end: whether readers of a network's output do it themselves.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
@@ -40,11 +40,11 @@ class Traits:
     activates: bool = False
     adds: bool = False
     averages: bool = False
+    broadcasts: bool = False
     convolves: bool = False
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
-    needless_at_end: bool = False
     on_vectors: str | None = None
     only_pads: bool = False
     only_reshapes: bool = False
@@ -62,6 +62,10 @@ class Traits:
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
         """Return the operator that has to do the same where inputs have these shapes, if it is another."""
         return None
+
+    def host_step(self, node: Node) -> str:
+        """Return the host step that does the same to an output, or an empty text."""
+        return ""
 
     def is_partial(self, node: Node) -> bool:
         """Return whether the node stores partial sums, which its reader adds up."""

@@ -50,7 +50,7 @@ class VectorConcat(Operator):
         """Draw a quad for each run of texels whose numbers come from the same vectors in the same way."""
         sources = [build.fixed_point(name) for name in node.inputs]
         target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
-        places = [_Place(number, index) for number, one in enumerate(sources) for index in range(one.length)]
+        places = [_Place(number, index) for number, source in enumerate(sources) for index in range(source.length)]
         for run in _runs(places):
             ends = (run.first, run.second or run.first)
             reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]

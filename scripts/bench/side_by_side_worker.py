@@ -76,7 +76,7 @@ class Engine:
         from glsl_infer.tools.benchmark import frames, machine
 
         counts = frames.counts(self._session, picture)
-        targets = (one for one in self._session.bundle.manifest.textures if one.kind == "target")
+        targets = (texture for texture in self._session.bundle.manifest.textures if texture.kind == "target")
         return {
             "draws": counts["draws"],
             "programs": counts["programs"],

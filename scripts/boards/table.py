@@ -112,7 +112,7 @@ def page() -> str:
     models = sorted(path.stem for path in MODELS.glob("*.glslnn"))
     lines = [
         _HEAD,
-        *_table(["board", "driver", "self-check", *models], [_row(one, models) for one in reports.values()]),
+        *_table(["board", "driver", "self-check", *models], [_row(report, models) for report in reports.values()]),
     ]
     lines.append(_PREDICTION)
     predicted = json.loads((BOARDS / PREDICTED).read_text("utf-8"))

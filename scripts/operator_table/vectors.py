@@ -22,7 +22,7 @@ def _two_maps(x: Any) -> list[Any]:
 
 
 def _rows(x: Any) -> Any:
-    return L.Concatenate(axis=1)([L.Reshape((-1, 4))(one) for one in _two_maps(x)])
+    return L.Concatenate(axis=1)([L.Reshape((-1, 4))(source) for source in _two_maps(x)])
 
 
 _HOST = "the CPU does it with the output's numbers; see [host steps](bundle-format.md#host-steps)"

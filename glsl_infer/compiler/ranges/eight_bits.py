@@ -142,7 +142,7 @@ def choose(
     best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
     zeros = candidates[best, 0]
     scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
-    return Range(compact([float(one) for one in scales]), compact([float(one) for one in zeros]))
+    return Range(compact([float(scale) for scale in scales]), compact([float(one) for one in zeros]))
 
 
 def bounds_of(graph: Graph) -> dict[str, Bounds]:

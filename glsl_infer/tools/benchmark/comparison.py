@@ -65,8 +65,8 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
         series = [frames.series(one) for one in timed]
         ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
         sides = [
-            {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(one)}
-            for path, session, one in zip((a, b), sessions, series)
+            {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(times)}
+            for path, session, times in zip((a, b), sessions, series)
         ]
         return {**_head(sides, ratio, paired=True), "machine": machine.describe(shared), "runs": runs}
 
@@ -79,11 +79,12 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
         medians, and as small (``p5``) and as large (``p95``) as the two spreads allow; ``paired`` is False.
     """
     sides = [
-        {"file": str(path), "model": one["model"], "frame_ms": one["frame_ms"]} for path, one in zip((a, b), saved)
+        {"file": str(path), "model": result["model"], "frame_ms": result["frame_ms"]}
+        for path, result in zip((a, b), saved)
     ]
     ratio = {}
     for step in STEPS:
-        x, y = (one["frame_ms"][step] for one in saved)
+        x, y = (result["frame_ms"][step] for result in saved)
         ratio[step] = {
             "median": _ratio(y["median"], x["median"]),
             "p5": _ratio(y["p5"], x["p95"]),

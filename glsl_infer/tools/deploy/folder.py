@@ -55,8 +55,8 @@ def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: Non
 
 def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
     (new / "models").mkdir(parents=True)
-    models = [_model(one, base, new, work, say) for one in deployment.models]
-    files = {one["file"]: one["sha256"] for one in models}
+    models = [_model(model, base, new, work, say) for model in deployment.models]
+    files = {model["file"]: model["sha256"] for model in models}
     if deployment.target == "raspberry-pi":
         for name, text, mode in (
             (raspberry_pi.UNIT, raspberry_pi.unit(deployment), 0o644),
