@@ -19,7 +19,7 @@ from glsl_infer.bundle.probe import MEMBER, RECORD
 from glsl_infer.graph import Array, GraphOutput
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 
@@ -31,7 +31,7 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
+def make(program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
     Args:
@@ -80,7 +80,7 @@ def _output(
 
 
 def _run(
-    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+    program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from glsl_infer.compiler import memory
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.program import MemoryUse, Program
+from glsl_infer.program import CompiledNetwork, MemoryUse
 from glsl_infer.program.layout import Grid, Share, textures_of
 
 MEMORY = ("auto", *memory.METHODS)
@@ -29,7 +29,7 @@ Grids = Mapping[str, Sequence[Grid]]
 Colour = tuple[int, int, int, int]
 
 
-def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
+def lifetimes(program: CompiledNetwork) -> dict[str, tuple[int, int]]:
     """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
 
     A node that only renames tiles reads them too. Outputs are read after the last node. What nothing reads lives
@@ -55,7 +55,7 @@ def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     return {name: (first[name], last[name]) for name in first}
 
 
-def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:
+def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:
     """Plan which textures of a program with a texture for each layer share one.
 
     Args:
@@ -105,7 +105,7 @@ def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share],
     return shares, tuple(uses)
 
 
-def _plans(program: Program, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
+def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
     """Return a plan for the textures of each clear colour, and their names: a texture has one colour for all jobs."""
     alive = lifetimes(program)
     coloured: dict[Colour, list[str]] = defaultdict(list)

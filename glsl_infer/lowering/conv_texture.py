@@ -16,7 +16,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
-    from glsl_infer.lowering.fold import Output
+    from glsl_infer.lowering.fold import StoredSum
 
 
 SHORT_COLUMNS = 320
@@ -61,7 +61,7 @@ def draw(
     weights: WeightTexture,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    output: Output,
+    output: StoredSum,
 ) -> None:
     """Append the passes of a convolution, and its weights as a texture.
 

@@ -80,7 +80,7 @@ Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerWeights:
     """What the choice depends on.
 
     Attributes:
@@ -115,7 +115,7 @@ def compile_cost(length: float) -> float:
     return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
 
 
-def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
+def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
     work = {mode: layer.slices * layer.pixels * instructions(mode, layer.columns) / INSTRUCTIONS for mode in COLUMN}
     program = {mode: compile_cost(instructions(mode, layer.columns)) for mode in COLUMN}
@@ -135,7 +135,7 @@ def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, flo
 
 
 def choose(
-    layer: Layer, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
+    layer: LayerWeights, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
 ) -> WeightsChoice:
     """Return where the weights of a layer go.
 
@@ -169,7 +169,7 @@ def choose(
     )
 
 
-def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
+def _reason(layer: LayerWeights, found: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
         saved = (layer.slices - 1) * DRAW
@@ -185,7 +185,7 @@ def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors
     return "; ".join(missing)
 
 
-def _extra(layer: Layer) -> float:
+def _extra(layer: LayerWeights) -> float:
     """Return the microseconds that the GPU takes longer with weights from a texture."""
     more = FIXED["texture"] - FIXED["uniform"] + (COLUMN["texture"] - COLUMN["uniform"]) * layer.columns
     return layer.slices * layer.pixels * more / INSTRUCTIONS

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph.host_steps import SIGMOID
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -36,6 +37,10 @@ class ActivationOperator(Operator):
                 "give one number, or one for each channel",
             )
         return inputs[0]
+
+    def host_step(self, node: Node) -> str:
+        """Return that of the sigmoid, the one function that hosts have."""
+        return SIGMOID if node.activation.name == SIGMOID else ""
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Apply the function."""

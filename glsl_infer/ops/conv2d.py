@@ -91,7 +91,7 @@ class Conv2D(Operator):
         reads = _reads(node, columns, source, residual)
         count = columns.count + scaled + 1
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name,
                 len(target.views),
                 target.height * target.width,

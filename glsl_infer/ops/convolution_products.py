@@ -101,7 +101,7 @@ class ConvolutionProducts(Operator):
         vectors = max(array.shape[2] for array in arrays)
         slices = 2 * len(blocks) * columns.slices
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from glsl_infer.graph.host_steps import softmax
+from glsl_infer.graph.host_steps import SOFTMAX, softmax
 from glsl_infer.ops.operator import GraphOnlyOperator
 
 if TYPE_CHECKING:
@@ -17,11 +17,14 @@ class Softmax(GraphOnlyOperator):
 
     advice = "softmax is supported at the end of a network only"
     elementwise = True
-    needless_at_end = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         return inputs[0]
+
+    def host_step(self, node: Node) -> str:
+        """Return its own."""
+        return SOFTMAX
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it without overflow."""

@@ -28,7 +28,6 @@ class Traits:
         has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
-        needless_at_end: whether readers of a network's output do it themselves.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
@@ -44,7 +43,6 @@ class Traits:
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
-    needless_at_end: bool = False
     on_vectors: str | None = None
     only_pads: bool = False
     only_reshapes: bool = False
@@ -62,6 +60,10 @@ class Traits:
     def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
         """Return the operator that has to do the same where inputs have these shapes, if it is another."""
         return None
+
+    def host_step(self, node: Node) -> str:
+        """Return the host step (``graph.host_steps``) that does the same to a network's output; empty if none does."""
+        return ""
 
     def is_partial(self, node: Node) -> bool:
         """Return whether the node stores partial sums, which its reader adds up."""

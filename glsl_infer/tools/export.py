@@ -12,14 +12,14 @@ from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
-from glsl_infer.compiler.ranges import Prepared
+from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError, MissingExtraError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.program import MemoryUse, Program, WeightsChoice
+from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
@@ -192,7 +192,9 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
-def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[Inputs] = ()) -> Report:
+def report(
+    program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
+) -> Report:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
@@ -256,7 +258,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
     )
 
 
-def _weights(program: Program, name: str) -> str:
+def _weights(program: CompiledNetwork, name: str) -> str:
     """Return where a layer's weights are: in a texture also where there is no other way."""
     choice = program.choices.get(name)
     if choice is not None:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glsl_infer.compiler.memory import flow, greedy
-from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Objects, Plan, Size, Tensor
+from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Plan, PlannedObjects, Size, Tensor
 from glsl_infer.errors import InputError
 
 __all__ = ["METHODS", "Lifetime", "Plan", "Size", "plan", "plan_textures"]
@@ -95,7 +95,7 @@ def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str
     tensors = [Tensor(index, one, lifetime) for index, (one, lifetime) in enumerate(zip(choices, lifetimes))]
     cost = None
     if method == "naive":
-        objects = Objects([[tensor] for tensor in tensors])
+        objects = PlannedObjects([[tensor] for tensor in tensors])
     elif method == "greedy":
         objects = greedy.in_order(tensors, most_larger)
     elif method == "by-size":

@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glsl_infer.compiler.memory.objects import Objects, Tensor, fitted, within
+from glsl_infer.compiler.memory.objects import PlannedObjects, Tensor, fitted, within
 from glsl_infer.errors import MissingExtraError
 
 Group = list[Tensor]
 """Tensors of the same sizes and lifetime."""
 
 
-def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
+def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, int]:
     """Return the objects that tensors share, and the cost of the flow: sizes of new objects, and what others grow.
 
     Args:
@@ -33,7 +33,7 @@ def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
     graph = network(groups, most_larger)
     flow = _networkx().min_cost_flow(graph)
     cost = sum(count * graph.edges[tail, head]["weight"] for tail in flow for head, count in flow[tail].items())
-    return Objects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
+    return PlannedObjects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
 
 
 def network(groups: Sequence[Group], most_larger: int) -> Any:

@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Objects:
+class PlannedObjects:
     """Objects in the making: the tensors of each, and sizes that are known to hold them (none where none are)."""
 
     tensors: Sequence[Sequence[Tensor]]

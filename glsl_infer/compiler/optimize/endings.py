@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from glsl_infer import ops
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.host_steps import SIGMOID, SOFTMAX, HostStep
 from glsl_infer.graph.network import VALUES
@@ -35,10 +36,8 @@ def _last_step(graph: Graph, output: GraphOutput) -> str:
 
 
 def _step(graph: Graph, node: Node) -> str:
-    if node.op == "softmax":
-        return SOFTMAX
-    is_sigmoid = node.op == "activation" and node.attrs["function"] == "sigmoid"
-    return SIGMOID if is_sigmoid and len(graph.shapes[node.name]) == 1 else ""
+    step = ops.get(node.op).host_step(node)
+    return step if step != SIGMOID or len(graph.shapes[node.name]) == 1 else ""
 
 
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.compiler import optimize
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
+from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.graph.picture import is_picture, picture_values
 from glsl_infer.importers import keras as importer
 from glsl_infer.importers.keras.ends import NO_PICTURE
@@ -110,7 +112,8 @@ def _end(
     node = nodes.get(output["layers"][0], "")
     if node in tensors:
         return tensors[node], False
-    return end, graph.by_name[known.layers[0]].op == "softmax"
+    last = graph.by_name[known.layers[0]]
+    return end, ops.get(last.op).host_step(last) == SOFTMAX
 
 
 def _given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
