@@ -55,8 +55,8 @@ def make(program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Ou
             continue
         value = program.values[node.name]
         differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
-        worst = max(float(one.max()) for one in differences)
-        mean = max(float(one.mean()) for one in differences)
+        worst = max(float(difference.max()) for difference in differences)
+        mean = max(float(difference.mean()) for difference in differences)
         entries = _records(exact[node.name], value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)

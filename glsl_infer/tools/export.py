@@ -125,10 +125,10 @@ def export(
         raise together(problems)
     bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    found = report(program, bundle, prepared, samples)
+    made = report(program, bundle, prepared, samples)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
-    return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
+    return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
 def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
@@ -211,7 +211,7 @@ def report(
     textures = {texture.name: texture for texture in program.textures}
     layers = []
     for node in program.graph.nodes:
-        passes = [one for one in program.passes if one.layer == node.name]
+        passes = [entry for entry in program.passes if entry.layer == node.name]
         if not passes:
             continue
         names = textures_of(program.values[node.name])
@@ -223,7 +223,7 @@ def report(
                 program.graph.shapes[node.name],
                 _weights(program, node.name),
                 len(passes),
-                len({one.program for one in passes}),
+                len({entry.program for entry in passes}),
                 len(names),
                 (texture.width, texture.height),
                 gains.get(node.name),
@@ -243,8 +243,10 @@ def report(
         "programs": len(program.programs),
         "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
         "file_bytes": 0,
-        "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
-        "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
+        "activation_bytes": sum(
+            4 * texture.width * texture.height for texture in program.textures if texture.kind == "target"
+        ),
+        "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
     }
     return Report(
         tuple(layers),

@@ -92,7 +92,7 @@ def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str
             raise InputError(
                 f"tensor {index}: lives from step {lifetime[0]} to {lifetime[1]}; give the first step first"
             )
-    tensors = [Tensor(index, one, lifetime) for index, (one, lifetime) in enumerate(zip(choices, lifetimes))]
+    tensors = [Tensor(index, sizes_of, lifetime) for index, (sizes_of, lifetime) in enumerate(zip(choices, lifetimes))]
     cost = None
     if method == "naive":
         objects = PlannedObjects([[tensor] for tensor in tensors])

@@ -65,10 +65,10 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
 
 
 def _groups(tensors: Sequence[Tensor]) -> list[Group]:
-    found: dict[object, Group] = defaultdict(list)
+    groups_of: dict[object, Group] = defaultdict(list)
     for tensor in tensors:
-        found[tensor.choices, tensor.lifetime].append(tensor)
-    return sorted(found.values(), key=lambda group: (group[0].lifetime, group[0].index))
+        groups_of[tensor.choices, tensor.lifetime].append(tensor)
+    return sorted(groups_of.values(), key=lambda group: (group[0].lifetime, group[0].index))
 
 
 def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> list[list[Tensor]]:
@@ -97,7 +97,7 @@ def _split(chain: list[Tensor], most_larger: int) -> list[list[Tensor]]:
         least = math.prod(fitted(chain)[0]) if most_larger else 0
         small = [tensor for tensor in chain if most_larger * tensor.area < least]
         if len(small) == len(chain):  # even the largest one, in a texture that others made larger
-            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda one: one.area)]
+            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda other: other.area)]
         parts.append([tensor for tensor in chain if tensor not in small])
         chain = small
     return parts

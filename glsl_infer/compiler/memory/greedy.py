@@ -22,7 +22,7 @@ def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
         tensors: all of them, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
-    order = sorted(tensors, key=lambda one: (one.lifetime[0], one.index))
+    order = sorted(tensors, key=lambda tensor: (tensor.lifetime[0], tensor.index))
     return _share(order, lambda tensor, size, growth: (abs(math.prod(size) - tensor.area), growth), most_larger)
 
 
@@ -35,7 +35,7 @@ def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
         tensors: all of them, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
-    order = sorted(tensors, key=lambda one: (-one.area, one.index))
+    order = sorted(tensors, key=lambda tensor: (-tensor.area, tensor.index))
     return _share(order, lambda tensor, size, growth: (growth, math.prod(size)), most_larger)
 
 

@@ -187,8 +187,8 @@ def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds)
     low, high = bounds
     channel = input_channels(kernel.shape, groups)
     largest = np.zeros(kernel.shape[3])
-    for one in block_kernels(kernel, groups, block):
-        ends = np.stack([one * np.minimum(low, 0.0)[channel], one * np.maximum(high, 0.0)[channel]])
+    for part in block_kernels(kernel, groups, block):
+        ends = np.stack([part * np.minimum(low, 0.0)[channel], part * np.maximum(high, 0.0)[channel]])
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))
         largest = np.maximum(largest, np.maximum(-lowest, highest))
-    return np.array([quantize.power_of_two_scale(float(one)) for one in largest])
+    return np.array([quantize.power_of_two_scale(float(bound)) for bound in largest])

@@ -62,7 +62,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
                 if index >= warm_up:
                     seconds.append(frame)
                 tell(1)
-        series = [frames.series(one) for one in timed]
+        series = [frames.series(frame_times) for frame_times in timed]
         ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
         sides = [
             {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(times)}

@@ -107,14 +107,14 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
     with gl.counting() as read_back:
         session.read_back()
     steps = {"upload": upload, "frame": submitted, "read_back": read_back}
-    found = session.statistics()
+    statistics = session.statistics()
     return {
-        "draws": found.passes,
-        "jobs": found.jobs,
-        "programs": found.programs,
+        "draws": statistics.passes,
+        "jobs": statistics.jobs,
+        "programs": statistics.programs,
         "programs_restored": session.restored_programs,
         "gl_calls": {step: sum(calls.values()) for step, calls in steps.items()},
         "gl_calls_of_frame": dict(submitted.most_common()),
         "textures": len(session.bundle.manifest.textures),
-        "texture_bytes": found.texture_bytes,
+        "texture_bytes": statistics.texture_bytes,
     }
