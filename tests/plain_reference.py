@@ -25,16 +25,19 @@ class PlainReference:
         self.graph = json.loads(self.members["graph.json"])
         self.layers = {layer["name"]: layer for layer in self.graph["layers"]}
 
-    def run(self, picture: Array) -> Iterator[tuple[str, Array]]:
-        """Yield every layer's name and stored output."""
+    def run(self, given: dict[str, Array]) -> Iterator[tuple[str, Array]]:
+        """Yield every layer's name and stored output, but for pictures, for bytes and numbers by the inputs' names."""
         values: dict[str, Array] = {}
         for layer in self.layers.values():
             inputs = [values[name] for name in layer["inputs"]]
-            if layer["op"] == "input":
+            if layer["op"] == "input" and layer["attrs"]["fit"] is not None:
                 scale, zero = self.range_of(layer["name"])
-                values[layer["name"]] = scale * (picture - zero) / 255
+                values[layer["name"]] = scale * (given[layer["name"]] - zero) / 255
                 continue
-            exact = getattr(self, layer["op"])(layer, layer["attrs"], *inputs)
+            if layer["op"] in ("input", "input_fixed"):
+                exact = given[layer["name"]]
+            else:
+                exact = getattr(self, layer["op"])(layer, layer["attrs"], *inputs)
             output = layer["output"]
             if "scale" in output:
                 n = np.clip(np.floor(exact / output["scale"] * 256 + 0.5), -32768, 32767)
@@ -57,7 +60,7 @@ class PlainReference:
         height, width, channels, filters = layer["weights"]["kernel"]
         s_in, z_in = self.of_inputs(layer, attrs["groups"], channels, filters)
         a, o = self.stores(layer, attrs["activation"])
-        i_channels = channels + attrs["alpha"]
+        i_channels = 4 if attrs["alpha"] else channels
         slices = math.ceil(filters / 4)
         places = list(columns(height, width, i_channels, filters, attrs["groups"]))
         if len(layer["members"]) == 2:
@@ -190,6 +193,12 @@ class PlainReference:
 
     def global_average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return x.mean(axis=(0, 1))
+
+    def vector_concat(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
+        return np.concatenate(vectors)
+
+    def vector_sum(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
+        return activate(attrs["activation"], sum(vectors))
 
     def flatten(self, layer: Any, attrs: Any, x: Array) -> Array:
         return x.reshape(-1)

@@ -46,6 +46,9 @@ const inner = [
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
   "packed", // zip.ts
+  ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
+  ...["isDefined", "branches"], // uniformCheck.ts
+  ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
 ];
 const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));
 if (taken.length) throw new Error(`${taken.join(", ")}: browsers have properties of this name, which cannot be shortened`);

@@ -41,7 +41,7 @@ MAX_STEPS = 16
 """Host steps of an output."""
 
 MAX_RESULT = 67108864
-"""Numbers in all values of an output together."""
+"""Numbers in an input, or in all values of an output together."""
 
 MAX_LAYERS = 2048
 """Layers that draw."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.host_steps import SIGMOID
+from glsl_infer.graph.activations.sigmoids import SIGMOID
+from glsl_infer.graph.host_steps import SIGMOID as SIGMOID_STEP
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -39,8 +40,8 @@ class ActivationOperator(Operator):
         return inputs[0]
 
     def host_step(self, node: Node) -> str:
-        """Return that of the sigmoid, the one function that hosts have."""
-        return SIGMOID if node.activation.name == SIGMOID else ""
+        """Return sigmoid, where the function is that."""
+        return SIGMOID_STEP if node.activation == SIGMOID else ""
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Apply the function."""

@@ -23,7 +23,7 @@ class Softmax(GraphOnlyOperator):
         return inputs[0]
 
     def host_step(self, node: Node) -> str:
-        """Return its own."""
+        """Return softmax."""
         return SOFTMAX
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:

@@ -22,6 +22,7 @@ class Traits:
         is_input: whether it is what the network is given.
         activates: whether it is an activation function and nothing else.
         adds: whether it is the sum of its inputs, with an activation.
+        broadcasts: whether it has two inputs, of which a map of one pixel may as well be a vector.
         averages: whether it averages a whole map: one of a single pixel becomes the vector of that.
         convolves: whether it is a whole convolution, with a place for padding and a residual.
         elementwise: whether it has one input, and does the same to a vector as to a map of one pixel.
@@ -39,6 +40,7 @@ class Traits:
     activates: bool = False
     adds: bool = False
     averages: bool = False
+    broadcasts: bool = False
     convolves: bool = False
     elementwise: bool = False
     has_kernel: bool = False
@@ -62,7 +64,7 @@ class Traits:
         return None
 
     def host_step(self, node: Node) -> str:
-        """Return the host step (``graph.host_steps``) that does the same to a network's output; empty if none does."""
+        """Return the host step that does the same to an output, or an empty text."""
         return ""
 
     def is_partial(self, node: Node) -> bool:

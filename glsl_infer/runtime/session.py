@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union, overload
@@ -12,33 +11,24 @@ from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.bundle.network import Layer
-from glsl_infer.errors import InputError, RunError
+from glsl_infer.errors import InputError
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
-from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.handles import Handles
-from glsl_infer.gl.objects import Objects
 from glsl_infer.program.layout import textures_of
 from glsl_infer.runtime import selfcheck
-from glsl_infer.runtime.inputs import Inputs, Named, Numbers
-from glsl_infer.runtime.limits import require
-from glsl_infer.runtime.opening import opened
-from glsl_infer.runtime.outputs import Answer, Outputs, Results
+from glsl_infer.runtime.drawable import Drawable
+from glsl_infer.runtime.inputs import Named, Numbers
+from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.pictures.picture_input import Picture
-from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
-from glsl_infer.runtime.prepared import Prepared
-from glsl_infer.runtime.statistics import Statistics
-from glsl_infer.runtime.transfers import Transfers
-from glsl_infer.support.closing import Closing, close_all, warn_unclosed
-from glsl_infer.support.stopwatch import Stopwatch
 from glsl_infer.support.weakly import weakly
 
 Alone = Union[Picture, Numbers]
 """What the only input of a model takes."""
 
 
-class Session(Closing):
+class Session(Drawable):
     """A bundle, compiled and ready on an OpenGL ES 2.0 context. Use it as a context manager, or ``close`` it.
 
     A session belongs to the thread that uses it; another thread needs its own. One that is dropped without ``close`` is
@@ -64,8 +54,6 @@ class Session(Closing):
         SelfCheckError: with ``selfcheck``, a layer that computes something else than the reference.
     """
 
-    _closed = True  # until it holds anything
-
     def __init__(
         self,
         model: Union[str, Path, Bundle],
@@ -74,37 +62,14 @@ class Session(Closing):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
     ) -> None:
-        clock = Stopwatch()
-        self.start_up: Mapping[str, float] = clock.laps
-        self._own_context = not isinstance(context, Context)
-        self.bundle, self.context = opened(model, context, clock)
-        self._checked = self._named = False
-        self._pipeline: Pipeline | None = None
-        self._resamplers: tuple[Resampler, ...] = ()
-        self._importer = Importer(self.context)
-        self._gl = self.context.gl
-        self._objects = Objects(self._gl)
-        self.context.adopted = self.context.adopted or self._own_context
-        self._closed = False
-        try:
-            self.context.make_current()
-            require(self.bundle.manifest.limits, self._gl)
-            self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
-            self._handles = self._prepared.handles
-            self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
-            manifest = self.bundle.manifest
-            self._transfers = Transfers(manifest, self._gl, self._objects)
-            self._inputs = Inputs(manifest, self._gl, self._transfers, self._prepared.resampler, self._importer)
-            self._outputs = Outputs(manifest, self._transfers)
-            self._resamplers = tuple(picture.resampler for picture in self._inputs.pictures.values())
-            self._gl.check("after preparing the model")
-            if selfcheck:
+        super().__init__(model, context, cache)
+        self._named = False
+        if selfcheck:
+            try:
                 self.selfcheck()
-        except BaseException:
-            self.close()
-            raise
-
-    # Running ---------------------------------------------------------------------------------------
+            except BaseException:
+                self.close()
+                raise
 
     @overload
     def run(self, inputs: Named) -> Results: ...
@@ -285,16 +250,6 @@ class Session(Closing):
         self._settle()
         return self._inputs.pixels(name, self._handles)
 
-    def read_texture(self, name: str) -> NDArray[np.uint8]:
-        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
-
-        Layers may share it: after a whole frame it holds the output of the last one that did.
-        """
-        self._settle()
-        if name not in self._handles.framebuffers:
-            raise InputError(f"no texture '{name}' is rendered into")
-        return self._transfers.read_texture(name, self._handles)
-
     def selfcheck(self) -> tuple[probe.LayerError, ...]:
         """Run the probe through all layers and return every layer's error.
 
@@ -305,58 +260,6 @@ class Session(Closing):
         result.require()
         return result.layers
 
-    def statistics(self) -> Statistics:
-        """Return what one frame takes."""
-        return Statistics.of(self.bundle.manifest, self.frame)
-
-    def close(self) -> None:
-        """Delete every GL object, and the context if the session made it; further calls do nothing."""
-        if self._closed:
-            return
-        self._closed = True
-        if self.context.forked:  # nothing of it is this process's
-            return
-        if self._pipeline is not None:
-            self._pipeline.close()
-        try:
-            self.context.make_current()
-            self._importer.close()
-            close_all((*self._resamplers, self._objects))
-        finally:
-            if self.context.owner is self:
-                self.context.owner = None
-            if self._own_context:
-                self.context.close()
-
-    def __del__(self) -> None:
-        if self._closed or self.context.forked or sys.is_finalizing():
-            return
-        if self.context.closed and not self._own_context:  # whoever closed it has freed all
-            return
-        self._closed = True
-        if self._pipeline is not None:
-            self._pipeline.close()
-        # Nothing of these knows the context, which would keep itself alive.
-        left = (*self._importer.give_back(), *self._resamplers, self._objects)
-        self.context.free_later(lambda: close_all(left))
-        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
-
-    # The state of the context ------------------------------------------------------------------------
-
-    def activate(self) -> None:
-        """Make the context current, and its vertex arrays and fixed state this session's, as every use of it does.
-
-        Raises:
-            RunError: the session is closed.
-        """
-        if self._closed:
-            raise RunError("the session is closed")
-        self.context.make_current()
-        if self.context.owner is self:
-            return
-        self.context.owner = self
-        self._prepared.bind()
-
     def _read_all(self, handles: Handles) -> Results:
         """Wait for the frame of ``handles`` and return its outputs; the GPU needs its pictures no longer."""
         results = self._outputs.read(handles)
@@ -366,23 +269,3 @@ class Session(Closing):
     def _read_only(self, handles: Handles) -> NDArray[np.float32]:
         """Return the only output, as ``_read_all`` does."""
         return next(iter(self._read_all(handles).values()))
-
-    def _settle(self) -> None:
-        """Make the context the session's, with no frame on its way."""
-        self.activate()
-        if self._pipeline is not None:
-            self._pipeline.settle()
-
-    def _check_first(self) -> None:
-        if not self._checked:
-            self._gl.check("in the first frame")
-            self._checked = True
-
-    def draw_layer(self, layer: str) -> None:
-        """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
-
-        Args:
-            layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
-        """
-        for function, arguments in self._prepared.layers.get(layer, ()):
-            function(*arguments)

@@ -9,14 +9,14 @@ from typing import Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.compiler import amplification, optimize
+from glsl_infer.compiler import amplification, lower, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
-from glsl_infer.compiler.ranges import PreparedGraph
+from glsl_infer.compiler.ranges import PreparedGraph, prepare, require_stored_values
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
-from glsl_infer.errors import InputError, MissingExtraError, together
+from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
@@ -116,12 +116,13 @@ def export(
     graph = _graph(model, options, problems)
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
-    samples: list[Inputs] = []
+    samples: list[Inputs] | None = None
     try:
         samples = calibration_samples(graph, calibration)
     except InputError as error:
         problems.append(error)
-    if graph is None or problems:
+    if graph is None or problems or samples is None:
+        problems += [] if graph is None else _layer_problems(graph, samples, options)
         raise together(problems)
     bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
@@ -166,6 +167,19 @@ def _labels_problems(
                 f"{labels}: {len(names)} labels for the {classes} classes of {model}; give one line for each class"
             )
         ]
+    return []
+
+
+def _layer_problems(graph: Graph, samples: Sequence[Inputs] | None, options: Options) -> list[InputError]:
+    """Return what shaders cannot do of a network; without samples, as much as is known before ranges are."""
+    small = optimize.optimize(graph)
+    try:
+        require_stored_values(small)
+        if samples is not None:
+            prepared = prepare(small, samples, percentile=options.percentile, layout=options.layout)
+            lower.to_program(prepared.graph, layout=options.layout)
+    except ModelError as error:
+        return [error]
     return []
 
 

@@ -67,6 +67,13 @@ PICTURE = Group(
             bytes=BYTES,
         ),
         Row(
+            "Normalization",
+            "a mean and a variance for each channel",
+            lambda x: conv(L.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.09, 0.04, 0.16])(x)),
+            _FREE,
+            **_FOLDED,
+        ),
+        Row(
             "Rescaling",
             "1/255, first in the model",
             lambda x: conv(L.Rescaling(1 / 255)(x)),

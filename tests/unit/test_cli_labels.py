@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Capture, refused
+from graphs import classifier, conv_node, input_node
 from tiny import LABELS, tiny_graph, write_tiny
 
 from glsl_infer import bundle
@@ -100,3 +102,18 @@ def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, expo
     for line, path in zip(lines, (arguments["--labels"], arguments["model"], photo)):
         assert line.startswith(f"  {path}: ")
     assert len(lines) == 3
+
+
+def test_a_layer_is_said_beside_the_labels(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
+) -> None:
+    """A ReLU without pictures to calibrate with: known only after the model is read."""
+    rng = np.random.default_rng(0)
+    body = [input_node(6), conv_node(rng, "open", ("image",), 3, 4, activation="relu")]
+    monkeypatch.setattr(keras, "load", lambda path, *_: classifier(rng, body, 4))
+    export_arguments["--labels"].write_text("a\nb\n")
+    assert main(list(map(str, export(export_arguments)))) == 2
+    first, labels, layer = capsys.readouterr().err.splitlines()
+    assert first == "error: 2 problems:"
+    assert "2 labels for the 3 classes" in labels
+    assert "layer 'open': the values of 'relu' have no fixed range" in layer

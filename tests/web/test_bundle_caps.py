@@ -83,7 +83,7 @@ def test_what_a_manifest_asks_for(blank: Page, site: Site, tmp_path: Path, good:
         return zipped(tmp_path / "asking.zip", bundle_data.members_from(manifest, good)).read_bytes()
 
     found = refusals(blank, site, {"most": asking_for(cap), "more": asking_for(cap + step)})
-    assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap}"
+    assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap} (rule: caps)"
     # Mostly its parts do not fit together, which is looked at later.
     assert AT_MOST not in found["most"]
     assert "unpacks to more" not in found["most"]
@@ -97,7 +97,10 @@ def test_a_shader(blank: Page, site: Site, tmp_path: Path, good: Members) -> Non
 
     cap = format_constants.MAX_SHADER_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap}"}
+    assert found == {
+        "most": "",
+        "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap} (rule: caps)",
+    }
 
 
 def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
@@ -107,7 +110,7 @@ def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> N
 
     cap = format_constants.MAX_MANIFEST_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB"}
+    assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB (rule: container)"}
 
 
 def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
@@ -118,7 +121,7 @@ def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None
 
     cap = format_constants.MAX_GRAPH_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB"}
+    assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB (rule: container)"}
 
 
 def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
@@ -135,7 +138,7 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
         return whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
 
     found = refusals(blank, site, {"most": declaring(rest), "more": declaring(rest + 1)})
-    assert found["more"] == "broken.glslnn: unpacks to more than 256 MiB"
+    assert found["more"] == "broken.glslnn: unpacks to more than 256 MiB (rule: container)"
     assert "damaged" in found["most"]
 
 
@@ -152,6 +155,6 @@ def test_the_directory_of_the_zip(blank: Page, site: Site, tmp_path: Path, good:
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
     assert refusals(blank, site, {"whole": whole}) == {"whole": ""}
     found = refusals(blank, site, dict(directories(whole)))
-    words = "broken.glslnn: the directory of the zip is larger than 16 MiB, which no model's is"
+    words = "broken.glslnn: the directory of the zip is larger than 16 MiB, which no model's is (rule: container)"
     assert found == dict.fromkeys(found, words)
     assert len(found) == 3

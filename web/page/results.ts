@@ -17,7 +17,7 @@ export function show(model: GlslInfer, outputs: Results, took: number): void {
   frames += 1;
   recent.push({ end: performance.now(), took });
   if (recent.length > RECENT) recent.shift();
-  page.time.value = milliseconds(median(recent.map((one) => one.took)));
+  page.time.value = milliseconds(median(recent.map(({ took }) => took)));
   const span = recent[recent.length - 1]!.end - recent[0]!.end;
   page.rate.value = recent.length > 1 ? ((1000 * (recent.length - 1)) / span).toFixed(1) : "–";
   page.frames.value = String(frames);
@@ -26,7 +26,7 @@ export function show(model: GlslInfer, outputs: Results, took: number): void {
 /** Return the output that is shown: the labels', else the first picture, else the first. */
 function shownOf(outputs: Results): Result {
   const all = Object.values(outputs);
-  const best = (["classes", "image", "mask"] as const).map((purpose) => all.find((one) => one.purpose === purpose));
+  const best = (["classes", "image", "mask"] as const).map((purpose) => all.find((result) => result.purpose === purpose));
   return best.find(Boolean) ?? all[0]!;
 }
 

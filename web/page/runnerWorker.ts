@@ -45,7 +45,7 @@ async function load(runner: RunnerName, model: string): Promise<Loaded> {
 /** Return the bytes of all files that were loaded, as they were sent: compressed, where the server does that. */
 function loadedBytes(): number {
   const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-  return entries.reduce((sum, one) => sum + one.encodedBodySize, 0);
+  return entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0);
 }
 
 async function answer({ start, pixels }: Task): Promise<Reply> {

@@ -119,8 +119,8 @@ async function checkHashes(manifest: Manifest, members: Members): Promise<void> 
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
       if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`, "container");
-      const found = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
-      if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
+      const hash = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+      if (Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
         refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`, "container");
       }
     }),

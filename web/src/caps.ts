@@ -36,7 +36,7 @@ export function checkCaps({ layers, floats, inputs, outputs, passes, programs, t
 
 /** Refuse passes that keep a GPU busy for longer than any network does. Throws BundleError. */
 export function checkDrawnTexels(passes: readonly Pass[]): void {
-  atMost("texels drawn in a frame", sum(passes, (one) => areaOf(one.quads)), MAX_DRAWN_TEXELS);
+  atMost("texels drawn in a frame", sum(passes, ({ quads }) => areaOf(quads)), MAX_DRAWN_TEXELS);
 }
 
 function atMost(what: string, count: number, cap: number): void {

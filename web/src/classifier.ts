@@ -5,7 +5,9 @@ import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
 import { classesOf, endsInProbabilities, softmax } from "./hostSteps.ts";
 import type { Numbers } from "./encode.ts";
-import { isNamed, Session, type Picture, type Results, type Tensor } from "./session.ts";
+import type { Tensor } from "./frameReader.ts";
+import { isNamed, type Picture } from "./given.ts";
+import { Session, type Results } from "./session.ts";
 
 /** One class: its label as it stands in labels.txt, its probability in [0, 1] and its index. */
 export interface Prediction {
@@ -102,7 +104,7 @@ export class GlslInfer {
   private async _run(given: AnyInputs): Promise<Results> {
     const still: [string, Picture | Numbers][] = [];
     try {
-      for (const [name, one] of Object.entries(given)) still.push([name, await decode(one)]);
+      for (const [name, entry] of Object.entries(given)) still.push([name, await decode(entry)]);
       for (;;) {
         await this.session.whenUsable();
         try {
@@ -112,8 +114,8 @@ export class GlslInfer {
         }
       }
     } finally {
-      for (const [name, one] of still) {
-        if (one !== given[name] && one instanceof ImageBitmap) one.close();
+      for (const [name, picture] of still) {
+        if (picture !== given[name] && picture instanceof ImageBitmap) picture.close();
       }
     }
   }

@@ -43,14 +43,14 @@ export function open(file: Uint8Array): Container {
 
   return {
     manifest: () => under("container", () => {
-      const entry = entries.find((one) => one.name === MANIFEST);
+      const entry = entries.find(({ name }) => name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
       return bytesOf(entry);
     }),
     members: () => under("container", () => {
       checkEntries(entries);
-      return new Map(entries.filter((one) => one.name !== MANIFEST).map((one) => [one.name, bytesOf(one)]));
+      return new Map(entries.filter(({ name }) => name !== MANIFEST).map((entry) => [entry.name, bytesOf(entry)]));
     }),
   };
 }
@@ -76,7 +76,7 @@ function checkEntries(entries: readonly Entry[]): void {
     if (size > (MOST[name] ?? size)) refuse(`${name} unpacks to more than ${MOST[name]! / 2 ** 20} MiB`);
     seen.add(name);
   }
-  if (sum(entries, (one) => one.size) > MAX_BYTES) {
+  if (sum(entries, ({ size }) => size) > MAX_BYTES) {
     refuse(`unpacks to more than ${MAX_BYTES / 2 ** 20} MiB`);
   }
 }

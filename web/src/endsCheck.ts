@@ -14,6 +14,7 @@ export function checkInputs({ inputs }: Manifest, textures: ByName<Texture>): vo
     const fail = refusalOf(`input '${name}'`);
     checkValue(value, fail, textures);
     const plain = kind === "picture" && value.channels !== 4;
+    if (plain && value.gutter) fail(`a picture of ${value.channels} channels has a gutter of ${value.gutter}, not 0`);
     for (const texture of texturesOf(value)) {
       const { kind: given, clear } = textures.get(texture)!;
       if (given !== "input") fail(`texture '${texture}' is of kind '${given}', not 'input'`);

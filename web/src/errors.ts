@@ -22,7 +22,7 @@ import type { Rule } from "./refusal.ts";
 export class GlslInferError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = Object.entries(CLASSES).find(([, one]) => one === new.target)?.[0] ?? "GlslInferError";
+    this.name = Object.entries(CLASSES).find(([, kind]) => kind === new.target)?.[0] ?? "GlslInferError";
   }
 }
 

@@ -1,7 +1,10 @@
 /** How any picture becomes one of a given size: docs/bundle-format.md, "preprocessing". */
 
+import { FITS } from "./formatConstants.ts";
 import type { Size } from "./layout.ts";
 import type { Fit } from "./manifest.ts";
+
+const [CENTER_SQUARE, CENTER_CROP, LETTERBOX] = FITS;
 
 /** A rectangle of pixels. */
 export interface Rectangle extends Size {
@@ -18,12 +21,12 @@ export interface Fitted {
 /** Return what becomes of a picture of the size `given` where one of the size `wanted` is. */
 export function fitted(fit: Fit, given: Size, wanted: Size): Fitted {
   const whole = { from: centered(given, given), to: centered(wanted, wanted) };
-  if (fit === "center-square/area-average") {
+  if (fit === CENTER_SQUARE) {
     const side = Math.min(given.width, given.height);
     return { ...whole, from: centered(given, { width: side, height: side }) };
   }
-  if (fit === "center-crop/area-average") return { ...whole, from: centered(given, inside(given, wanted)) };
-  if (fit === "letterbox/area-average") return { ...whole, to: centered(wanted, inside(wanted, given)) };
+  if (fit === CENTER_CROP) return { ...whole, from: centered(given, inside(given, wanted)) };
+  if (fit === LETTERBOX) return { ...whole, to: centered(wanted, inside(wanted, given)) };
   return whole;
 }
 

@@ -36,7 +36,7 @@ export const MAX_VALUES = 64;
 /** Host steps of an output. */
 export const MAX_STEPS = 16;
 
-/** Numbers in all values of an output together. */
+/** Numbers in an input, or in all values of an output together. */
 export const MAX_RESULT = 67108864;
 
 /** Layers that draw. */

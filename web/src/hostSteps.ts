@@ -56,7 +56,8 @@ function shapesAfter({ step, columns }: HostStep, shapes: readonly Shape[], fail
   if (step === "rows") {
     return shapes.map((shape) => {
       const size = product(shape);
-      return size % columns! ? fail(`step 'rows' cannot cut ${size} numbers into rows of ${columns}`) : [size / columns!, columns!];
+      if (size % columns!) fail(`step 'rows' cannot cut ${size} numbers into rows of ${columns}`);
+      return [size / columns!, columns!];
     });
   }
   if (shapes.some((shape) => !shape.length)) fail(`step '${step}' needs an array, and gets a single number`);
@@ -75,9 +76,9 @@ function apply(arrays: readonly Doubles[], entry: HostStep): readonly Doubles[] 
   if (step === "concatenate") {
     const data = new Float64Array(product(shapes[0]!));
     let at = 0;
-    for (const one of arrays) {
-      data.set(one.data, at);
-      at += one.data.length;
+    for (const array of arrays) {
+      data.set(array.data, at);
+      at += array.data.length;
     }
     return [{ shape: shapes[0]!, data }];
   }

@@ -1,8 +1,9 @@
 /** Outputs that are images, as pictures. */
 
 import { InputError } from "./errors.ts";
+import type { Tensor } from "./frameReader.ts";
 import { rangeOf } from "./layout.ts";
-import type { Session, Tensor } from "./session.ts";
+import type { Session } from "./session.ts";
 
 /**
  * Return an image as pixels: a number becomes the byte that stands for it in the model's picture, clipped.

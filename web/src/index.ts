@@ -20,6 +20,8 @@ export {
 export type { Numbers } from "./encode.ts";
 export * from "./errors.ts";
 export { fitted, type Fitted, type Rectangle } from "./fits.ts";
+export type { Result, Tensor } from "./frameReader.ts";
+export type { Given, Inputs, Picture } from "./given.ts";
 export type { Canvas } from "./gl/context.ts";
 export { classesOf, softmax } from "./hostSteps.ts";
 export { toPicture } from "./images.ts";
@@ -28,13 +30,4 @@ export type { Fit, HostStep, Input, Manifest, Output, Pass } from "./manifest.ts
 export type { PictureSource } from "./preprocess.ts";
 export type { LayerError } from "./probe.ts";
 export type { Rule } from "./refusal.ts";
-export {
-  Session,
-  type Given,
-  type Inputs,
-  type Picture,
-  type Result,
-  type Results,
-  type Statistics,
-  type Tensor,
-} from "./session.ts";
+export { Session, type Results, type Statistics } from "./session.ts";

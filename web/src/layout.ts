@@ -101,6 +101,6 @@ export function sizeOf(value: Value): number {
 }
 
 /** Return whether two parts of a manifest are equal in every field. */
-export function same<T>(one: T, other: T): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+export function same<T>(a: T, b: T): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -68,7 +68,7 @@ export type UniformValue = Slice | Float32Array;
 
 /** Return entries by name. */
 export function byName<T extends { readonly name: string }>(entries: readonly T[]): Map<string, T> {
-  return new Map(entries.map((one) => [one.name, one]));
+  return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
 /** Return whether a uniform's value is a part of a member. */

@@ -80,11 +80,11 @@ function checkShaders({ name, vertex, fragment, varyings }: ShaderProgram, membe
 
 /** Return what textures and programs need of a driver (uniforms in vec4, each rounded up). */
 function neededLimits(textures: readonly Texture[], programs: readonly ShaderProgram[]): Limits {
-  const vectors = (one: ShaderProgram): number => sum(one.uniforms.values(), slicesOf);
-  const varyings = most(programs, (one) => one.varyings);
+  const vectors = ({ uniforms }: ShaderProgram): number => sum(uniforms.values(), slicesOf);
+  const varyings = most(programs, ({ varyings }) => varyings);
   return {
-    texture_units: most(programs, (one) => one.samplers.length),
-    texture_size: most(textures, (one) => Math.max(one.width, one.height)),
+    texture_units: most(programs, ({ samplers }) => samplers.length),
+    texture_size: most(textures, ({ width, height }) => Math.max(width, height)),
     fragment_uniform_vectors: most(programs, vectors),
     varying_vectors: varyings,
     vertex_attributes: 1 + varyings,

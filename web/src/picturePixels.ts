@@ -30,7 +30,8 @@ export function uploaded(pixels: Pixels, { width, height, channels }: FeatureMap
   for (let i = 0; i < count; i++) {
     const at = given * i;
     const alpha = given === 4 ? pixels[at + 3]! : 255;
-    const [red, green, blue] = [0, 1, 2].map((c) => overWhite(pixels[at + (given === 1 ? 0 : c)]!, alpha)) as [number, number, number];
+    const byte = (c: number): number => overWhite(pixels[at + (given === 1 ? 0 : c)]!, alpha);
+    const [red, green, blue] = [byte(0), byte(1), byte(2)];
     bytes.set(channels === 1 ? [grey(red, green, blue), 0, 0, 255] : [red, green, blue, 255], 4 * i);
   }
   return bytes;

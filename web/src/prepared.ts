@@ -41,7 +41,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
       const fragment = prelude + textOf(entry.fragment, members);
       return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
     });
-    const users = new Map([...passes].reverse().map((one) => [one.program, one.layer]));
+    const users = new Map([...passes].reverse().map((pass) => [pass.program, pass.layer]));
     const linked = new Map<string, Linked>();
     for (const { entry, vertex, fragment, program } of started) {
       objects.checkProgram(program, vertex, fragment, `layer '${users.get(entry.name) ?? entry.name}' on ${context.renderer}`);
@@ -93,10 +93,10 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     const vertexBuffer = objects.buffer(data);
     const record = recorderOf(gl, handles, manifest, passes, members, first);
     const byLayer = new Map<string, Pass[]>();
-    for (const one of passes) {
-      const drawn = byLayer.get(one.layer);
-      if (drawn) drawn.push(one);
-      else byLayer.set(one.layer, [one]);
+    for (const pass of passes) {
+      const drawn = byLayer.get(pass.layer);
+      if (drawn) drawn.push(pass);
+      else byLayer.set(pass.layer, [pass]);
     }
     const preprocess = new Map<string, Preprocessor>();
     for (const input of manifest.inputs) {

@@ -1,40 +1,19 @@
 /** Runs a bundle on the GPU. */
 
 import type { Bundle } from "./bundle.ts";
-import { encoded, probeUploads, type Numbers, type Upload } from "./encode.ts";
+import type { Upload } from "./encode.ts";
 import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
+import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
+import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs } from "./given.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
-import { applySteps, type Doubles } from "./hostSteps.ts";
-import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type FeatureMap, type Value } from "./layout.ts";
+import { areaOf, type FeatureMap } from "./layout.ts";
 import { most } from "./lists.ts";
 import { byName, type Input, type Output, type ProbeLayer, type Texture } from "./manifest.ts";
-import { uploaded, type Pixels } from "./picturePixels.ts";
 import { prepare, type Prepared } from "./prepared.ts";
 import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
-import { unpack, type Texels } from "./texels.ts";
-
-/** Numbers in row-major order and their shape; that of a single number is empty. */
-export interface Tensor {
-  readonly shape: readonly number[];
-  readonly data: Float32Array;
-}
-
-/** What a model says in one of its outputs. */
-export interface Result extends Tensor {
-  readonly name: string;
-  readonly purpose: Output["purpose"];
-}
-
-/** Bytes of an input's own size, or anything that a texture can be made of. */
-export type Picture = Pixels | PictureSource;
-
-/** What an input takes: a picture, or numbers of any type in row-major order. */
-export type Given = Picture | Numbers;
-
-/** What every input takes, by name. */
-export type Inputs = Readonly<Record<string, Given>>;
+import type { Texels } from "./texels.ts";
 
 /** The result of every output, by name. */
 export type Results = Readonly<Record<string, Result>>;
@@ -112,20 +91,20 @@ export class Session {
   get picture(): Input & { readonly kind: "picture"; readonly value: FeatureMap } {
     const [input] = this.inputs;
     if (this.inputs.length === 1 && input?.kind === "picture") return input;
-    throw new InputError(`the model reads ${this._described(this.inputs)}, not one picture; give an object with these names`);
+    throw new InputError(`the model reads ${listed(this.inputs)}, not one picture; give an object with these names`);
   }
 
-  /** The only input. Throws InputError where there are several. */
+  /** The only input. Throws InputError where there are several. @internal */
   onlyInput(): Input {
     if (this.inputs.length === 1) return this.inputs[0]!;
-    throw new InputError(`the model has the inputs ${this._described(this.inputs)}; give an object with these names`);
+    throw new InputError(`the model has the inputs ${listed(this.inputs)}; give an object with these names`);
   }
 
-  /** The only output. Throws InputError where there are several. */
+  /** The only output. Throws InputError where there are several. @internal */
   onlyOutput(): Output {
     if (this.outputs.length === 1) return this.outputs[0]!;
     throw new InputError(
-      `the model has the outputs ${this._described(this.outputs)}; give an object of inputs by name to get them all`,
+      `the model has the outputs ${listed(this.outputs)}; give an object of inputs by name to get them all`,
     );
   }
 
@@ -149,8 +128,7 @@ export class Session {
     if (!named) this.onlyOutput();
     const { frame } = this._begin(given);
     for (const call of frame) call();
-    const read = this._reader();
-    const results = this.outputs.map((output) => this._result(output, read));
+    const results = this.outputs.map(this._reader().resultOf);
     this.context.requireUsable(); // what a lost context returned is no result
     if (!this._checked) this._checkErrors("in the first frame");
     this._checked = true;
@@ -167,7 +145,7 @@ export class Session {
     const layers = this._probeLayers();
     for (const [layer, calls] of layerCalls) {
       for (const call of calls) call();
-      yield { layer, output: rounded(this._numbers(layers.get(layer)!.value)) };
+      yield { layer, output: rounded(this._reader().numbersOf(layers.get(layer)!.value)) };
       this._enter();
     }
   }
@@ -186,9 +164,9 @@ export class Session {
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
       const layer = allowed.get(name)!;
-      errors.push(probe.compare(layer, member, this._texelsOf(layer.value)));
+      errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
-    const last = this._outputValues();
+    const last = this._outputNumbers();
     this.context.requireUsable();
     for (const error of errors) {
       if (!probe.passed(error)) {
@@ -208,7 +186,7 @@ export class Session {
     const { manifest, passes } = this.bundle;
     return {
       passes: passes.length,
-      jobs: passes.filter((one) => one.clear).length,
+      jobs: passes.filter(({ clear }) => clear).length,
       programs: manifest.programs.length,
       calls: this._enter().frame.length,
       textureBytes: 4 * areaOf(manifest.textures),
@@ -256,44 +234,23 @@ export class Session {
     if (this._closed) throw new RunError("the session is closed");
   }
 
-  private _described(ends: readonly { readonly name: string }[]): string {
-    return ends.map(({ name }) => `'${name}'`).join(", ");
-  }
-
   /** Upload what was given. */
   private _begin(given: Given | Inputs): Prepared {
-    const each = isNamed(given) ? this._byName(given) : [[this.onlyInput(), given] as const];
-    const prepared = this._enter();
-    for (const [input, one] of each) this._upload(prepared, input, one);
-    return prepared;
-  }
-
-  private _byName(given: Inputs): [Input, Given][] {
-    const left = new Map(Object.entries(given));
-    const each = this.inputs.map((input): [Input, Given] => {
-      const one = left.get(input.name);
-      if (one === undefined) throw new InputError(`input '${input.name}' is missing; the model reads ${this._described(this.inputs)}`);
-      left.delete(input.name);
-      return [input, one];
+    const pairs = matched(this.inputs, isNamed(given) ? given : { [this.onlyInput().name]: given });
+    const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all are looked at before one is drawn
+    const made = this._enter();
+    uploads.forEach((upload, index) => {
+      if (Array.isArray(upload)) this._put(made, upload as readonly Upload[]);
+      else made.preprocess.get(this.inputs[index]!.name)!(upload as PictureSource);
     });
-    const [unknown] = left.keys();
-    if (unknown === undefined) return each;
-    throw new InputError(`the model has no input '${unknown}'; it reads ${this._described(this.inputs)}`);
+    return made;
   }
 
-  private _upload(prepared: Prepared, input: Input, given: Given): void {
-    const { name, kind, value } = input;
-    const isNumbers = Array.isArray(given) || (ArrayBuffer.isView(given) && !(given instanceof DataView));
-    if (kind === "numbers") {
-      if (!isNumbers) throw new InputError(`input '${name}' reads numbers; give an array of them`);
-      this._put(prepared, encoded(given as Numbers, value, name));
-    } else if (given instanceof Uint8Array || given instanceof Uint8ClampedArray) {
-      this._put(prepared, [{ ...value, ...value.views[0]!, data: uploaded(given, value) }]);
-    } else if (isNumbers) {
-      throw new InputError(`input '${name}' is a picture; give its bytes as Uint8Array, or a video, an image or a canvas`);
-    } else {
-      prepared.preprocess.get(name)!(given as PictureSource);
-    }
+  /** Upload the probe. */
+  private _beginProbe(): Prepared {
+    const made = this._enter();
+    this.inputs.forEach((input, index) => this._put(made, probeOf(input, index)));
+    return made;
   }
 
   private _put({ handles }: Prepared, uploads: readonly Upload[]): void {
@@ -305,65 +262,23 @@ export class Session {
     }
   }
 
-  /** Upload the probe. */
-  private _beginProbe(): Prepared {
-    const prepared = this._enter();
-    this.inputs.forEach((input, index) => {
-      const { kind, value } = input;
-      const uploads = probeUploads(value, index);
-      if (kind === "picture" && value.channels < 4) {
-        // A picture without alpha has 255 there.
-        const { data } = uploads[0]!;
-        for (let at = 3; at < data.length; at += 4) data[at] = 255;
-      }
-      this._put(prepared, uploads);
-    });
-    return prepared;
-  }
-
   private _probeLayers(): Map<string, ProbeLayer> {
     return new Map(this.bundle.manifest.probe.layers.map((layer) => [layer.layer, layer]));
   }
 
-  /** Return what reads textures of a frame, each rectangle once. */
-  private _reader(): (name: string, width: number, height: number) => Texels {
-    const known = new Map<string, Texels>();
-    return (name, width, height) => {
-      const key = `${width} ${height} ${name}`;
-      const texels = known.get(key) ?? this.readTexture(name, 0, 0, width, height);
-      known.set(key, texels);
-      return texels;
-    };
-  }
-
-  /** Read back the textures of a value: of a vector just its texels, of a map all. */
-  private _texelsOf(value: Value, read = this._reader()): Map<string, Texels> {
-    const one = (name: string): Texels => {
-      const { width, height } = this._textures.get(name)!;
-      const [w, h] = isFixed(value) ? sizeOfFixed(value) : [width, height];
-      return read(name, w, h);
-    };
-    return new Map(texturesOf(value).map((name) => [name, one(name)]));
-  }
-
-  private _numbers(value: Value, read = this._reader()): Doubles {
-    return { shape: shapeOf(value), data: unpack(value, this._texelsOf(value, read)) };
-  }
-
-  private _result({ name, purpose, values, steps }: Output, read = this._reader()): Result {
-    const arrays = values.map((value) => this._numbers(value, read));
-    return { name, purpose, ...rounded(applySteps(steps, arrays)) };
+  private _reader(): FrameReader {
+    return readerOf(this._textures, (name, width, height) => this.readTexture(name, 0, 0, width, height));
   }
 
   /** Return the numbers of every output before host steps. */
-  private _outputValues(): number[][] {
-    const read = this._reader();
-    return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(this._numbers(value, read).data)));
+  private _outputNumbers(): number[][] {
+    const reader = this._reader();
+    return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(reader.numbersOf(value).data)));
   }
 
   private _checkWholeFrame(last: readonly number[][]): void {
     for (const call of this._beginProbe().frame) call();
-    const given = this._outputValues();
+    const given = this._outputNumbers();
     this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
       const wanted = numbers.length ? numbers : last[k]!;
       const off = most(given[k]!.keys(), (i) => Math.abs(given[k]![i]! - wanted[i]!));
@@ -382,15 +297,4 @@ export class Session {
     const out = error === gl.OUT_OF_MEMORY ? ": the GPU has too little memory; close other pages or use a smaller model" : "";
     throw new GlError(`WebGL error 0x${error.toString(16)} ${when}${out}`);
   }
-}
-
-/** Return whether inputs were given by name: an object that is nothing else. */
-export function isNamed<T extends object>(given: T | Readonly<Record<string, T>>): given is Readonly<Record<string, T>> {
-  const prototype = Object.getPrototypeOf(given) as unknown;
-  return prototype === Object.prototype || prototype === null;
-}
-
-/** Return numbers as users get them. */
-function rounded({ shape, data }: Doubles): Tensor {
-  return { shape, data: new Float32Array(data) };
 }

@@ -23,7 +23,7 @@ export const text: Reader<string> = (value, where) => {
 /** One of some strings. */
 export function oneOf<T extends string>(...allowed: readonly T[]): Reader<T> {
   return (value, where) =>
-    allowed.find((one) => one === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
+    allowed.find((word) => word === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
 }
 
 /** A name that GLSL allows. */
@@ -56,7 +56,7 @@ export const positive: Reader<number> = (value, where) => numberFrom(0)(value, w
 /** A list of any length. */
 export function list<T>(item: Reader<T>): Reader<T[]> {
   return (value, where) =>
-    Array.isArray(value) ? value.map((one, i) => item(one, `${where}[${i}]`)) : refuse(`${where} is not a list`);
+    Array.isArray(value) ? value.map((entry, i) => item(entry, `${where}[${i}]`)) : refuse(`${where} is not a list`);
 }
 
 /** A list of so many items. */
@@ -93,7 +93,7 @@ export const fieldsOf: Reader<JsonObject> = (value, where) =>
 /** An object with free keys. */
 export function mapOf<T>(item: Reader<T>, name: Reader<string> = (value) => value as string): Reader<Map<string, T>> {
   return (value, where) =>
-    new Map([...fieldsOf(value, where)].map(([key, one]) => [name(key, where), item(one, `${where}['${short(key)}']`)]));
+    new Map([...fieldsOf(value, where)].map(([key, entry]) => [name(key, where), item(entry, `${where}['${short(key)}']`)]));
 }
 
 /** An object with exactly the keys that the format has for it, some of them only where another key says so. */

@@ -37,7 +37,7 @@ def _last_step(graph: Graph, output: GraphOutput) -> str:
 
 def _step(graph: Graph, node: Node) -> str:
     step = ops.get(node.op).host_step(node)
-    return step if step != SIGMOID or len(graph.shapes[node.name]) == 1 else ""
+    return "" if step == SIGMOID and len(graph.shapes[node.name]) != 1 else step
 
 
 def _without_unread(graph: Graph, outputs: Sequence[GraphOutput]) -> Graph:

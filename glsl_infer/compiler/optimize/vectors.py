@@ -56,6 +56,8 @@ def vectors_apart(graph: Graph) -> Graph:
 
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
+    if ops.get(node.op).broadcasts:
+        return _rewrite_operands(graph, node)
     if ops.get(node.op).only_reshapes:
         return _rewrite_reshape(graph, node)
     if not ops.get(before.op).only_reshapes or len(node.inputs) != 1:
@@ -73,6 +75,23 @@ def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
         return None
     back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
     return Rewrite((vector, back), back.name)
+
+
+def _rewrite_operands(graph: Graph, node: Node) -> Rewrite | None:
+    """Let an operation on a map and a map of one pixel read the vector that the latter was made of."""
+
+    def vector(name: str) -> str:
+        before = graph.by_name[name]
+        if not ops.get(before.op).only_reshapes or graph.shapes[name][:2] != (1, 1):
+            return name
+        if len(graph.shapes[before.inputs[0]]) != 1:
+            return name
+        return before.inputs[0]
+
+    inputs = tuple(vector(name) for name in node.inputs)
+    if inputs == node.inputs or all(len(graph.shapes[name]) == 1 for name in inputs):
+        return None
+    return Rewrite((replace(node, inputs=inputs),), node.name)
 
 
 def _rewrite_reshape(graph: Graph, node: Node) -> Rewrite | None:

@@ -65,7 +65,7 @@ def prepare(
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
-    _require_stored_values(graph)
+    require_stored_values(graph)
     graph = assign_input_ranges(graph, pictures, headroom)
     ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
@@ -73,7 +73,7 @@ def prepare(
     return PreparedGraph(scaled, ranges, wide, scales)
 
 
-def _require_stored_values(graph: Graph) -> None:
+def require_stored_values(graph: Graph) -> None:
     """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
     for node in graph.nodes:
         operator = ops.get(node.op)

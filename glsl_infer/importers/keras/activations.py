@@ -134,12 +134,12 @@ def activation_layer(call: Call) -> list[Node]:
     return [_node(call.name, call.inputs, _given(call))]
 
 
-def own_activation(call: Call) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one."""
+def own_activation(call: Call, after: str | None = None) -> list[Node]:
+    """Return the node of the ``activation=`` argument of a layer, if it has one; ``after`` is the node it reads."""
     function = _given(call)
     if function == clipped.LINEAR:
         return []
-    return [_node(f"{call.name}-activation", (call.name,), function)]
+    return [_node(f"{call.name}-activation", (after or call.name,), function)]
 
 
 def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> Node:

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
-from glsl_infer.importers.keras import activations
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
 from glsl_infer.importers.keras.call import Call, Converter, pair
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
+
+_EPSILON = 1e-7
+"""The least deviation that Keras' Normalization divides by: its backend's epsilon."""
 
 
 def _input(call: Call) -> list[Node]:
@@ -31,18 +34,6 @@ def _input(call: Call) -> list[Node]:
 def numbers_map(shape: Shape) -> dict[str, Any]:
     """Return the attributes of an input map of numbers whose range is not known yet."""
     return {"shape": shape, "fit": None, "scales": None, "zeros": None}
-
-
-def _normalization(call: Call) -> list[Node]:
-    call.require_channel_axis()
-    layer, channels = call.layer, call.shapes[0][-1]
-    if layer.invert:
-        raise call.refused("a Normalization with invert=True", "use one without, or a Rescaling")
-    mean, variance = (
-        np.broadcast_to(array(value).reshape(-1).astype(np.float64), channels) for value in (layer.mean, layer.variance)
-    )
-    scales = 1.0 / np.maximum(np.sqrt(variance), 1e-7)  # Keras divides by no less
-    return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple((-mean * scales).tolist())})]
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -93,15 +84,19 @@ def _batch_norm(call: Call) -> list[Node]:
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
+def _normalization(call: Call) -> list[Node]:
+    layer, last = call.layer, len(call.shapes[0])
+    if layer.axis not in (None, -1, last, (-1,), (last,), ()):
+        advice = "only the last axis, the channels, can be exported"
+        raise call.refused(f"a normalization along axis {layer.axis}", advice)
+    mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(deviation), _EPSILON)
+    scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
+    return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
+
+
 def _channel_shuffle(call: Call) -> list[Node]:
     return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
-
-
-def add(call: Call) -> list[Node]:
-    """Convert an addition of several tensors."""
-    if len(set(call.shapes)) != 1:
-        raise call.refused(f"adds shapes {list(call.shapes)}", "make them equal; broadcasting cannot be exported")
-    return [call.node("add", {"activation": "linear"})]
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -193,11 +188,18 @@ LAYERS: Mapping[str, Converter] = {
     "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
+    "SeparableConv2D": convolutions.separable,
+    "Conv2DTranspose": convolutions.transposed,
     "BatchNormalization": _batch_norm,
     "Activation": activations.activation_layer,
     **activations.converters(activations.LAYERS),
     "ChannelShuffle": _channel_shuffle,
-    "Add": add,
+    "Add": arithmetic.add,
+    "Average": arithmetic.average,
+    "Maximum": arithmetic.binary("maximum"),
+    "Minimum": arithmetic.binary("minimum"),
+    "Multiply": arithmetic.binary("multiply"),
+    "Subtract": arithmetic.binary("subtract"),
     "Concatenate": concatenate,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
@@ -205,6 +207,11 @@ LAYERS: Mapping[str, Converter] = {
     "ZeroPadding2D": _zero_padding,
     "UpSampling2D": _up_sampling,
     "DepthToSpace": depth_to_space,
+    "Cropping2D": geometry.cropping,
+    "CenterCrop": geometry.center_crop,
+    "Resizing": geometry.resizing,
+    "Permute": geometry.permute,
+    "GlobalMaxPooling2D": geometry.global_max_pool,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Dense": _dense,

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+import numpy as np
+
+from glsl_infer import ops
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.network import PURPOSES
@@ -126,8 +129,12 @@ def _covering(low: float, high: float) -> tuple[float, float]:
 def _expects_bytes(graph: Graph, node: Node) -> bool:
     """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it."""
     scale, rescaled = 1.0, False
-    while len(readers := graph.consumers[node.name]) == 1 and readers[0].op in ("rescaling", "identity"):
+    while len(readers := graph.consumers[node.name]) == 1:
         (node,) = readers
-        if node.op == "rescaling":
-            scale, rescaled = scale * max(abs(factor) for factor in node.attrs["scales"]), True
+        operator = ops.get(node.op)
+        affine = operator.affine(node) if not node.weights else None  # of batch norm's weights nobody asks for bytes
+        if affine is not None:
+            scale, rescaled = scale * float(np.abs(affine[0]).max()), True
+        elif not operator.is_identity(node, graph.shapes[node.inputs[0]]):
+            break
     return rescaled and scale <= RAW_BYTES_SCALE

@@ -28,8 +28,10 @@ final class Caps {
         for (Map.Entry<String, byte[]> member : members.entrySet()) {
             int size = member.getValue().length;
             if (member.getKey().startsWith("shaders/") && size > FormatConstants.MAX_SHADER_BYTES) {
-                throw new BundleError("member '" + member.getKey() + "' has " + size
-                        + " bytes of GLSL; a shader has at most " + FormatConstants.MAX_SHADER_BYTES);
+                throw new BundleError(
+                        Rule.CAPS,
+                        "member '" + member.getKey() + "' has " + size + " bytes of GLSL; a shader has at most "
+                                + FormatConstants.MAX_SHADER_BYTES);
             }
         }
     }
@@ -49,9 +51,14 @@ final class Caps {
         atMost("texels drawn in a frame", drawn, FormatConstants.MAX_DRAWN_TEXELS);
     }
 
+    /** Refuses an input or an output, as {@code what} says, of more numbers than any network needs. */
+    static void checkNumbers(long numbers, String what) {
+        atMost("numbers in " + what, numbers, FormatConstants.MAX_RESULT);
+    }
+
     private static void atMost(String what, long count, long cap) {
         if (count > cap) {
-            throw new BundleError(count + " " + what + "; a model has at most " + cap);
+            throw new BundleError(Rule.CAPS, count + " " + what + "; a model has at most " + cap);
         }
     }
 }

@@ -50,8 +50,9 @@ final class Fields {
         return text(any(key), where + ": '" + key + "'", oneOf);
     }
 
-    int integer(String key, int low, int high) {
-        return integer(any(key), where + ": '" + key + "'", low, high);
+    /** Returns an integer; {@code range} has the smallest and the largest. */
+    int integer(String key, int[] range) {
+        return integer(any(key), where + ": '" + key + "'", range);
     }
 
     double number(String key, double low) {
@@ -122,9 +123,10 @@ final class Fields {
         return text;
     }
 
-    static int integer(Object value, String where, int low, int high) {
-        if (!(value instanceof Long) || (Long) value < low || (Long) value > high) {
-            throw new BundleError(where + " is " + shown(value) + ", not an integer from " + low + " to " + high);
+    static int integer(Object value, String where, int[] range) {
+        if (!(value instanceof Long) || (Long) value < range[0] || (Long) value > range[1]) {
+            throw new BundleError(
+                    where + " is " + shown(value) + ", not an integer from " + range[0] + " to " + range[1]);
         }
         return ((Long) value).intValue();
     }

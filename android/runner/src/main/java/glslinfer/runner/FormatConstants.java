@@ -39,7 +39,7 @@ final class FormatConstants {
     /** Host steps of an output. */
     static final int MAX_STEPS = 16;
 
-    /** Numbers in all values of an output together. */
+    /** Numbers in an input, or in all values of an output together. */
     static final int MAX_RESULT = 67108864;
 
     /** Layers that draw. */

@@ -1,4 +1,4 @@
-// One slice of a concatenation, its lanes taken from wherever they lie.
+// One slice whose lanes are taken from wherever they lie.
 //@ declarations
 
 void main() {
