@@ -19,7 +19,7 @@ from glsl_infer.bundle.probe import MEMBER, RECORD
 from glsl_infer.graph import Array, GraphOutput
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 
@@ -31,7 +31,7 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
+def make(program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
     Args:
@@ -55,8 +55,8 @@ def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -
             continue
         value = program.values[node.name]
         differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
-        worst = max(float(one.max()) for one in differences)
-        mean = max(float(one.mean()) for one in differences)
+        worst = max(float(difference.max()) for difference in differences)
+        mean = max(float(difference.mean()) for difference in differences)
         entries = _records(exact[node.name], value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)
@@ -80,7 +80,7 @@ def _output(
 
 
 def _run(
-    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+    program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph

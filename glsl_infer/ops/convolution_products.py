@@ -50,10 +50,10 @@ class ConvolutionProducts(Operator):
         for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
             used = np.flatnonzero(kernel.any(axis=(0, 1, 3)))
             if node.attrs["groups"] == 1 and len(used):  # most of a wide layer is zeros
-                few, some = kernel[:, :, used[0] : used[-1] + 1], x[:, :, used[0] : used[-1] + 1]
+                few, part = kernel[:, :, used[0] : used[-1] + 1], x[:, :, used[0] : used[-1] + 1]
             else:
-                few, some = kernel, x
-            sums = convolve(some, few.astype(x.dtype), node.attrs["strides"], node.attrs["groups"])
+                few, part = kernel, x
+            sums = convolve(part, few.astype(x.dtype), node.attrs["strides"], node.attrs["groups"])
             parts.append(np.pad(sums, ((0, 0), (0, 0), (0, -sums.shape[2] % 4))))
         return np.concatenate(parts, axis=2)
 
@@ -92,8 +92,8 @@ class ConvolutionProducts(Operator):
         packed = columns.pack((folded / target.scale).astype(np.float32))
         # A block's bias undoes the zero points of what it reads.
         biases = [
-            fold.slices((one * offset).sum(axis=(0, 1, 2)) / target.scale)
-            for one in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
+            fold.slices((part * offset).sum(axis=(0, 1, 2)) / target.scale)
+            for part in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
         ]
         arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
@@ -101,7 +101,7 @@ class ConvolutionProducts(Operator):
         vectors = max(array.shape[2] for array in arrays)
         slices = 2 * len(blocks) * columns.slices
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
             )
         )
@@ -160,10 +160,10 @@ def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Itera
     columns = columns_of(kernel.shape, groups)
     packed = columns.pack(kernel)
     for slots in _blocks(columns, block):
-        some = np.zeros_like(packed)
+        chosen = np.zeros_like(packed)
         part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        some[:, part] = packed[:, part]
-        yield columns.unpack(some)
+        chosen[:, part] = packed[:, part]
+        yield columns.unpack(chosen)
 
 
 def _blocks(columns: Columns, block: int) -> list[range]:
@@ -191,10 +191,10 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
-    def weight(at: int, some: str) -> str | None:
+    def weight(at: int, lanes: str) -> str | None:
         if baked is None:
             return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
-        return picked(baked[at - first], some)
+        return picked(baked[at - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     if baked is None:
