@@ -79,6 +79,7 @@ class Builder:
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
+        self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
         self._members: dict[str, bytes] = {PRELUDE: template("prelude.glsl").encode()}
@@ -279,7 +280,7 @@ class Builder:
             for name, value in uniforms.items()
             if _uses(fragment, name)
         }
-        fragment = _UNIFORM.sub(lambda line: "" if line[1] in uniforms and line[1] not in values else line[0], fragment)
+        fragment = _without(fragment, tuple(name for name in uniforms if name not in values))
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -288,16 +289,16 @@ class Builder:
         if last is not None and replace(last, clear=False, quads=()) == replace(one, clear=False, quads=()):
             self._passes[at - 1] = replace(last, quads=last.quads + one.quads)
         else:
+            if at < len(self._passes):
+                self._ends = {name: end + (end > at) for name, end in self._ends.items()}
             self._passes.insert(at, one)
+            self._ends[target] = at + 1
 
     def _after_target(self, layer: str, target: str) -> int:
         """Return where to insert a pass: behind the layer's last into ``target``, which is cleared only once."""
-        for index in range(len(self._passes), 0, -1):
-            if self._passes[index - 1].layer != layer:
-                break
-            if self._passes[index - 1].target == target:
-                return index
-        return len(self._passes)
+        if self._passes and self._passes[-1].layer != layer:
+            self._ends = {}
+        return self._ends.get(target, len(self._passes))
 
     def finish(self) -> Program:
         """Return everything that was appended."""
@@ -391,6 +392,12 @@ def _near_square(tiles: int, height: int, width: int) -> int:
 
 
 _UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
+
+
+@lru_cache(maxsize=64)  # slices of a layer often share their shader
+def _without(fragment: str, unused: tuple[str, ...]) -> str:
+    """Return the shader without the declarations of some uniforms."""
+    return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
 
 
 def _uses(fragment: str, uniform: str) -> bool:
