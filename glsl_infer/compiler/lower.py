@@ -52,13 +52,13 @@ def to_program(
     needed = gutters(graph)
     _require_a_gutter_of_zeros(graph, needed)
 
-    def built(shares: Mapping[str, Share]) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors)
+    def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
+        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors, planning=planning)
         for node in graph.nodes:
             ops.get(node.op).passes(node, builder)
         return builder
 
-    builder = built({})
+    builder = built({}, planning=True)
     output, picture = builder.values[graph.output], builder.values[graph.input.name]
     if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
         raise ModelError.layer(
@@ -70,7 +70,7 @@ def to_program(
         if name not in choices:
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
-    return replace(built(shares).finish() if shares else program, memory=uses)
+    return replace(built(shares, planning=False).finish(), memory=uses)
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -56,6 +55,7 @@ class Builder:
         shapes: shape of every node's output.
         values: where the outputs of the nodes so far lie.
         grids: the ways in which the tiles of each texture could be arranged.
+        planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
     """
 
     def __init__(
@@ -67,8 +67,11 @@ class Builder:
         gutters: Mapping[str, int],
         shares: Mapping[str, Share],
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
+        *,
+        planning: bool = False,
     ) -> None:
         self.graph = graph
+        self.planning = planning
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
@@ -400,12 +403,12 @@ def _without(fragment: str, unused: tuple[str, ...]) -> str:
     return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
 
 
+@lru_cache(maxsize=256)  # slices of a layer often share their shader
 def _uses(fragment: str, uniform: str) -> bool:
     """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return _mentions(fragment)[uniform] > 1
+    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
 
 
-@lru_cache(maxsize=64)  # slices of a layer often share their shader
-def _mentions(fragment: str) -> Counter[str]:
-    """Return how often the shader has each name, comments aside."""
-    return Counter(re.findall(r"\w+", re.sub(r"//[^\n]*", "", fragment)))
+@lru_cache(maxsize=64)
+def _without_comments(fragment: str) -> str:
+    return re.sub(r"//[^\n]*", "", fragment)

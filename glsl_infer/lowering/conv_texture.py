@@ -95,18 +95,23 @@ def draw(
         loop = None if one.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        fragment = texts.get(id(one.taps)) or codegen.fragment(
-            "convolution_texture.frag",
-            includes=["store.glsl"],
-            activation=activation,
-            saturates=True,
-            lines={
-                "declarations": one.declarations,
-                "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
-                "coordinates": one.coordinates,
-                "taps": [line for tap in one.taps for line in _lines(tap)],
-            },
-            defines=defines,
+        fragment = (
+            ""
+            if build.planning
+            else texts.get(id(one.taps))
+            or codegen.fragment(
+                "convolution_texture.frag",
+                includes=["store.glsl"],
+                activation=activation,
+                saturates=True,
+                lines={
+                    "declarations": one.declarations,
+                    "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
+                    "coordinates": one.coordinates,
+                    "taps": [line for tap in one.taps for line in _lines(tap)],
+                },
+                defines=defines,
+            )
         )
         texts[id(one.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {

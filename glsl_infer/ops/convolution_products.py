@@ -106,7 +106,7 @@ class ConvolutionProducts(Operator):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
                     known = texts.get((b, id(draw.taps))) if baked is None else None
-                    fragment = known or _fragment(columns, slots, baked, len(array), draw)
+                    fragment = "" if build.planning else known or _fragment(columns, slots, baked, len(array), draw)
                     texts[b, id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
                     uniforms: dict[str, Sequence[float] | Slice] = {**draw.binding.texels("source")}
@@ -146,9 +146,7 @@ class ConvolutionProducts(Operator):
         return {"kernel": kernel.astype(np.float32)}
 
 
-def block_kernels(
-    kernel: NDArray[np.float32], groups: int, block: int
-) -> Iterator[tuple[NDArray[np.float32], slice]]:
+def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[tuple[NDArray[np.float32], slice]]:
     """Yield for every block of slots the kernel of its products, and which input channels that kernel is for.
 
     With one group it is that part of the kernel alone. With more it is the whole kernel, with 0 for other blocks.
