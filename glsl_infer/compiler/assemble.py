@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle.bundle import SMALLER, Bundle, classes_of
@@ -22,8 +22,8 @@ from glsl_infer.program import Program
 from glsl_infer.program.layout import FeatureMap, FixedPoint
 
 
-def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
-    """Put a program, its probe and the labels together.
+def to_bundle(program: Program, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+    """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
 
     Raises:
         InputError: the number of labels is not that of the logits, or a label has a line feed in it.
@@ -38,7 +38,7 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program)
+    expectation, texels = probe.make(program, tell)
     network = Network(graph.output, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
         **program.members,

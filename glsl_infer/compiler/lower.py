@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glsl_infer import ops
@@ -24,6 +24,7 @@ def to_program(
     layout: str = "atlas",
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
+    tell: Callable[[str], object] = str,
 ) -> Program:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -36,6 +37,7 @@ def to_program(
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
+        tell: hears of every layer.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -54,7 +56,9 @@ def to_program(
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
         builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors, planning=planning)
-        for node in graph.nodes:
+        for number, node in enumerate(graph.nodes, 1):
+            what = "memory" if planning else "shaders"
+            tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
             ops.get(node.op).passes(node, builder)
         return builder
 

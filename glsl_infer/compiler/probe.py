@@ -6,7 +6,7 @@ driver computes what it should, and which layer it fails in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program) -> tuple[Probe, bytes]:
-    """Compute the probe of a program, and the bytes of its member.
+def make(program: Program, tell: Callable[[str], object] = str) -> tuple[Probe, bytes]:
+    """Compute the probe of a program, and the bytes of its member; ``tell`` hears of every layer.
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
@@ -38,30 +38,34 @@ def make(program: Program) -> tuple[Probe, bytes]:
     """
     graph = program.graph
     image = picture(graph.input.attrs["shape"][0])
-    exact = dict(_run(program, image, None))
-    runs = [dict(_run(program, image, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
+    noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
-    for node in graph.nodes:
-        if node.op == "input" or isinstance(ops.get(node.op), ViewOperator):
+    # All runs go from layer to layer together, so that no run's layers are kept.
+    together = zip(*(_run(program, image, noise) for noise in noises))
+    for number, results in enumerate(together, 1):
+        (name, exact), runs = results[0], [value for _, value in results[1:]]
+        tell(f"probe: layer {number} of {len(graph.nodes) - 1}, {name}")
+        if name == graph.output:
+            expected, moved = exact, max(float(np.abs(run - exact).max()) for run in runs)
+        if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
-        value = program.values[node.name]
-        differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
+        value = program.values[name]
+        differences = [np.abs(in_steps(run, value) - in_steps(exact, value)) for run in runs]
         worst = max(float(one.max()) for one in differences)
         mean = max(float(one.mean()) for one in differences)
-        entries = _records(exact[node.name], value, seed=len(layers))
+        entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
-        allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)
-        layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed, value))
+        allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
+        layers.append(ProbeLayer(name, offset, len(entries), most, allowed, value))
         records.append(entries)
         offset += len(entries)
     output = program.values[graph.output]
     logits: tuple[float, ...] = ()
     tolerance = 0.0
     if isinstance(output, FixedPoint):
-        logits = tuple(float(one) for one in exact[graph.output])
-        moved = max(float(np.abs(run[graph.output] - exact[graph.output]).max()) for run in runs)
+        logits = tuple(float(one) for one in expected)
         tolerance = 2.0 * moved + output.scale / 256.0
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), logits, tolerance), np.concatenate(records).tobytes()
 
@@ -70,6 +74,7 @@ def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator 
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph
     values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
+    left = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         if node.op == "input":
             continue
@@ -80,6 +85,10 @@ def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator 
             step = value.scale_of / 255.0 if isinstance(value, FeatureMap) else value.scale / 256.0
             exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
         values[node.name] = operator.store(node, exact)
+        for name in node.inputs:
+            left[name] -= 1
+            if not left[name]:
+                values.pop(name, None)
         yield node.name, values[node.name]
 
 

@@ -90,13 +90,13 @@ def draws(
                 declarations, lines = binding.declarations(*texels), coordinates.lines(binding)
                 sources = range(len(chosen))
                 names = tuple((binding.sampler(SOURCE, at), binding.coordinate(SOURCE, at)) for at in sources)
-                key = (names, *declarations, *lines)
-                if key not in alike:
-                    alike[key] = [
+                text = (names, *declarations, *lines)
+                if text not in alike:
+                    alike[text] = [
                         coordinates.tap(binding, slot - chosen[0], row, column, products)
                         for slot, row, column, products in taps
                     ]
-                drawn.append(Draw(binding, declarations, lines, alike[key], by_tiles=False))
+                drawn.append(Draw(binding, declarations, lines, alike[text], by_tiles=False))
             return drawn
     # What draws read differs in place alone, and mostly not even in that: then they have one text, made once.
     drawn, known = [], dict[object, Draw]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from glsl_infer.errors import InputError
 from glsl_infer.program import MemoryUse, Program, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.verify import Verification
 
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
@@ -63,6 +66,7 @@ class Report:
             the corners of atlases that stay empty.
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
+        videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
     """
 
     layers: tuple[LayerReport, ...]
@@ -73,6 +77,7 @@ class Report:
     totals: dict[str, int]
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
+    videocore: Verification | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -86,6 +91,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
 ) -> Report:
     """Export a saved Keras model to a bundle file.
@@ -96,6 +102,8 @@ def export(
         labels: text file with one label a line; needed where the model ends in a vector.
         options: how.
         calibration: picture files.
+        verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
+            ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
 
     Raises:
@@ -125,6 +133,12 @@ def export(
     found = report(program, bundle, prepared, pictures)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
+    if verify_seconds:
+        from glsl_infer.tools.videocore.verify import verify
+
+        tell("compiling for VideoCore IV")
+        checked = verify(bundle, verify_seconds)
+        found = replace(found, videocore=checked, warnings=found.warnings + checked.warnings)
     return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
 
 
