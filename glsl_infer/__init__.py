@@ -4,7 +4,7 @@
         for prediction in classifier.classify("photo.jpg"):
             print(prediction.label, prediction.probability)
 
-``Session`` is the layer below: uint8 pictures in, logits out, and every layer's output on request.
+``Session`` is the layer below: pictures and numbers in, every output and every layer's output on request.
 """
 
 import sys
@@ -17,7 +17,8 @@ from glsl_infer.runtime import classifier, images, session
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import TexturePicture
-from glsl_infer.runtime.session import Session, Statistics
+from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.statistics import Statistics
 
 __version__ = "0.1.0"
 

@@ -18,6 +18,8 @@ Messages are for the person who reads them: what was given, what is allowed, wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class GlslInferError(Exception):
     """Base of all exceptions of this package."""
@@ -31,8 +33,25 @@ class InputError(GlslInferError):
     exit_code = 2
 
 
+def together(problems: Sequence[InputError]) -> InputError:
+    """Return one error for several: the only one itself, or one whose message lists them all."""
+    if len(problems) == 1:
+        return problems[0]
+    lines = [line for problem in problems for line in str(problem).split("\n  ")]
+    return InputError("\n  ".join([f"{len(lines)} problems:", *lines]))
+
+
 class BundleError(InputError):
-    """A ``.glslnn`` file that is missing, damaged, foreign or too new."""
+    """A ``.glslnn`` file that is missing, damaged, foreign or too new.
+
+    Attributes:
+        rule: short name of the rule of docs/bundle-format.md that the file breaks (``bundle.rules.RULES``); None where
+            the file was not read at all.
+    """
+
+    def __init__(self, message: str, rule: str | None = None) -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class ImageError(InputError):

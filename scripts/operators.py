@@ -48,12 +48,12 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as name, Context() as context:
             exported.export(Path(name))
             rows = exported.read(Path(name))
-            errors = {key: largest_error(one, context) for key, one in rows.items()}
+            errors = {key: largest_error(row, context) for key, row in rows.items()}
             driver = f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}"
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    args.out.write_text(page({key: one.cost() for key, one in rows.items()}, errors, driver), "utf-8")
+    args.out.write_text(page({key: row.cost() for key, row in rows.items()}, errors, driver), "utf-8")
     print(f"{args.out}: {len(rows)} rows, largest error {max(errors.values()):.3f}")
     return 0
 

@@ -33,16 +33,17 @@ def export(row: Row, folder: Path) -> dict[str, bool]:
     made, calibrated = models.bundle_of(graph, others)
     bundles.write(made, folder / f"{row.name}.glslnn")
     if row.without is not None:
-        bundles.write(without(row.without, row.size), folder / f"{row.name}.without.glslnn")
+        bundles.write(without(row.without, row.size, row.channels), folder / f"{row.name}.without.glslnn")
     np.savez(folder / f"{row.name}.npz", picture=picture, expected=models.expected(row, model, picture))
     return {"calibrated": calibrated, "softmax": models.ends_in_softmax(graph)}
 
 
 @cache
-def without(build: Build, size: int) -> Bundle:
+def without(build: Build, size: int, channels: int) -> Bundle:
     """Return the bundle of a model without the subject, which several rows have in common."""
-    graph = to_graph(models.model_of(build, (size, size, 3)))
-    return models.bundle_of(graph, [np.full((size, size, 3), value, np.uint8) for value in (0, 255)])[0]
+    shape = (size, size, channels)
+    graph = to_graph(models.model_of(build, shape))
+    return models.bundle_of(graph, [np.full(shape, value, np.uint8) for value in (0, 255)])[0]
 
 
 def main() -> int:

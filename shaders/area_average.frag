@@ -1,10 +1,15 @@
-// One axis of a square shrunk by the exact area average; twice, first along x, then along y, makes the whole. Of the
+// One axis of a rectangle shrunk by the exact area average; twice, first along x, then along y, makes the whole. Of the
 // TAPS texels that a pixel's window may touch, each counts with the share of it that lies inside.
 #ifndef TAPS
 #define TAPS 3
 #endif
 #ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
 #define SAMPLER sampler2D
+#endif
+#ifndef READ // the runner defines these three for pictures with alpha, or that become grey
+#define VALUE vec3
+#define READ(place) texture2D(source, place).rgb
+#define STORED(value) vec4(value, 1.0)
 #endif
 
 varying vec2 place;
@@ -23,12 +28,12 @@ void main() {
     float begin = dot(pixel, axis) * width;
     float end = begin + width;
     float first = floor(begin);
-    vec3 sum = vec3(0.0);
+    VALUE sum = VALUE(0.0);
     for (int tap = 0; tap < TAPS; ++tap) {
         float at = first + float(tap);
         float share = clamp(min(end, at + 1.0) - max(begin, at), 0.0, 1.0);
-        vec2 texel = across + axis * at; // whose share is 0 beyond the square
-        sum += share * texture2D(source, (texel + 0.5) * source_texel).rgb;
+        vec2 texel = across + axis * at; // whose share is 0 beyond the rectangle
+        sum += share * READ((texel + 0.5) * source_texel);
     }
-    gl_FragColor = store(vec4(sum / width, 1.0));
+    gl_FragColor = store(STORED(sum / width));
 }

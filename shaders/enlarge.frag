@@ -1,6 +1,11 @@
-// One axis of a square enlarged by linear interpolation between texel centres, as Pillow's bilinear filter does.
+// One axis of a rectangle enlarged by linear interpolation between texel centres, as Pillow's bilinear filter does.
 #ifndef SAMPLER // the runner defines it for a texture that another API's memory lies in
 #define SAMPLER sampler2D
+#endif
+#ifndef READ // the runner defines these three for pictures with alpha, or that become grey
+#define VALUE vec3
+#define READ(place) texture2D(source, place).rgb
+#define STORED(value) vec4(value, 1.0)
 #endif
 
 varying vec2 place;
@@ -19,7 +24,7 @@ void main() {
     float low = floor(centre);
     vec2 first = across + axis * max(low, 0.0);
     vec2 second = across + axis * min(low + 1.0, side - 1.0);
-    vec3 before = texture2D(source, (first + 0.5) * source_texel).rgb;
-    vec3 after = texture2D(source, (second + 0.5) * source_texel).rgb;
-    gl_FragColor = store(vec4(mix(before, after, centre - low), 1.0));
+    VALUE before = READ((first + 0.5) * source_texel);
+    VALUE after = READ((second + 0.5) * source_texel);
+    gl_FragColor = store(STORED(mix(before, after, centre - low)));
 }

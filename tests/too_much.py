@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import tiny
 
-from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.manifest import NUMBERS, VALUES, Input, Manifest, Output
 from glsl_infer.program import Texture
+from glsl_infer.program.layout import FeatureMap, View
 
 GOOD = tiny.tiny_bundle().manifest
 PASS = GOOD.passes[0]
 HUGE = Texture("huge", 8192, 8192, "target")
 WHOLE = replace(PASS.quads[0], width=8192, height=8192)
+MAP = FeatureMap(8192, 8192, 2, 0, (View("huge", 0, 0),), (1.0,), (0.0,))
 SMALL = replace(PASS, quads=PASS.quads[:1])
 
 
@@ -29,6 +31,14 @@ TOO_MUCH: dict[str, tuple[Manifest, str]] = {
     "texels": (
         replace(GOOD, passes=(replace(PASS, quads=(WHOLE,) * 5),)),
         "335544320 texels drawn in a frame; a model has at most 268435456",
+    ),
+    "input": (
+        replace(GOOD, inputs=(Input("numbers", NUMBERS, MAP),)),
+        "134217728 numbers in an input; a model has at most 67108864",
+    ),
+    "output": (
+        replace(GOOD, outputs=(Output("values", VALUES, (MAP, MAP)),)),
+        "268435456 numbers in an output; a model has at most 67108864",
     ),
 }
 """The manifest, and a pattern of the message."""

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { minify } from "terser";
 import { buildTfjs } from "./tfjs/build.mjs";
 
-const LIMIT = 40_000; // bytes of the library, minified
+const LIMIT = 50_000; // bytes of the library, minified
 
 const web = dirname(fileURLToPath(import.meta.url));
 const dist = join(web, "dist");
@@ -46,6 +46,9 @@ const inner = [
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
   "packed", // zip.ts
+  ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
+  ...["isDefined", "branches"], // uniformCheck.ts
+  ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
 ];
 const taken = inner.filter((name) => new RegExp(`^    (readonly )?${name}[?(:]`, "m").test(declarations));
 if (taken.length) throw new Error(`${taken.join(", ")}: browsers have properties of this name, which cannot be shortened`);

@@ -1,5 +1,6 @@
 """The bundle file: write, read, check."""
 
-from glsl_infer.bundle.bundle import MANIFEST, SUFFIX, Bundle, classes_of, read, split_labels, write
+from glsl_infer.bundle.bundle import Bundle, classes_of, read, split_labels, write
+from glsl_infer.bundle.container import MANIFEST, SUFFIX
 
 __all__ = ["MANIFEST", "SUFFIX", "Bundle", "classes_of", "read", "split_labels", "write"]

@@ -5,11 +5,8 @@ docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,33 +15,32 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders, zip_directory
-from glsl_infer.bundle.caps import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
-from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders
+from glsl_infer.bundle.container import (
+    AGAIN,
+    MANIFEST,
+    check_hash,
+    check_hashes,
+    parse,
+    read_members,
+    unpack_all,
+)
+from glsl_infer.bundle.manifest import CLASSES, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.network import Layer, Network, from_json
 from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError, ModelError
-from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.activations import activation
-from glsl_infer.program.layout import FixedPoint, Value
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
-from glsl_infer.support.files import cannot_be_written, not_a_file, writing
-
-MANIFEST = "manifest.json"
-SUFFIX = ".glslnn"
+from glsl_infer.support.files import cannot_be_written, writing
 
 SMALLER = "give the network fewer channels or a smaller picture (a convolution over more than 32 channels takes most)"
 """Advice where a model is larger than readers take."""
 
-_GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
-_AGAIN = "export or copy the file again"
-
 _MAX_MESSAGE = 400
-_MEMBER_NAME = re.compile(
-    r"((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)"
-)
 
 
 @dataclass(frozen=True)
@@ -74,10 +70,10 @@ class Bundle:
             BundleError: it does not follow the format, or is not what the manifest draws.
         """
         try:
-            network = from_json(_parse(self.members[GRAPH], GRAPH))
+            network = from_json(parse(self.members[GRAPH], GRAPH))
             check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
         except BundleError as error:
-            raise BundleError(f"{self.path or 'bundle'}: {_line(error)}") from None
+            raise BundleError(f"{self.path or 'bundle'}: {_line(error)}{_named(error.rule)}", error.rule) from None
         return network
 
     @cached_property
@@ -91,13 +87,19 @@ class Bundle:
         try:
             with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
                 nodes = [self._node(layer) for layer in network.layers]
-            graph = Graph(self.manifest.name, tuple(nodes), network.output)
+            outputs = tuple(
+                GraphOutput(output.name, output.layers, output.steps, entry.purpose)
+                for output, entry in zip(network.outputs, self.manifest.outputs)
+            )
+            graph = Graph(self.manifest.name, tuple(nodes), outputs)
             for name, shape in graph.shapes.items():
                 if shape_of(self.values[name]) != shape:
                     raise ValueError(f"the output of layer '{name}' is {shape}, not {shape_of(self.values[name])}")
             return graph
         except (ModelError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise BundleError(f"{self.path or 'bundle'}: its layers do not fit together ({_line(error)})") from error
+            raise BundleError(
+                f"{self.path or 'bundle'}: its layers do not fit together ({_line(error)})", "graph"
+            ) from error
 
     @cached_property
     def values(self) -> dict[str, Value]:
@@ -105,8 +107,9 @@ class Bundle:
         return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
-        activation(layer.attrs.get("activation", "linear"))
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
+        if not node.activation.fits(shape_of(layer.output)[-1]):
+            raise ValueError(f"layer '{layer.name}' has an activation for other channels than its own")
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
         return replace(node, weights=node.operator.read_weights(node, layer.weights, members, inputs))
@@ -118,9 +121,9 @@ def split_labels(text: str) -> tuple[str, ...]:
     return tuple(lines[:-1] if lines and not lines[-1] else lines)
 
 
-def classes_of(output: Value) -> int:
-    """Return how many labels an output needs: none where it is a feature map."""
-    return output.length if isinstance(output, FixedPoint) else 0
+def classes_of(outputs: Sequence[Output]) -> int:
+    """Return how many labels a model with these outputs needs: none where no output is for classes."""
+    return next((output.shape[0] for output in outputs if output.purpose == CLASSES), 0)
 
 
 def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
@@ -161,10 +164,9 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
 def _read_back(file: BinaryIO, path: Path) -> None:
     """Read what was written for ``path``, as everybody who gets it will, and say why nobody could."""
     try:
-        zip_directory.check(file)
-        _verified(path, *_unpack_all(file, path.suffix))
+        _verified(path, *unpack_all(file, path.suffix))
     except BundleError as error:
-        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {_AGAIN}")
+        reason = str(error).removeprefix(f"{path}: ").removesuffix(f"; {AGAIN}")
         raise ModelError(
             f"{path}: not written, for no reader would take it: {reason}; {SMALLER}; if it is small, report a bug"
         ) from None
@@ -178,123 +180,49 @@ def read(path: str | Path) -> Bundle:
     """
     path = Path(path)
     try:
-        return _verified(path, *_read_members(path))
-    except UnicodeDecodeError:
-        raise BundleError(f"{path}: damaged (a text in it is not UTF-8); {_AGAIN}") from None
+        return _verified(path, *read_members(path))
     except BundleError as error:
-        raise BundleError(f"{path}: {_line(error)}") from None
+        raise BundleError(f"{path}: {_line(error)}{_named(error.rule)}", error.rule) from None
+
+
+def _named(rule_name: str | None) -> str:
+    """Return how a message ends that is about a rule."""
+    return f" (rule: {rule_name})" if rule_name else ""
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
-    missing = [name for name in (PASSES, GRAPH) if name not in members]
+    missing = [name for name in (PASSES, GRAPH, LABELS) if name not in members]
     if missing:
-        raise BundleError(f"member '{missing[0]}' is missing")
+        raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")
     listed = data.get("members")
     if isinstance(listed, dict) and isinstance(listed.get(PASSES), str):
-        _check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
+        check_hash(PASSES, listed[PASSES], members)  # before its bytes are taken for passes
     manifest = manifest_json.from_json(data, members[PASSES])
-    _check_hashes(manifest, members)
+    check_hashes(manifest.members, members)
     check(manifest, {name: len(member) for name, member in members.items()})
-    vertex_shaders.check(manifest.programs, members)
-    uniforms.check(manifest.programs, members)
+    with rule("vertex shaders"):
+        vertex_shaders.check(manifest.programs, members)
+    with rule("uniforms"):
+        uniforms.check(manifest.programs, members)
+    with rule("probe"):
+        probe.check(manifest.probe, members[manifest.probe.member])
     bundle = Bundle(manifest, members, path, digest)
-    probe.check(manifest.probe, members[manifest.probe.member])
-    classes = classes_of(manifest.outputs[0].value)
-    if len(bundle.labels) != classes:
-        raise BundleError(f"{len(bundle.labels)} labels for {classes} classes")
+    with rule("labels"):
+        _check_labels(bundle)
     return bundle
+
+
+def _check_labels(bundle: Bundle) -> None:
+    classes = classes_of(bundle.manifest.outputs)
+    try:
+        labels = bundle.labels
+    except UnicodeDecodeError:
+        raise BundleError(f"labels.txt is not UTF-8; {AGAIN}") from None
+    if len(labels) != classes:
+        raise BundleError(f"{len(labels)} labels for {classes} classes; give a line for each class")
 
 
 def _line(error: Exception) -> str:
     """Return a message as one short line, whatever characters and however many a name in the file has."""
     line = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(error))
     return line if len(line) <= _MAX_MESSAGE else f"{line[:_MAX_MESSAGE]} ..."
-
-
-def _read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
-    """Return the manifest, parsed, its sha256, and the bytes of every other member."""
-    try:
-        kind = not_a_file(path)
-        if kind:
-            raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
-        file = path.open("rb")
-    except FileNotFoundError:
-        raise BundleError("no such file") from None
-    except (OSError, ValueError) as error:
-        raise BundleError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    try:
-        with file:
-            zip_directory.check(file)
-            return _unpack_all(file, path.suffix)
-    except zipfile.BadZipFile:
-        raise BundleError(f"not a glsl-infer model, or cut off before its end; {_AGAIN}") from None
-    except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
-        raise BundleError(f"damaged or not readable ({error}); {_AGAIN}") from None
-
-
-def _unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
-    with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        manifest = next((info for info in infos if info.filename == MANIFEST), None)
-        if manifest is None and suffix == ".keras":
-            raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
-        if manifest is None:
-            raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
-        _check_container([manifest])
-        if manifest.file_size > MAX_MANIFEST_BYTES:
-            raise BundleError(f"manifest.json unpacks to more than {MAX_MANIFEST_BYTES >> 20} MiB")
-        text = _unpack(archive, manifest)
-        data = _parse(text, MANIFEST)
-        manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
-        _check_container(infos)
-        if any(info.filename == GRAPH and info.file_size > MAX_GRAPH_BYTES for info in infos):
-            raise BundleError(f"graph.json unpacks to more than {MAX_GRAPH_BYTES >> 20} MiB")
-        others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
-        return data, hashlib.sha256(text).hexdigest(), others
-
-
-def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
-    seen: set[str] = set()
-    for info in infos:
-        if not _MEMBER_NAME.fullmatch(info.filename) or info.filename in seen:
-            raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
-        seen.add(info.filename)
-    if sum(info.file_size for info in infos) > MAX_BYTES:
-        raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
-
-
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return a member's bytes; unpacking ends at the declared size, where ``archive.read`` would go on to 2 GiB."""
-    with archive.open(info) as file:
-        return file.read(info.file_size + 1)
-
-
-def _parse(data: bytes, member: str) -> Any:
-    def no_constant(name: str) -> None:
-        raise BundleError(f"{member}: {name} is not a number")
-
-    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({key for key, _ in pairs}) != len(pairs):
-            raise BundleError(f"{member}: an object has the same key twice")
-        return dict(pairs)
-
-    try:
-        return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{member} is no JSON ({error}); {_GIVE}") from None
-
-
-def _check_hashes(manifest: Manifest, members: Mapping[str, bytes]) -> None:
-    missing, extra = sorted(set(manifest.members) - set(members)), sorted(set(members) - set(manifest.members))
-    if missing or extra:
-        what = "missing" if missing else "not in the manifest"
-        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {_AGAIN}")
-    for name, digest in manifest.members.items():
-        _check_hash(name, digest, members)
-
-
-def _check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
-    if hashlib.sha256(members[name]).hexdigest() != digest:
-        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {_AGAIN}")

@@ -1,43 +1,32 @@
 """The most that a bundle may ask for, so that a file from a stranger ends in an error and not in a full memory.
 
-Each, but for the dimensions, is at least eight times what the largest exports tried need (X22 at 385x385).
-docs/bundle-format.md lists them; the readers in Java and TypeScript have the same. They bound the reader too: what it
-keeps for each pair of layers and what it multiplies for each weight.
+``format_constants`` has them, and so have the readers in Java and TypeScript. Each, but for the dimensions, is at least
+eight times what the largest exports tried need (X22 at 385x385). They bound the reader too: what it keeps for each pair
+of layers and what it multiplies for each weight.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from glsl_infer.bundle.format_constants import (
+    MAX_DRAWN_TEXELS,
+    MAX_LAYERS,
+    MAX_PASSES,
+    MAX_PROGRAMS,
+    MAX_QUADS,
+    MAX_RESULT,
+    MAX_SHADER_BYTES,
+    MAX_TEXTURE_BYTES,
+    MAX_TEXTURES,
+)
 from glsl_infer.errors import BundleError
+from glsl_infer.program.texels import shape_of
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
-
-MAX_BYTES = 256 << 20
-"""Bytes that all members may unpack to."""
-MAX_MANIFEST_BYTES = 16 << 20
-"""Bytes of manifest.json; parsed, it takes many times as many."""
-MAX_DIRECTORY_BYTES = 16 << 20
-"""Bytes of the zip's central directory; in memory, its entries take many times as many."""
-MAX_SHADER_BYTES = 256 << 10
-"""Bytes of one member of GLSL."""
-MAX_GRAPH_BYTES = 16 << 20
-"""Bytes of graph.json."""
-MAX_TABLE_BYTES = 32 << 20
-"""Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
-MAX_LAYERS = 2048
-MAX_TEXTURES = MAX_PROGRAMS = MAX_FLOATS = 1 << 14
-MAX_UNIFORMS = 64
-"""Uniforms of a program."""
-MAX_PASSES = 1 << 16
-MAX_QUADS = 1 << 18
-"""Quads of all passes together."""
-MAX_TEXTURE_BYTES = 256 << 20
-"""Bytes of all textures together, 4 a texel."""
-MAX_DRAWN_TEXELS = 1 << 28
-"""Texels that all quads of a frame cover together."""
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -50,14 +39,19 @@ def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:
     Raises:
         BundleError: naming what there is too much of, and the cap.
     """
-    quads = [quad for one in manifest.passes for quad in one.quads]
+    texels = sum(texture.width * texture.height for texture in manifest.textures)
+    quads = [quad for entry in manifest.passes for quad in entry.quads]
+    given = [math.prod(entry.shape) for entry in manifest.inputs]  # views may overlap: a small texture holds any number
+    made = [sum(math.prod(shape_of(value)) for value in output.values) for output in manifest.outputs]
     for what, count, cap in (
         ("layers", len(manifest.layers), MAX_LAYERS),
         ("textures", len(manifest.textures), MAX_TEXTURES),
         ("programs", len(manifest.programs), MAX_PROGRAMS),
         ("passes", len(manifest.passes), MAX_PASSES),
         ("quads", len(quads), MAX_QUADS),
-        ("bytes of textures", sum(4 * one.width * one.height for one in manifest.textures), MAX_TEXTURE_BYTES),
+        ("bytes of textures", 4 * texels, MAX_TEXTURE_BYTES),
+        ("numbers in an input", max(given, default=0), MAX_RESULT),
+        ("numbers in an output", max(made, default=0), MAX_RESULT),
         ("texels drawn in a frame", sum(quad.width * quad.height for quad in quads), MAX_DRAWN_TEXELS),
     ):
         if count > cap:

@@ -9,50 +9,94 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from glsl_infer.bundle.format_constants import FORMAT, INPUT_KINDS, PROBE_FORMULA, PROFILE, VERSION
+from glsl_infer.errors import InputError
+from glsl_infer.graph import host_steps
+from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.graph.network import CLASSES, IMAGE, MASK, PURPOSES, VALUES
+from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH
 from glsl_infer.program import Pass, ShaderProgram, Texture
-from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.texels import shape_of
 
-FORMAT = "glslnn"
-VERSION = 2
-PROFILE = "es2"
-"""What a driver must have: OpenGL ES 2.0 or WebGL 1, with highp floats in fragment shaders."""
+__all__ = [
+    "CENTER_CROP",
+    "CENTER_SQUARE",
+    "CLASSES",
+    "FITS",
+    "FORMAT",
+    "IMAGE",
+    "INPUT_KINDS",
+    "LETTERBOX",
+    "MASK",
+    "NUMBERS",
+    "PICTURE",
+    "PROBE_FORMULA",
+    "PROFILE",
+    "PURPOSES",
+    "STRETCH",
+    "VALUES",
+    "VERSION",
+    "Input",
+    "Limits",
+    "Manifest",
+    "Output",
+    "Probe",
+    "ProbeLayer",
+    "ProbeOutput",
+]
 
-FIT = "center-square/area-average"
-"""How any picture becomes the network's: its centred square, averaged by area."""
-
-PURPOSES = ("classes", "image")
-
-PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256"
-"""The probe's picture: the byte of column x, row y and channel c."""
+PICTURE, NUMBERS = INPUT_KINDS
 
 
 @dataclass(frozen=True)
 class Input:
-    """A picture that the runner uploads: where it lies, and what its bytes stand for."""
+    """What the runner uploads: a picture or numbers, where they lie, and what they stand for.
+
+    Attributes:
+        fit: how any picture becomes this one; None for numbers.
+    """
 
     name: str
-    value: FeatureMap
-    fit: str = FIT
+    kind: str
+    value: FeatureMap | FixedMap | FixedPoint
+    fit: str | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """``(height, width, channels)`` of a picture or a map, ``(length,)`` of a vector."""
+        return shape_of(self.value)
+
+    @property
+    def height(self) -> int:
+        """Rows of a picture or a map; 1 of a vector."""
+        return 1 if isinstance(self.value, FixedPoint) else self.value.height
+
+    @property
+    def width(self) -> int:
+        """Columns of a picture or a map; the length of a vector."""
+        return self.value.length if isinstance(self.value, FixedPoint) else self.value.width
+
+    @property
+    def channels(self) -> int:
+        """Channels of a picture or a map; 1 of a vector."""
+        return 1 if isinstance(self.value, FixedPoint) else self.value.channels
 
     @property
     def size(self) -> int:
-        """Height and width in pixels."""
-        return self.value.height
+        """Pixels of a side of a square picture.
+
+        Raises:
+            InputError: it is not square, or no picture.
+        """
+        if self.kind != PICTURE or self.height != self.width:
+            raise InputError(f"input '{self.name}' has shape {self.shape}; only a model with a square picture will do")
+        return self.height
 
     @property
-    def texture(self) -> str:
-        """The texture of kind ``input`` that it is uploaded to."""
-        return self.value.views[0].texture
-
-    @property
-    def x(self) -> int:
-        """Column of its first texel."""
-        return self.value.views[0].x
-
-    @property
-    def y(self) -> int:
-        """Row of its first texel."""
-        return self.value.views[0].y
+    def textures(self) -> tuple[str, ...]:
+        """The textures of kind ``input`` that it is uploaded to; one for a picture."""
+        return textures_of(self.value)
 
 
 @dataclass(frozen=True)
@@ -68,11 +112,21 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """A result: a vector with a number for each of the ``classes``, or an ``image``, a feature map."""
+    """A result: values that the passes leave, what the CPU does with them, and what it is for (``PURPOSES``)."""
 
     name: str
     purpose: str
-    value: FixedPoint | FeatureMap
+    values: tuple[FixedPoint | FeatureMap | FixedMap, ...]
+    steps: tuple[HostStep, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the result.
+
+        Raises:
+            ValueError: the steps do not fit the values; never in a bundle that was read.
+        """
+        return host_steps.shape_of(self.steps, [shape_of(value) for value in self.values])
 
 
 @dataclass(frozen=True)
@@ -92,14 +146,21 @@ class ProbeLayer:
 
 
 @dataclass(frozen=True)
+class ProbeOutput:
+    """What an output must be: the vector before host steps, or no numbers, and how far it may be off."""
+
+    numbers: tuple[float, ...]
+    max_error: float
+
+
+@dataclass(frozen=True)
 class Probe:
-    """A built-in picture and what every layer must make of it."""
+    """Built-in inputs, what every layer must make of them, and every output."""
 
     formula: str
     member: str
     layers: tuple[ProbeLayer, ...]
-    logits: tuple[float, ...]
-    max_error: float
+    outputs: tuple[ProbeOutput, ...]
 
 
 @dataclass(frozen=True)
@@ -119,15 +180,39 @@ class Manifest:
 
     @property
     def input(self) -> Input:
-        """The picture: the only input."""
+        """The only input, which is a picture.
+
+        Raises:
+            InputError: there are several, or it takes numbers.
+        """
+        if len(self.inputs) != 1 or self.inputs[0].kind != PICTURE:
+            kinds = ", ".join(f"'{entry.name}' ({entry.kind})" for entry in self.inputs)
+            raise InputError(f"the model's inputs are {kinds}; this needs a model with one picture and nothing else")
         return self.inputs[0]
+
+    @property
+    def output(self) -> Output:
+        """The only output.
+
+        Raises:
+            InputError: there are several.
+        """
+        if len(self.outputs) != 1:
+            names = ", ".join(f"'{entry.name}'" for entry in self.outputs)
+            raise InputError(f"the model's outputs are {names}; this needs a model with one output")
+        return self.outputs[0]
+
+    @property
+    def classes(self) -> Output | None:
+        """The output that is for classes, if there is one."""
+        return next((entry for entry in self.outputs if entry.purpose == CLASSES), None)
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers that draw, in the order of their first passes."""
-        return tuple(dict.fromkeys(one.layer for one in self.passes))
+        return tuple(dict.fromkeys(entry.layer for entry in self.passes))
 
     @property
     def jobs(self) -> int:
         """Number of changes of render target in a frame."""
-        return sum(one.clear for one in self.passes)
+        return sum(entry.clear for entry in self.passes)

@@ -6,35 +6,37 @@ bundle.schema.json says the same for other tools.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_FLOATS, MAX_LAYERS, MAX_PASSES, MAX_QUADS, MAX_UNIFORMS
-from glsl_infer.bundle.json_fields import Fields
-from glsl_infer.bundle.manifest import (
-    FIT,
+from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
+from glsl_infer.bundle.format_constants import (
     FORMAT,
-    PROBE_FORMULA,
+    MAX_FLOATS,
+    MAX_INPUTS,
+    MAX_LAYERS,
+    MAX_OUTPUTS,
     PROFILE,
-    PURPOSES,
+    RANGES,
     VERSION,
-    Input,
-    Limits,
-    Manifest,
-    Output,
-    Probe,
-    ProbeLayer,
+)
+from glsl_infer.bundle.json_fields import Fields
+from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.parts_json import (
+    limits_from_json,
+    program_from_json,
+    program_to_json,
+    texture_from_json,
+    texture_to_json,
 )
 from glsl_infer.bundle.pass_table import Names, pack, unpack
+from glsl_infer.bundle.probe_json import probe_from_json, probe_to_json
+from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError
-from glsl_infer.program import ShaderProgram, Texture
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
 
-MAX_SIDE = 8192
-MAX_COUNT = 1 << 20
-KINDS = ("input", "target", "constant")
+Part = TypeVar("Part")
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
@@ -44,32 +46,15 @@ def to_json(manifest: Manifest) -> dict[str, Any]:
         "version": VERSION,
         "profile": PROFILE,
         "name": manifest.name,
-        "inputs": [
-            {"name": entry.name, "kind": "picture", "fit": entry.fit, "value": value_to_json(entry.value)}
-            for entry in manifest.inputs
-        ],
+        "inputs": [input_to_json(entry) for entry in manifest.inputs],
         "limits": vars(manifest.limits),
-        "textures": [_texture_to_json(texture) for texture in manifest.textures],
-        "programs": [
-            {
-                **vars(program),
-                "samplers": list(program.samplers),
-                "uniforms": [[name, count] for name, count in program.uniforms.items()],
-            }
-            for program in manifest.programs
-        ],
+        "textures": [texture_to_json(texture) for texture in manifest.textures],
+        "programs": [program_to_json(program) for program in manifest.programs],
         "layers": list(manifest.layers),
         "floats": list(manifest.floats),
         "passes": {"count": len(manifest.passes), "quads": sum(len(entry.quads) for entry in manifest.passes)},
-        "outputs": [
-            {"name": output.name, "purpose": output.purpose, "value": value_to_json(output.value)}
-            for output in manifest.outputs
-        ],
-        "probe": {
-            **vars(manifest.probe),
-            "layers": [{**vars(layer), "value": value_to_json(layer.value)} for layer in manifest.probe.layers],
-            "logits": list(manifest.probe.logits),
-        },
+        "outputs": [output_to_json(output) for output in manifest.outputs],
+        "probe": probe_to_json(manifest.probe),
         "members": dict(manifest.members),
     }
 
@@ -90,233 +75,75 @@ def from_json(data: Any, table: bytes) -> Manifest:
         BundleError: anything missing, unknown, of the wrong type, out of range, or of another version.
     """
     fields = check_version(data)
-    profile = fields.text("profile")
-    if profile != PROFILE:
-        raise BundleError(f"needs profile '{profile:.40}'; this runner has {PROFILE}; update the runner")
-    name = fields.text("name")
-    inputs = tuple(_input(entry, f"inputs[{i}]") for i, entry in enumerate(fields.items("inputs")))
-    limits = _limits(fields.any("limits"))
-    textures = tuple(_texture(entry, f"textures[{i}]") for i, entry in enumerate(fields.items("textures")))
-    programs = tuple(_program(entry, f"programs[{i}]") for i, entry in enumerate(fields.items("programs")))
-    layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
-    counts = Fields(fields.any("passes"), "passes")
-    count, quads = counts.integer("count", 1, MAX_PASSES), counts.integer("quads", 1, MAX_QUADS)
-    counts.done()
-    outputs = tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(fields.items("outputs")))
-    probe = _probe(fields.any("probe"))
-    members = {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()}
-    fields.done()
-    passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
+    with rule("keys"):
+        name = fields.text("name")
+        inputs = _parts(fields, "inputs", input_from_json, MAX_INPUTS)
+        with rule("limits"):
+            limits = limits_from_json(fields.any("limits"))
+        textures = _parts(fields, "textures", texture_from_json)
+        programs = _parts(fields, "programs", program_from_json)
+        layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
+        counts = Fields(fields.any("passes"), "passes")
+        count, quads = counts.integer("count", *RANGES["passes"]), counts.integer("quads", *RANGES["quads"])
+        counts.done()
+        outputs = _parts(fields, "outputs", output_from_json, MAX_OUTPUTS)
+        with rule("probe"):
+            probe = probe_from_json(fields.any("probe"))
+        members = {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()}
+        fields.done()
+    with rule("passes.bin"):
+        passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
     drawn = {entry.layer for entry in passes}
     idle = [layer for layer in layers if layer not in drawn]
     if idle:
-        raise BundleError(f"layers: '{idle[0]}' has no pass")
+        raise BundleError(f"layers: '{idle[0]}' has no pass; leave it out", "passes")
     return Manifest(name, inputs, limits, textures, programs, floats, passes, outputs, probe, members)
+
+
+def _parts(fields: Fields, key: str, read: Callable[[Any, str], Part], most: int | None = None) -> tuple[Part, ...]:
+    """Read a list of parts under the rule of their name."""
+    entries = fields.any(key)
+    with rule(key):
+        entries = strict.items(entries, f"{fields.where}: '{key}'")
+        if most is not None and not 1 <= len(entries) <= most:
+            raise BundleError(f"{len(entries)} {key}; a model has 1 to {most}")
+        return tuple(read(entry, f"{key}[{i}]") for i, entry in enumerate(entries))
 
 
 def _unique(fields: Fields, key: str, most: int) -> tuple[str, ...]:
     names = fields.texts(key)
     if len(names) > most:
-        raise BundleError(f"{len(names)} {key}; a model has at most {most}")
+        raise BundleError(f"{len(names)} {key}; a model has at most {most}", "caps")
     for name, count in Counter(names).items():
         if count > 1:
-            raise BundleError(f"{key}: '{name:.60}' is there twice")
+            raise BundleError(f"{key}: '{name:.60}' is there twice; give every entry its own name", "unique names")
     return names
 
 
 def check_version(data: Any) -> Fields:
-    """Look at the two keys that every version has, and return the others.
+    """Look at the three keys that every version has, and return the others.
 
     Raises:
-        BundleError: another format, or a newer version.
+        BundleError: another format, a newer version or another profile.
     """
-    fields = Fields(data, "manifest")
-    if fields.optional("format") != FORMAT:
-        raise BundleError(f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file")
-    version = fields.integer("version", 1, 1 << 30)
-    if version < VERSION:
-        raise BundleError(
-            f"the model has format version {version}, this program reads version {VERSION}; export it again"
-        )
-    if version > VERSION:
-        raise BundleError(
-            f"the model has format version {version}, this program reads up to {VERSION}; "
-            "update glsl-infer: git pull in its checkout, then pip install ."
-        )
-    return fields
-
-
-def _texture_to_json(texture: Texture) -> dict[str, Any]:
-    entry: dict[str, Any] = {key: value for key, value in vars(texture).items() if value is not None and key != "clear"}
-    if texture.kind == "target":
-        entry["clear"] = list(texture.clear)
-    return entry
-
-
-def value_to_json(value: Value) -> dict[str, Any]:
-    """Return where a value lies as JSON data."""
-    entry = dict(vars(value))
-    if not isinstance(value, FixedPoint):
-        entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
-    return {key: list(one) if isinstance(one, tuple) else one for key, one in entry.items()}
-
-
-def _identifier(name: str, where: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise BundleError(f"{where}: '{name:.40}' is not a name that GLSL allows")
-    return name
-
-
-def value_from_json(data: Any, where: str) -> Value:
-    """Read where a value lies."""
-    fields = Fields(data, where)
-    value = _value_fields(fields)
-    fields.done()
-    return value
-
-
-def _value_fields(fields: Fields) -> Value:
-    if not fields.has("views"):
-        return FixedPoint(
-            fields.text("texture"),
-            fields.integer("columns", 0, MAX_SIDE),
-            fields.integer("length", 1, MAX_COUNT),
-            _scale(fields),
-        )
-    height, width = fields.integer("height", 1, MAX_SIDE), fields.integer("width", 1, MAX_SIDE)
-    channels = fields.integer("channels", 1, MAX_COUNT)
-    views = tuple(_view(one, f"{fields.where}.views[{i}]") for i, one in enumerate(fields.items("views")))
-    if fields.has("scale"):
-        return FixedMap(height, width, channels, _scale(fields), views)
-    gutter = fields.integer("gutter", 0, 64)
-    scales, zeros = (
-        tuple(strict.number(number, f"{fields.where}.{key}") for number in fields.items(key))
-        for key in ("scales", "zeros")
-    )
-    return FeatureMap(height, width, channels, gutter, views, scales, zeros)
-
-
-def _view(data: Any, where: str) -> View:
-    entries = strict.items(data, where)
-    if len(entries) != 3:
-        raise BundleError(f"{where}: expected [texture, x, y]")
-    x, y = (strict.integer(entry, where, 0, MAX_SIDE) for entry in entries[1:])
-    return View(strict.text(entries[0], where), x, y)
-
-
-def _scale(fields: Fields) -> float:
-    scale = fields.number("scale", low=0.0)
-    if scale == 0:
-        raise BundleError(f"{fields.where}: 'scale' is 0, not positive")
-    return scale
-
-
-def _input(data: Any, where: str) -> Input:
-    fields = Fields(data, where)
-    name = fields.text("name")
-    fields.text("kind", one_of=("picture",))
-    fit, value = fields.text("fit", one_of=(FIT,)), value_from_json(fields.any("value"), f"{where}.value")
-    fields.done()
-    if not isinstance(value, FeatureMap) or len(value.views) != 1:
-        raise BundleError(f"{where}: a picture is a feature map in one texture")
-    return Input(name, value, fit)
-
-
-def _limits(data: Any) -> Limits:
-    fields = Fields(data, "limits")
-    limits = Limits(
-        fields.integer("texture_units", 1, 32),
-        fields.integer("texture_size", 1, MAX_SIDE),
-        fields.integer("fragment_uniform_vectors", 0, 4096),
-        fields.integer("varying_vectors", 1, 32),
-        fields.integer("vertex_attributes", 1, 32),
-    )
-    fields.done()
-    return limits
-
-
-def _texture(data: Any, where: str) -> Texture:
-    fields = Fields(data, where)
-    name, kind = fields.text("name"), fields.text("kind", one_of=KINDS)
-    width, height = fields.integer("width", 1, MAX_SIDE), fields.integer("height", 1, MAX_SIDE)
-    clear = (0, 0, 0, 0)
-    if kind == "target":
-        bytes_ = [strict.integer(one, f"{where}: 'clear'", 0, 255) for one in fields.items("clear")]
-        if len(bytes_) != 4:
-            raise BundleError(f"{where}: 'clear' has {len(bytes_)} bytes, not 4")
-        clear = (bytes_[0], bytes_[1], bytes_[2], bytes_[3])
-    texture = Texture(name, width, height, kind, fields.optional_text("member"), clear)
-    fields.done()
-    return texture
-
-
-def _program(data: Any, where: str) -> ShaderProgram:
-    fields = Fields(data, where)
-    program = ShaderProgram(
-        fields.text("name"),
-        fields.text("vertex"),
-        fields.text("fragment"),
-        tuple(_identifier(name, f"{where}: 'samplers'") for name in fields.texts("samplers")),
-        fields.integer("varyings", 1, 7),
-        _uniforms(fields.items("uniforms"), where),
-    )
-    fields.done()
-    return program
-
-
-def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
-    uniforms: dict[str, int] = {}
-    if len(entries) > MAX_UNIFORMS:
-        raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
-    for entry in entries:
-        pair = strict.items(entry, f"{where}: 'uniforms'")
-        if len(pair) != 2:
-            raise BundleError(f"{where}: 'uniforms': expected [name, number of floats]")
-        name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
-        if name in uniforms:
-            raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
-        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
-        if count > 4 and count % 4:
-            raise BundleError(f"{where}: uniform '{name:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
-        uniforms[name] = count
-    return uniforms
-
-
-def _output(data: Any, where: str) -> Output:
-    fields = Fields(data, where)
-    name, purpose = fields.text("name"), fields.text("purpose", one_of=PURPOSES)
-    value = value_from_json(fields.any("value"), f"{where}.value")
-    fields.done()
-    if purpose == "classes" and isinstance(value, FixedPoint) and value.columns == 0:
-        return Output(name, purpose, value)
-    if purpose == "image" and isinstance(value, FeatureMap):
-        return Output(name, purpose, value)
-    raise BundleError(f"{where}: '{purpose}' must be a vector in fixed point if 'classes', an 8-bit map if 'image'")
-
-
-def _probe(data: Any) -> Probe:
-    fields = Fields(data, "probe")
-    layers = []
-    for i, one in enumerate(fields.items("layers")):
-        entry = Fields(one, f"probe.layers[{i}]")
-        layers.append(
-            ProbeLayer(
-                entry.text("layer"),
-                entry.integer("offset", 0, 1 << 28),
-                entry.integer("count", 1, MAX_COUNT),
-                entry.number("max_error", low=0.0),
-                entry.number("mean_error", low=0.0),
-                value_from_json(entry.any("value"), f"probe.layers[{i}].value"),
+    with rule("keys"):
+        fields = Fields(data, "manifest")
+    with rule("version"):
+        if fields.optional("format") != FORMAT:
+            raise BundleError(
+                f"manifest: 'format' is not '{FORMAT}': this is no glsl-infer model; give a *.glslnn file"
             )
-        )
-        entry.done()
-    logits = tuple(strict.number(value, "probe.logits") for value in fields.items("logits"))
-    probe = Probe(
-        fields.text("formula", one_of=(PROBE_FORMULA,)),
-        fields.text("member"),
-        tuple(layers),
-        logits,
-        fields.number("max_error", low=0.0),
-    )
-    fields.done()
-    return probe
+        version = fields.integer("version", 1, 1 << 30)
+        if version < VERSION:
+            raise BundleError(
+                f"the model has format version {version}, this program reads version {VERSION}; export it again"
+            )
+        if version > VERSION:
+            raise BundleError(
+                f"the model has format version {version}, this program reads up to {VERSION}; "
+                "update glsl-infer: git pull in its checkout, then pip install ."
+            )
+        profile = fields.text("profile")
+        if profile != PROFILE:
+            raise BundleError(f"needs profile '{profile:.40}'; this runner has {PROFILE}; update the runner")
+    return fields

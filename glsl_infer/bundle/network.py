@@ -13,17 +13,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle.ends_check import check_value
+from glsl_infer.bundle.ends_json import steps_from_json, steps_to_json
+from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES, RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Manifest
-from glsl_infer.bundle.manifest_check import check_value
-from glsl_infer.bundle.manifest_json import MAX_COUNT, value_from_json, value_to_json
+from glsl_infer.bundle.rules import rule
+from glsl_infer.bundle.values_json import value_from_json, value_to_json
 from glsl_infer.errors import BundleError, ModelError
+from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.operators import operator
 from glsl_infer.program.layout import FeatureMap, Value, textures_of
 from glsl_infer.program.quantize import plain
 
 MEMBER = "graph.json"
-MAX_LAYERS = 2048
 MAX_DIMENSIONS = 4
 """Sizes in the shape of a weight."""
 
@@ -42,16 +45,31 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Network:
-    """All layers in order, and the layer whose output is the result."""
+class NetworkOutput:
+    """An output of the manifest: the layers that it is made of, and what the CPU does with their numbers."""
 
-    output: str
+    name: str
+    layers: tuple[str, ...]
+    steps: tuple[HostStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class Network:
+    """All outputs, in the manifest's order, and all layers, each behind its inputs."""
+
+    outputs: tuple[NetworkOutput, ...]
     layers: tuple[Layer, ...]
 
 
 def to_bytes(network: Network) -> bytes:
     """Return the member graph.json."""
-    data = {"output": network.output, "layers": [_layer_to_json(layer) for layer in network.layers]}
+    data = {
+        "outputs": [
+            {"name": output.name, "layers": list(output.layers), "steps": steps_to_json(output.steps)}
+            for output in network.outputs
+        ],
+        "layers": [_layer_to_json(layer) for layer in network.layers],
+    }
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
 
@@ -61,13 +79,28 @@ def from_json(data: Any) -> Network:
     Raises:
         BundleError: anything missing, unknown, of the wrong type or out of range.
     """
-    fields = Fields(data, "graph")
-    entries = fields.items("layers")
-    if len(entries) > MAX_LAYERS:
-        raise BundleError(f"graph: {len(entries)} layers; a model has at most {MAX_LAYERS}")
-    network = Network(fields.text("output"), tuple(_layer(entry, f"layers[{i}]") for i, entry in enumerate(entries)))
+    with rule("graph"):
+        fields = Fields(data, "graph")
+        outputs, layers = fields.items("outputs"), fields.items("layers")
+        fields.done()
+        if len(layers) > MAX_LAYERS:
+            raise BundleError(f"graph: {len(layers)} layers; a model has at most {MAX_LAYERS}")
+        if not 1 <= len(outputs) <= MAX_OUTPUTS:
+            raise BundleError(f"graph: {len(outputs)} outputs; a model has 1 to {MAX_OUTPUTS}")
+        return Network(
+            tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(outputs)),
+            tuple(_layer(entry, f"layers[{i}]") for i, entry in enumerate(layers)),
+        )
+
+
+def _output(data: Any, where: str) -> NetworkOutput:
+    fields = Fields(data, where)
+    name, layers = fields.text("name"), fields.texts("layers")
+    if not 1 <= len(layers) <= MAX_VALUES:
+        raise BundleError(f"{where}: {len(layers)} layers; an output has 1 to {MAX_VALUES}")
+    output = NetworkOutput(name, layers, steps_from_json(fields.items("steps"), where))
     fields.done()
-    return network
+    return output
 
 
 def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:
@@ -81,6 +114,13 @@ def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> Non
     Raises:
         BundleError: naming the layer.
     """
+    with rule("graph"):
+        _check_layers(network, manifest, sizes)
+        _check_ends(network, manifest)
+        _check_sharing(network, manifest)
+
+
+def _check_layers(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> None:
     textures = {texture.name: texture for texture in manifest.textures}
     written = {entry.target for entry in manifest.passes}
     before: set[str] = set()
@@ -102,10 +142,6 @@ def check(network: Network, manifest: Manifest, sizes: Mapping[str, int]) -> Non
         if any(len(shape) > MAX_DIMENSIONS for shape in layer.weights.values()):
             raise BundleError(f"{where}: a weight has more than {MAX_DIMENSIONS} dimensions")
         _check_operator(layer, sum(sizes[name] for name in layer.members))
-    if network.output not in before:
-        raise BundleError(f"graph: its output '{network.output}' is no layer")
-    _check_ends(network, manifest)
-    _check_sharing(network, manifest)
 
 
 def _layer_to_json(layer: Layer) -> dict[str, Any]:
@@ -129,7 +165,7 @@ def _layer(data: Any, where: str) -> Layer:
         {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
         {
             key: tuple(
-                strict.integer(size, f"{where}.weights['{key:.60}']", 1, MAX_COUNT)
+                strict.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
                 for size in strict.items(shape, where)
             )
             for key, shape in fields.mapping("weights").items()
@@ -181,17 +217,23 @@ def _check_operator(layer: Layer, size: int) -> None:
 
 
 def _check_ends(network: Network, manifest: Manifest) -> None:
-    pictures = [layer for layer in network.layers if layer.op == "input"]
-    if len(pictures) != 1:
-        raise BundleError("graph: exactly one layer must be the input")
-    if pictures[0].output != manifest.input.value:
-        raise BundleError(f"input: the picture is not what layer '{pictures[0].name}' says")
-    outputs = {layer.name: layer.output for layer in network.layers}
-    if outputs[network.output] != manifest.outputs[0].value:
-        raise BundleError(f"output '{manifest.outputs[0].name}' is not that of layer '{network.output}'")
-    for entry in manifest.probe.layers:
-        if outputs.get(entry.layer) != entry.value:
-            raise BundleError(f"probe: layer '{entry.layer}' is not where the graph says")
+    values = {layer.name: layer.output for layer in network.layers}
+    given = {layer.name: layer.output for layer in network.layers if operator(layer.op).is_input}
+    wanted = {entry.name: entry.value for entry in manifest.inputs}
+    different = [name for name in {**wanted, **given} if given.get(name) != wanted.get(name)]
+    if different:
+        raise BundleError(f"graph: input '{different[0]}' is not what the manifest says")
+    if [output.name for output in network.outputs] != [output.name for output in manifest.outputs]:
+        raise BundleError("graph: its outputs are not those of the manifest, in the same order")
+    for output, entry in zip(network.outputs, manifest.outputs):
+        unknown = [name for name in output.layers if name not in values]
+        if unknown:
+            raise BundleError(f"graph: output '{output.name}': '{unknown[0]}' is no layer")
+        if tuple(values[name] for name in output.layers) != entry.values or output.steps != entry.steps:
+            raise BundleError(f"output '{output.name}' is not what its layers and steps in the graph say")
+    for probed in manifest.probe.layers:
+        if values.get(probed.layer) != probed.value:
+            raise BundleError(f"probe: layer '{probed.layer}' is not where the graph says")
 
 
 def _check_sharing(network: Network, manifest: Manifest) -> None:
@@ -211,9 +253,14 @@ def _check_sharing(network: Network, manifest: Manifest) -> None:
                     f"layer '{holds[name]}', none of its inputs"
                 )
         holds[entry.target] = entry.layer
-    for name in textures_of(manifest.outputs[0].value):
-        if holds[name] not in behind[network.output]:
-            raise BundleError(f"output: texture '{name}' holds layer '{holds[name]}' at the end of a frame")
+    for output, wanted in zip(network.outputs, manifest.outputs):
+        for source, value in zip(output.layers, wanted.values):
+            for name in textures_of(value):
+                if holds[name] not in behind[source]:
+                    raise BundleError(
+                        f"output '{output.name}': texture '{name}' holds layer '{holds[name]}' at the end of a frame, "
+                        f"not '{source}'"
+                    )
 
 
 def layers_of(

@@ -1,4 +1,4 @@
-"""The probe of a bundle: a picture by formula, and what every layer must make of it.
+"""The probe of a bundle: inputs by formula, and what every layer must make of it.
 
 A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
 driver computes what it should, and which layer it fails in. ``compiler.probe`` computes them.
@@ -6,13 +6,14 @@ driver computes what it should, and which layer it fails in. ``compiler.probe`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.bundle.manifest import Probe, ProbeLayer
+from glsl_infer.bundle.manifest import PICTURE, Input, Probe, ProbeLayer
 from glsl_infer.errors import BundleError
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import FeatureMap, FixedPoint
@@ -37,11 +38,39 @@ class LayerError:
         return self.worst <= self.allowed.max_error and self.mean <= self.allowed.mean_error
 
 
-def picture(size: int) -> NDArray[np.uint8]:
-    """Return the probe's picture, uint8 (size, size, 3): ``PROBE_FORMULA`` of column x, row y and channel c."""
-    y, x, c = np.meshgrid(np.arange(size), np.arange(size), np.arange(3), indexing="ij")
-    values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
+def picture(height: int, width: int | None = None, channels: int = 3, index: int = 0) -> NDArray[np.uint8]:
+    """Return the bytes of ``PROBE_FORMULA``, uint8 (height, width, channels), of input number ``index``.
+
+    Without a ``width`` the picture is square.
+    """
+    y, x, c = np.meshgrid(np.arange(height), np.arange(width or height), np.arange(channels), indexing="ij")
+    values: NDArray[np.int64] = ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c + 37 * index) % 256
     return values.astype(np.uint8)
+
+
+def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
+    """Return what the probe gives input number ``index``, in the unit that its textures store, in the input's shape.
+
+    Bytes, uint8, of a picture (pixels) and of an 8-bit map; integers n of a vector and of a 16-bit map.
+    """
+    values = picture(entry.height, entry.width, entry.channels, index)
+    if isinstance(entry.value, FeatureMap):
+        return values
+    return 256 * (values.astype(np.int64) - 128).reshape(entry.shape)
+
+
+def inputs(entries: Sequence[Input]) -> dict[str, NDArray[Any]]:
+    """Return what the probe gives every input, by name: pixels of a picture, uint8; numbers of others, float64."""
+    return {entry.name: _given(entry, stored(entry, index)) for index, entry in enumerate(entries)}
+
+
+def _given(entry: Input, steps: NDArray[Any]) -> NDArray[Any]:
+    if entry.kind == PICTURE:
+        return steps
+    value, numbers = entry.value, steps.astype(np.float64)
+    if isinstance(value, FeatureMap):
+        return value.scale_of * (numbers - value.zero_of) / 255.0
+    return numbers * (value.scale / 256.0)
 
 
 def compare(
@@ -64,7 +93,7 @@ def compare(
         expected = records[layer.offset : layer.offset + layer.count]
         places = [value.texture] if isinstance(value, FixedPoint) else [view.texture for view in value.views]
         given = np.array(
-            [textures[places[k % len(places)]][one["y"], one["x"]] for k, one in enumerate(expected)], np.uint8
+            [textures[places[k % len(places)]][record["y"], record["x"]] for k, record in enumerate(expected)], np.uint8
         )
         if isinstance(value, FeatureMap):
             difference = given.astype(np.int64) - expected["value"]

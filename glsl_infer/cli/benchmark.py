@@ -163,7 +163,7 @@ def table_of(result: dict[str, Any]) -> list[dict[str, Any]]:
     if "ratio" in result:
         rows = [{"step": step, **ratio} for step, ratio in result["ratio"].items()]
     elif "profile" in result:
-        rows = [{**one, "shape": "x".join(map(str, one["shape"]))} for one in result["profile"]["layers"]]
+        rows = [{**layer, "shape": "x".join(map(str, layer["shape"]))} for layer in result["profile"]["layers"]]
     elif "sustained" in result:
         rows = result["sustained"]["windows"]
     else:

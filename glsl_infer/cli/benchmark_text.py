@@ -76,10 +76,10 @@ def _profile(profile: dict[str, Any], gpu: float) -> list[str]:
     head = f"{'layer':24} {'operator':20} {'shape':>12} {'draws':>5}"
     lines = ["", f"measured by {profile['by']}, {profile['runs']} runs, ms"]
     lines.append(f"{head} {'median':>9} {'5 %':>9} {'95 %':>9} {'share':>7}")
-    for one in profile["layers"]:
-        shape = "x".join(map(str, one["shape"]))
-        what = f"{one['layer']:24} {one['op']:20} {shape:>12} {one['draws']:5}"
-        lines.append(f"{what} {_times(one['ms'])} {100 * one['share']:5.1f} %")
+    for layer in profile["layers"]:
+        shape = "x".join(map(str, layer["shape"]))
+        what = f"{layer['layer']:24} {layer['op']:20} {shape:>12} {layer['draws']:5}"
+        lines.append(f"{what} {_times(layer['ms'])} {100 * layer['share']:5.1f} %")
     lines.append(f"all layers: {profile['sum_ms']:.2f} ms; the same as one frame, not taken apart: {gpu:.2f} ms")
     return lines
 

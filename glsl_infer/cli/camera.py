@@ -109,12 +109,12 @@ def _as_lines(args: argparse.Namespace, source: Source) -> None:
                     "seconds": round(time.monotonic() - started, 3),
                     "fps": round(rate, 2),
                     **({} if latest is None else {"dropped": latest.dropped}),
-                    "predictions": [asdict(one) for one in predictions],
+                    "predictions": [asdict(prediction) for prediction in predictions],
                 }
                 print(json.dumps(line), flush=True)
                 return
             what = frame.name or f"frame {frame.index}"
-            labels = ", ".join(f"{100 * one.probability:.2f} % {one.label}" for one in predictions)
+            labels = ", ".join(f"{100 * prediction.probability:.2f} % {prediction.label}" for prediction in predictions)
             print(one_line(f"{what}: {labels} ({rate:.1f} frames a second)"), flush=True)
 
         _classify(args, classifier, frames, report)
@@ -182,7 +182,7 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
                 return
 
     try:
-        for output in classifier.session.stream(pictures()):
+        for output in classifier.stream(pictures()):
             frame = taken[0]
             classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
             ends.append(time.monotonic())

@@ -21,6 +21,7 @@ from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
     from glsl_infer.runtime.classifier import Classifier, Prediction
+    from glsl_infer.runtime.outputs import Results
     from glsl_infer.runtime.pipeline import PendingFrame
 
 
@@ -60,8 +61,8 @@ def run(args: argparse.Namespace) -> int:
     def report(path: Path, predictions: Sequence[Prediction]) -> None:
         if len(files) > 1:
             print(f"{one_line(path)}:")
-        for one in predictions:
-            print(f"{100 * one.probability:6.2f} %  {one_line(one.label)}")
+        for prediction in predictions:
+            print(f"{100 * prediction.probability:6.2f} %  {one_line(prediction.label)}")
 
     if args.window:
         from glsl_infer.cli import viewer
@@ -72,13 +73,13 @@ def run(args: argparse.Namespace) -> int:
     results: list[dict[str, Any]] = []
     failed = 0
     with _classifier(args) as classifier:
-        for path, found in _classified(classifier, files, args):
-            if isinstance(found, ImageError):
+        for path, result in _classified(classifier, files, args):
+            if isinstance(result, ImageError):
                 failed += 1
             elif args.json:
-                results.append({"file": str(path), "predictions": [asdict(one) for one in found]})
+                results.append({"file": str(path), "predictions": [asdict(prediction) for prediction in result]})
             else:
-                report(path, found)
+                report(path, result)
     if args.json:
         print(json.dumps(results, indent=1))
     return ImageError.exit_code if failed else 0
@@ -118,12 +119,12 @@ def _classified(
     While the GPU computes one picture, the CPU decodes the next. Two are in memory at a time, however many there are.
     """
 
-    def finished(path: Path, frame: PendingFrame) -> tuple[Path, list[Prediction]]:
+    def finished(path: Path, frame: PendingFrame[Results]) -> tuple[Path, list[Prediction]]:
         output = frame.result()
         classifier.session.context.gl.check(f"at {path}")  # a lost context would go on, with any numbers
         return path, classifier.rank(output, args.top)
 
-    waiting: tuple[Path, PendingFrame] | None = None
+    waiting: tuple[Path, PendingFrame[Results]] | None = None
     for path in progress.bar(files, "pictures"):
         try:
             started = (path, classifier.start(path))
@@ -151,13 +152,23 @@ def _to_csv(args: argparse.Namespace, files: Sequence[Path]) -> int:
         top = min(args.top, len(classifier.labels))
         head = [f"{name}_{rank + 1}" for rank in range(top) for name in ("label", "probability")]
         with open_table(args.csv, ["file", "error", *head]) as table:
-            for path, found in _classified(classifier, files, args):
-                if isinstance(found, ImageError):
+            for path, result in _classified(classifier, files, args):
+                if isinstance(result, ImageError):
                     failed += 1
-                    table.write([path, str(found).replace(f"{path}: ", "", 1), *[""] * len(head)])
+                    table.write([path, str(result).replace(f"{path}: ", "", 1), *[""] * len(head)])
                     continue
-                counted[found[0].label] += 1
-                table.write([path, "", *(cell for one in found for cell in (one.label, f"{one.probability:.6f}"))])
+                counted[result[0].label] += 1
+                table.write(
+                    [
+                        path,
+                        "",
+                        *(
+                            cell
+                            for prediction in result
+                            for cell in (prediction.label, f"{prediction.probability:.6f}")
+                        ),
+                    ]
+                )
     if args.json:
         print(json.dumps({"csv": str(args.csv), "pictures": len(files), "unreadable": failed, "first": counted}))
     else:

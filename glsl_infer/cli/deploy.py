@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.deploy.raspberry_pi import MAKE_WHEEL
 
     deployment = description.read(args.deployment)
-    names = [one.name for one in deployment.models]
+    names = [model.name for model in deployment.models]
     if args.check:
         print(json.dumps({"models": names}) if args.json else f"{args.deployment}: right ({', '.join(names)})")
         return 0
@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({"folder": str(out), **found}, indent=1))
         return 0
     print(f"{out}:")
-    for one in found["models"]:
+    for model in found["models"]:
         print(
-            f"  {one['file']}: {one['bytes'] / 1e6:.2f} MB, {one['input_size']}x{one['input_size']}, "
-            f"{one['labels']} labels, {one['passes']:,} passes"
+            f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
+            f"{model['labels']} labels, {model['passes']:,} passes"
         )
     if deployment.target == "raspberry-pi":
         if not found["wheel"]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, NoReturn
 
 from glsl_infer.errors import GlslInferError, InputError
 from glsl_infer.support.plain_text import one_line
+
+_PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
 _LIST = "\n  "
 """Between the entries of a list in a message."""
@@ -26,9 +29,25 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{"allow_abbrev": False, **options})
         self.color = False  # Python 3.14 colours its help with the control characters that we show
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the arguments; ``-1,1`` behind an option is its value, though it begins like an option."""
+        given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(_with_pairs(given), namespace)
+
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
         self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+
+
+def _with_pairs(given: list[str]) -> list[str]:
+    """Return arguments in which a pair of numbers, the first of them negative, is joined to the option before it."""
+    joined: list[str] = []
+    for word in given:
+        if _PAIR.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def add_debug(parser: argparse.ArgumentParser) -> None:

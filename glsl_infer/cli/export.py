@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
-from glsl_infer.cli import progress
+from glsl_infer.cli import ends, progress
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
 from glsl_infer.lowering.weights_plan import LEAST_ARRAY, LONGEST_ARRAY, UNIFORM_VECTORS, WEIGHTS_MODES
@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
-    parser.add_argument(
-        "--labels", type=Path, help="text file with one label a line (not where the output is an image)"
-    )
+    parser.add_argument("--labels", type=Path, help="text file with one label a line, where an output is for classes")
     parser.add_argument(
         "--weights",
         choices=WEIGHTS_MODES,
@@ -73,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="DIR",
         help=f"typical pictures (at most {MAX_CALIBRATION} are used, from all over the folder), for the ranges of ReLU "
-        "and linear layers, and for 16-bit scales that would be too coarse otherwise; may be given several times",
+        "and linear layers, and for 16-bit scales that would be too coarse otherwise; a model with other inputs takes "
+        "*.npz files, or a folder of them, with an array for each input; may be given several times",
     )
     parser.add_argument(
         "--percentile",
@@ -82,13 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, from lowest to highest)",
     )
-    parser.add_argument(
-        "--input-range",
-        type=float,
-        nargs=2,
-        metavar=("LOW", "HIGH"),
-        help="what bytes 0 and 255 are to the network (default: 0 1, or 0 255 where it begins with a Rescaling)",
-    )
+    ends.add_input_range(parser)
+    ends.add_fit(parser)
+    ends.add_purpose(parser)
     parser.add_argument(
         "--verify",
         type=float,
@@ -106,6 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
     from glsl_infer.compiler.build import Options
+    from glsl_infer.tools.calibration import NUMBERS
     from glsl_infer.tools.export import export
 
     if args.out.suffix != SUFFIX:
@@ -122,15 +118,17 @@ def run(args: argparse.Namespace) -> int:
         )
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
-    calibration = _spread(pictures.find(args.calibrate), MAX_CALIBRATION)
+    calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
         weights_for=dict(_layer_and_mode(one) for one in args.weights_for),
         layout=args.layout,
         memory=args.memory,
         percentile=args.percentile,
-        input_range=None if args.input_range is None else tuple(args.input_range),
         uniform_vectors=args.uniform_vectors,
+        input_ranges=ends.by_name("--input-range", args.input_range),
+        fits=ends.by_name("--fit", args.fit),
+        purposes=ends.by_name("--purpose", args.purpose),
     )
     with progress.status("export") as tell:
         report = export(
@@ -174,16 +172,16 @@ def _print_layers(report: Report) -> None:
         f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8} "
         f"{'gain':>6} {'error':>6}  texture"
     )
-    for one in report.layers:
-        shape, texture = "x".join(map(str, one.shape)), "x".join(map(str, one.texture))
-        where = f"{one.textures} of {texture}" if one.textures > 1 else texture
-        gain = "-" if one.gain is None else f"{one.gain:.4g}"
-        error = "-" if one.error is None else f"{one.error:.2f}"
+    for layer in report.layers:
+        shape, texture = "x".join(map(str, layer.shape)), "x".join(map(str, layer.texture))
+        where = f"{layer.textures} of {texture}" if layer.textures > 1 else texture
+        gain = "-" if layer.gain is None else f"{layer.gain:.4g}"
+        error = "-" if layer.error is None else f"{layer.error:.2f}"
         print(
-            f"{one.layer:24} {one.op:20} {shape:>12} {one.weights:>8} {one.passes:6} {one.programs:8} "
+            f"{layer.layer:24} {layer.op:20} {shape:>12} {layer.weights:>8} {layer.passes:6} {layer.programs:8} "
             f"{gain:>6} {error:>6}  {where}"
         )
-    learnt = [one for one in report.ranges if one.by != "function"]
+    learnt = [choice for choice in report.ranges if choice.by != "function"]
     if learnt:
         print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
         for chosen in learnt:

@@ -46,13 +46,13 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     bundle = bundles.read(args.model)
-    found = inspection.inspect(bundle)
+    described = inspection.inspect(bundle)
     if args.layers is not None:
-        found["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
+        described["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
     if args.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(described, indent=1))
     else:
-        print_lines(_text(found, passes=args.passes))
+        print_lines(_text(described, passes=args.passes))
     return 0
 
 
@@ -62,7 +62,11 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     from glsl_infer.runtime.session import Session
     from glsl_infer.tools.inspect import layer_pictures
 
-    pixels = preprocess.load(args.layers, bundle.manifest.input.size)
+    try:
+        entry = bundle.manifest.input
+    except InputError as error:
+        raise InputError(f"--layers IMAGE: {error}") from None
+    given = {entry.name: preprocess.load_for(args.layers, entry)}
     folder = args.out or Path(f"{args.model.stem}-layers")
     try:
         folder.mkdir(exist_ok=True)
@@ -70,9 +74,9 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
-        drawn = len(bundle.network.layers) - 1  # all but the picture itself
+        drawn = len(bundle.network.layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:
-            for index, (name, output) in enumerate(session.layers(pixels)):
+            for index, (name, output) in enumerate(session.layers(given)):
                 path = folder / layer_pictures.file_name(index + 1, name)
                 images.save(layer_pictures.draw(output, bundle.values[name]), path)
                 written.append(path)
@@ -80,18 +84,16 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
     return written
 
 
-def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
+def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
     """Return the lines for people."""
-    totals, memory, members, output = found["totals"], found["memory"], found["members"], found["output"]
-    size = found["input"]["size"]
-    labels = f", {found['labels']} labels" if found["labels"] else ""
-    limits = found["limits"]
+    totals, memory, members = described["totals"], described["memory"], described["members"]
+    limits = described["limits"]
     lines = [
-        f"{'model':10} {found['file']['path']} ({found['model']}), {found['file']['bytes'] / 1e6:.2f} MB",
-        f"{'input':10} {size}x{size}x3, {found['input']['preprocessing']}",
-        f"{'output':10} {output['name']} {_sides(output['shape'])}, layer '{output['layer']}'{labels}",
+        f"{'model':10} {described['file']['path']} ({described['model']}), {described['file']['bytes'] / 1e6:.2f} MB",
+        *(f"{'input':10} {_input(entry)}" for entry in described["inputs"]),
+        *(f"{'output':10} {_output(entry, described['labels'])}" for entry in described["outputs"]),
         f"{'a frame':10} {totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
-        f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: picture "
+        f"{'memory':10} {memory['total'] / 1e6:.2f} MB in {totals['textures']} textures: inputs "
         f"{memory['input'] / 1e6:.2f}, layers {memory['target'] / 1e6:.2f} (all their outputs are "
         f"{memory['outputs_of_all_layers'] / 1e6:.2f}), constants {memory['constant'] / 1e6:.2f}",
         f"{'unpacked':10} {members['total'] / 1e6:.2f} MB: shaders {members['shaders'] / 1e6:.2f}, weights "
@@ -101,7 +103,7 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
         f"{limits['vertex_attributes']} vertex attributes",
         "",
     ]
-    rows = found["layers"]
+    rows = described["layers"]
     wide = max(5, *(len(row["layer"]) for row in rows))
     op = max(2, *(len(row["op"]) for row in rows))
     lines.append(
@@ -116,13 +118,25 @@ def _text(found: dict[str, Any], *, passes: bool) -> list[str]:
     if passes:
         lines += ["", "pass   layer, program: textures -> target (quads)"]
         lines += [
-            f"{index:5}  {one['layer']}, {one['program']}: {', '.join(one['textures'])} -> {one['target']}"
-            f"{' (cleared)' if one['clear'] else ''} ({one['quads']})"
-            for index, one in enumerate(found["passes"])
+            f"{index:5}  {entry['layer']}, {entry['program']}: {', '.join(entry['textures'])} -> {entry['target']}"
+            f"{' (cleared)' if entry['clear'] else ''} ({entry['quads']})"
+            for index, entry in enumerate(described["passes"])
         ]
-    if "pictures" in found:
-        lines += ["", f"{len(found['pictures'])} pictures of layers: {found['pictures'][0]} to {found['pictures'][-1]}"]
+    if "pictures" in described:
+        pictures = described["pictures"]
+        lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
     return lines
+
+
+def _input(entry: dict[str, Any]) -> str:
+    return f"{entry['name']} {_sides(entry['shape'])}, {entry['fit'] or entry['kind']}"
+
+
+def _output(entry: dict[str, Any], labels: int) -> str:
+    named = f", {labels} labels" if entry["purpose"] == "classes" else ""
+    steps = f", then {', '.join(entry['steps'])}" if entry["steps"] else ""
+    layers = ", ".join(f"'{layer}'" for layer in entry["layers"])
+    return f"{entry['name']} {_sides(entry['shape'])}, {entry['purpose']}, layer {layers}{steps}{named}"
 
 
 def _gain(number: float | None) -> str:
@@ -130,4 +144,4 @@ def _gain(number: float | None) -> str:
 
 
 def _sides(shape: list[int]) -> str:
-    return "x".join(map(str, shape))
+    return "x".join(map(str, shape)) or "1"

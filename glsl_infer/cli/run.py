@@ -1,9 +1,10 @@
-"""Run any model on a picture: an image becomes a picture file, a vector numbers."""
+"""Run any model on a picture, or on pictures and numbers: images become picture files, vectors numbers."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from glsl_infer.bundle import Bundle
+    from glsl_infer.bundle.manifest import Manifest, Output
+
+ALL = (".npz", ".json")
+"""What holds all outputs of a model."""
 
 ARRAY = ".npy"
 
@@ -26,20 +31,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from glsl_infer.runtime.images import OVERLAP
 
     parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
-    parser.add_argument("picture", type=Path, metavar="PICTURE", help="a picture file")
+    parser.add_argument(
+        "picture", type=Path, nargs="?", metavar="PICTURE", help="the file for a model with one input: a picture"
+    )
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="the file for one input, again for each: a picture, or numbers as *.npy, *.json or *.csv; a *.npz alone "
+        "holds all inputs by their names",
+    )
     parser.add_argument(
         "-o",
         "--out",
         type=Path,
         metavar="FILE",
-        help="the file to write: *.png or what else Pillow writes for an image of 1 or 3 channels; *.npy for the "
-        "output's numbers as a NumPy array, whatever its shape",
+        help="the file to write: *.npz or *.json for all outputs by their names; *.npy for the only one; *.png or what "
+        "else Pillow writes for the only image or mask",
     )
     parser.add_argument(
         "--whole",
         action="store_true",
         help="keep the picture's own pixels and size: run the model on overlapping tiles and put its images together "
-        "(otherwise it gets the centred square, scaled to its size)",
+        "(otherwise the picture is fitted to the model's)",
     )
     parser.add_argument(
         "--overlap",
@@ -50,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
-        "--json", action="store_true", help="print JSON: file, shape of the output; of a vector values and labels"
+        "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
     )
 
 
@@ -60,71 +75,126 @@ def run(args: argparse.Namespace) -> int:
 
     _check_arguments(args)
     bundle = bundles.read(args.model)
-    _check_model(args, bundle)
-    output = _output(args, bundle)
+    files = _files(args, bundle.manifest)
+    try:
+        drawn = _check_model(args, bundle)
+    except InputError as error:
+        raise InputError(f"{args.model}: {error}") from None
+    results = _whole(args, bundle, drawn) if args.whole else _results(args, bundle, files)
     if args.out is not None:
-        _save(output, args.out)
-    _report(args, bundle, output)
+        _save(results, args.out, bundle, drawn)
+    _report(args, bundle, results, drawn)
     return 0
 
 
-def _output(args: argparse.Namespace, bundle: Bundle) -> NDArray[Any]:
-    """Return what is written or printed: bytes for a picture file, else the numbers that the model makes."""
+def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Path:
+    """Return the file of each input by name, or the one file that holds all."""
+    names = [entry.name for entry in manifest.inputs]
+    listed = ", ".join(f"'{entry.name}' ({entry.kind}, {_sides(entry.shape)})" for entry in manifest.inputs)
+    if args.picture is not None:
+        if args.input:
+            raise InputError("give PICTURE or --input, not both")
+        if len(names) != 1:
+            raise InputError(f"{args.model} has the inputs {listed}; give --input NAME=FILE for each")
+        return {names[0]: args.picture}
+    files: dict[str, Path] = {}
+    for given in args.input:
+        name, equals, file = given.partition("=")
+        if name not in names and given.lower().endswith(".npz") and len(args.input) == 1:
+            return Path(given)
+        if not equals or name not in names or name in files or not file:
+            raise InputError(f"--input {given}; give NAME=FILE once for each input; {args.model} has {listed}")
+        files[name] = Path(file)
+    missing = [name for name in names if name not in files]
+    if missing:
+        raise InputError(f"no file for input '{missing[0]}'; {args.model} has the inputs {listed}")
+    return files
+
+
+def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
+    """Return every output by its name."""
+    from glsl_infer.cli import number_files
+    from glsl_infer.runtime.session import Session
+
+    given = (
+        number_files.read_all(files)
+        if isinstance(files, Path)
+        else {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
+    )
+    with Session(bundle, context=args.context) as session:
+        return dict(session.run(given))
+
+
+def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> dict[str, NDArray[Any]]:
+    """Return the only output for a whole picture: bytes where it becomes a picture file, else numbers."""
     import numpy as np
 
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import preprocess
     from glsl_infer.runtime.session import Session
 
-    raw = args.out is None or args.out.suffix.lower() == ARRAY
-    if args.whole:
-        whole = np.asarray(preprocess.open_image(args.picture))
-        with Session(bundle, context=args.context) as session:
-            return images.run_whole(session, whole, overlap=_overlap(args), raw=raw, watch=progress.bar)
-    pixels = preprocess.load(args.picture, bundle.manifest.input.size)
+    picture = np.asarray(preprocess.open_image(args.picture))
     with Session(bundle, context=args.context) as session:
-        numbers = session.run(pixels)
-    return numbers if raw else images.to_picture(numbers, bundle)
+        whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
+    return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
     """Refuse arguments that no model makes sense of."""
     from glsl_infer.runtime import images
 
+    if args.picture is None and not args.input:
+        raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap is about tiles; give --whole as well")
+    if args.whole and args.picture is None:
+        raise InputError("--whole is about a picture; give MODEL.glslnn PICTURE")
     if args.out is None:
         return
-    if args.out.suffix.lower() != ARRAY:
+    if args.out.suffix.lower() not in (*ALL, ARRAY):
         images.format_of(args.out)
     if not args.out.parent.is_dir():
         raise InputError(f"{args.out.parent}: no such folder")
     output_file(args.out)
 
 
-def _check_model(args: argparse.Namespace, bundle: Bundle) -> None:
-    """Refuse arguments that do not go with what the model makes."""
+def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
+    """Refuse arguments that do not go with what the model makes; return the output that becomes a picture file."""
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import tiling
 
-    shape = images.output_shape(bundle)
-    try:
-        if args.whole:
-            size = bundle.manifest.input.size
-            tiling.factor_of(shape, size)
-            tiling.spans(size, size, _overlap(args))
-    except InputError as error:
-        raise InputError(f"{args.model}: {error}") from None
+    outputs = bundle.manifest.outputs
+    if args.whole:
+        size = bundle.manifest.input.size
+        tiling.factor_of(images.output_shape(bundle), size)
+        tiling.spans(size, size, _overlap(args))
     if args.out is None:
-        if len(shape) > 1:
-            sides = "x".join(map(str, shape))
-            raise InputError(f"{args.model} makes an image of {sides}; say with -o where to, such as -o OUT.png")
-        return
-    if args.out.suffix.lower() != ARRAY:
+        maps = [output for output in outputs if len(output.shape) > 1]
+        if maps:
+            what = "an image" if maps[0].purpose == "image" else f"'{maps[0].name}'"
+            raise InputError(f"makes {what} of {_sides(maps[0].shape)}; say with -o where to, {_where_to(maps)}")
+        return None
+    suffix = args.out.suffix.lower()
+    if suffix in ALL:
+        return None
+    if suffix == ARRAY:
+        if len(outputs) > 1:
+            raise InputError(f"{len(outputs)} outputs do not go into one array; -o OUT.npz writes all of them")
+        return None
+    drawn = [output for output in outputs if output.purpose in ("image", "mask")]
+    drawn = drawn or [output for output in outputs if len(outputs) == 1]
+    if len(drawn) != 1:
+        raise InputError(f"{len(drawn)} outputs are images or masks, and a picture file holds 1; give -o OUT.npz")
+    if drawn[0].purpose != "mask" or len(drawn[0].shape) != 2:
         try:
-            images.check_picture(shape, bundle)
+            images.check_picture(drawn[0].shape)
         except InputError as error:
-            raise InputError(f"{args.model}: {error}; -o OUT{ARRAY} writes its numbers") from None
+            raise InputError(f"{error}; -o OUT{ARRAY} writes its numbers") from None
+    return drawn[0]
+
+
+def _where_to(maps: list[Output]) -> str:
+    return "such as -o OUT.png" if len(maps) == 1 and maps[0].purpose != "values" else "such as -o OUT.npz"
 
 
 def _overlap(args: argparse.Namespace) -> int:
@@ -133,35 +203,68 @@ def _overlap(args: argparse.Namespace) -> int:
     return images.OVERLAP if args.overlap is None else int(args.overlap)
 
 
-def _save(output: NDArray[Any], path: Path) -> None:
+def _save(results: Mapping[str, NDArray[Any]], path: Path, bundle: Bundle, drawn: Output | None) -> None:
+    """Write all results, or the one that becomes a picture."""
     import numpy as np
 
+    from glsl_infer.cli import number_files
     from glsl_infer.runtime import images
-    from glsl_infer.support.files import cannot_be_written, writing
 
-    if path.suffix.lower() != ARRAY:
-        images.save(output, path)
-        return
-    try:
-        with writing(path) as file:
-            np.save(file, output)
-    except (OSError, ValueError) as error:
-        raise cannot_be_written(path, error) from None
-
-
-def _report(args: argparse.Namespace, bundle: Bundle, output: NDArray[Any]) -> None:
-    """Print what came out; a grey picture has one channel as the model's image has."""
-    vector, labels = output.ndim == 1, bundle.labels
-    shape = [*output.shape, 1] if output.ndim == 2 else list(output.shape)
-    if args.json:
-        found: dict[str, Any] = {"file": str(args.picture), "output": shape}
-        if args.out is not None:
-            found["written"] = str(args.out)
-        if vector:
-            found |= {"values": [float(value) for value in output], "labels": list(labels)}
-        print(json.dumps(found, indent=1))
-    elif args.out is not None:
-        print(f"{args.out}: {'x'.join(map(str, shape))}")
+    if drawn is None:
+        number_files.write_results(results, path)
+    elif results[drawn.name].dtype == np.uint8:
+        pixels = results[drawn.name]
+        images.save(pixels[..., 0] if pixels.shape[2] == 1 else pixels, path)
+    elif drawn.purpose == "mask":
+        images.save(images.mask_to_picture(results[drawn.name], drawn), path)
     else:
-        for index, value in enumerate(output):
-            print(one_line(f"{labels[index]}: {value:.6g}") if labels else f"{value:.6g}")
+        images.save(images.to_picture(results[drawn.name], bundle), path)
+
+
+def _report(
+    args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]], drawn: Output | None
+) -> None:
+    """Print what came out."""
+    labels = {output.name: bundle.labels for output in bundle.manifest.outputs if output.purpose == "classes"}
+    if args.json:
+        print(json.dumps(_as_json(args, bundle, results), indent=1))
+    elif args.out is not None:
+        shown = results if drawn is None else {drawn.name: results[drawn.name]}
+        print(f"{args.out}: {', '.join(_named(name, shown, results) for name in shown)}")
+    else:
+        for name, result in results.items():
+            if len(results) > 1:
+                print(f"{one_line(name)}:")
+            for index, value in enumerate(result.reshape(-1)):
+                print(one_line(f"{labels[name][index]}: {value:.6g}") if name in labels else f"{value:.6g}")
+
+
+def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
+    sides = _sides(shown[name].shape)
+    return sides if len(results) == 1 else f"{one_line(name)} {sides}"
+
+
+def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return what ``--json`` prints: of a model with one output the shape alone, of others every output by name."""
+    given: dict[str, Any] = {"file": str(args.picture)} if args.picture is not None else {"inputs": args.input}
+    written = {} if args.out is None else {"written": str(args.out)}
+    outputs = bundle.manifest.outputs
+    described = {output.name: _described(output, results[output.name], bundle.labels) for output in outputs}
+    if len(outputs) > 1:
+        return {**given, **written, "outputs": described}
+    only = described[outputs[0].name]
+    shape = only.pop("shape")
+    del only["purpose"]
+    return {**given, "output": shape, **written, **only}
+
+
+def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...]) -> dict[str, Any]:
+    described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
+    if result.ndim < 2:
+        described["values"] = [float(value) for value in result.reshape(-1)]
+        described["labels"] = list(labels) if output.purpose == "classes" else []
+    return described
+
+
+def _sides(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "1"

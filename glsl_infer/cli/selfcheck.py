@@ -34,28 +34,30 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.support.resources import default_model
 
     with Session(default_model() if args.model is None else args.model, context=args.context) as session:
-        found, file = selfcheck.check(session), session.bundle.path
+        result, file = selfcheck.check(session), session.bundle.path
     if args.json:
-        print(json.dumps({"file": str(file), **found.as_json()}, indent=1))
+        print(json.dumps({"file": str(file), **result.as_json()}, indent=1))
     else:
-        print_lines(_text(found))
-    found.require()
+        print_lines(_text(result))
+    result.require()
     return 0
 
 
-def _text(found: SelfCheck) -> list[str]:
+def _text(result: SelfCheck) -> list[str]:
     """Return the lines for people; errors are in stored steps."""
-    lines = [f"{name:18} {text}" for name, text in found.driver.items()]
-    wide = max([5, *(len(one.layer) for one in found.layers)])
+    lines = [f"{name:18} {text}" for name, text in result.driver.items()]
+    wide = max([5, *(len(layer.layer) for layer in result.layers)])
     lines += ["", f"{'layer':{wide}} {'max':>7} {'allowed':>7} {'mean':>7} {'allowed':>7} {'texels':>6}"]
     lines += [
-        f"{one.layer:{wide}} {one.worst:7g} {one.allowed.max_error:7.3g} {one.mean:7.3f} {one.allowed.mean_error:7.3f} "
-        f"{one.allowed.count:6}{'' if one.passed else '  WRONG'}"
-        for one in found.layers
+        f"{layer.layer:{wide}} {layer.worst:7g} {layer.allowed.max_error:7.3g} {layer.mean:7.3f} "
+        f"{layer.allowed.mean_error:7.3f} {layer.allowed.count:6}{'' if layer.passed else '  WRONG'}"
+        for layer in result.layers
     ]
-    if found.whole_frame is not None:
-        wrong = "" if found.whole_frame <= found.whole_frame_allowed else "  WRONG"
-        lines += ["", f"whole frame: off by {found.whole_frame:g}, allowed {found.whole_frame_allowed:g}{wrong}"]
-    if found.wrong is None:
-        lines += ["", f"all {len(found.layers)} layers are right on this driver"]
+    if result.outputs:
+        lines.append("")
+    for output in result.outputs:
+        wrong = "" if output.passed else "  WRONG"
+        lines.append(f"whole frame, {output.output}: off by {output.error:g}, allowed {output.allowed:g}{wrong}")
+    if result.wrong is None:
+        lines += ["", f"all {len(result.layers)} layers are right on this driver"]
     return lines

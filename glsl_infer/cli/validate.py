@@ -8,16 +8,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import ends, progress
 from glsl_infer.cli.terminal_text import print_lines
-from glsl_infer.errors import ImageError, InputError, RunError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support import files
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
+
+    from glsl_infer.bundle import Bundle
 
 _LOWEST = {"cosine": "--min-cosine", "top1": "--min-top1", "sqnr_db": "--min-sqnr"}
 _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
@@ -27,14 +30,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("model", type=Path, metavar="MODEL.keras", help="the Keras model")
     parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="a picture, or a folder of them")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="a picture or a folder of them; *.npz files where the model has other inputs",
+    )
     parser.add_argument("--limit", type=int, default=100, metavar="N", help="pictures, evenly spread (default: 100)")
     parser.add_argument(
         "--layer-pictures", type=int, default=4, metavar="N", help="of them compared layer by layer (default: 4)"
     )
-    parser.add_argument(
-        "--input-range", type=float, nargs=2, metavar=("LOW", "HIGH"), help="as it was given to 'glsl-infer export'"
-    )
+    ends.add_input_range(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     limits = parser.add_argument_group("thresholds: exit code 1 beyond")
     limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
@@ -56,14 +63,14 @@ def run(args: argparse.Namespace) -> int:
 
     _check(args)
     bundle = bundles.read(args.bundle)
-    given, skipped = _pictures(args, bundle.manifest.input.size)
+    given, skipped = _samples(args, bundle)
     with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
         found = compare.compare(
             args.model,
             bundle,
             given,
             layer_pictures=args.layer_pictures,
-            input_range=None if args.input_range is None else tuple(args.input_range),
+            input_ranges=ends.by_name("--input-range", args.input_range),
             context=args.context,
             tell=done,
         )
@@ -94,17 +101,19 @@ def _check(args: argparse.Namespace) -> None:
         files.output_file(args.report)
 
 
-def _pictures(args: argparse.Namespace, size: int) -> tuple[list[NDArray[np.uint8]], int]:
-    """Return the pictures as the network reads them, and how many cannot be read."""
-    from glsl_infer.runtime.pictures import preprocess
+def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str, NDArray[Any]]], int]:
+    """Return typical inputs as the network reads them, and how many files cannot be read."""
+    from glsl_infer.graph.reference import by_name
+    from glsl_infer.tools import calibration
 
-    paths = pictures.find([args.data])
+    paths = pictures.find([args.data], also=(calibration.NUMBERS,))
     count = min(args.limit, len(paths))
-    given, skipped = [], 0
+    given: list[Mapping[str, NDArray[Any]]] = []
+    skipped = 0
     for path in progress.bar([paths[index * len(paths) // count] for index in range(count)], "reading pictures"):
         try:
-            given.append(preprocess.load(path, size))
-        except ImageError as error:
+            given += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
+        except InputError as error:
             skipped += 1
             print(f"warning: {error}; left out", file=sys.stderr)
     if not given:
@@ -114,21 +123,25 @@ def _pictures(args: argparse.Namespace, size: int) -> tuple[list[NDArray[np.uint
 
 def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
     """Return what lies beyond a threshold, a sentence each."""
-    end, failures = found["output"], []
-    for key, option in {**_LOWEST, **_HIGHEST}.items():
-        bound, value = getattr(args, option[2:].replace("-", "_")), end.get(key)
-        if bound is None or value is None:  # no such threshold, no error at all, or no classes
-            continue
-        beyond = value >= bound if key in _LOWEST else value <= bound
-        if not beyond:
-            side = "below" if key in _LOWEST else "above"
-            failures.append(f"the output's {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
+    failures = []
+    for end in found["outputs"]:
+        whose = "the output's" if len(found["outputs"]) == 1 else f"output '{end['name']}':"
+        for key, option in {**_LOWEST, **_HIGHEST}.items():
+            # Class numbers of a mask are no quantities: only how many are the same counts.
+            value = end["same"] if key == "top1" and "same" in end else None if "same" in end else end.get(key)
+            bound = getattr(args, option[2:].replace("-", "_"))
+            if bound is None or value is None:  # no such threshold, no error at all, or no classes
+                continue
+            beyond = value >= bound if key in _LOWEST else value <= bound
+            if not beyond:
+                side = "below" if key in _LOWEST else "above"
+                failures.append(f"{whose} {key.replace('_', ' ')} is {value:.6g}, {side} {option} {bound:g}")
     if args.min_layer_cosine is not None:
         failures += [
-            f"layer '{one['layer']}' has a cosine similarity of {one['cosine']:.6g}, below --min-layer-cosine "
+            f"layer '{layer['layer']}' has a cosine similarity of {layer['cosine']:.6g}, below --min-layer-cosine "
             f"{args.min_layer_cosine:g}"
-            for one in found["layers"]
-            if not one["cosine"] >= args.min_layer_cosine
+            for layer in found["layers"]
+            if not layer["cosine"] >= args.min_layer_cosine
         ]
     return failures
 
@@ -145,28 +158,33 @@ def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
 def _text(found: dict[str, Any]) -> list[str]:
     from glsl_infer.tools.validate.page import decibels
 
-    end = found["output"]
-    what = "probabilities" if found["softmax"] else "outputs"
     lines = [
         f"{'Keras':10} {found['model']} ({found['keras']})",
         f"{'GPU':10} {found['bundle']} ({found['driver']})",
         "",
-        f"{what} of {found['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
-        f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
-        f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean",
     ]
-    if "top1" in end:
-        lines.append(f"same first label: {100 * end['top1']:.2f} %")
+    for end in found["outputs"]:
+        what = "probabilities" if end["softmax"] else "outputs"
+        what = what if len(found["outputs"]) == 1 else f"'{end['name']}'"
+        lines.append(
+            f"{what} of {found['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
+            f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
+            f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
+        )
+        if "top1" in end:
+            lines.append(f"same first label: {100 * end['top1']:.2f} %")
+        if "same" in end:
+            lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
     if found["layers"]:
-        wide = max(5, *(len(one["layer"]) for one in found["layers"]))
+        wide = max(5, *(len(layer["layer"]) for layer in found["layers"]))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  output of Keras' layer",
         ]
         lines += [
-            f"{one['layer']:{wide}} {one['cosine']:9.6f} {one['max_error']:9.4g} {one['mean_error']:9.4g} "
-            f"{decibels(one['sqnr_db']):>9}  {one['keras']}"
-            for one in found["layers"]
+            f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
+            f"{decibels(layer['sqnr_db']):>9}  {layer['keras']}"
+            for layer in found["layers"]
         ]
     if found["not_compared"]:
         lines += ["", f"not compared, for Keras has no such output: {', '.join(found['not_compared'])}"]

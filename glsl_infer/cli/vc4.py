@@ -109,7 +109,7 @@ def _print(args: argparse.Namespace, reports: Sequence[Report]) -> None:
     from glsl_infer.tools.videocore import table
 
     if args.json:
-        print(json.dumps({"bundles": [_as_json(one, args.draw_share) for one in reports]}, indent=1))
+        print(json.dumps({"bundles": [_as_json(report, args.draw_share) for report in reports]}, indent=1))
     elif args.csv:
         print(table.as_csv(reports, args.draw_share))
     elif len(reports) == 1:
@@ -155,12 +155,12 @@ def _disassemble(models: Sequence[Path], driver: Driver, layer: str) -> None:
 
     for path in models:
         passes = bundles.read(path).manifest.passes
-        layers = list(dict.fromkeys(one.layer for one in passes))
+        layers = list(dict.fromkeys(entry.layer for entry in passes))
         if layer not in layers:
             raise InputError(f"{path}: no layer '{layer}' that draws; there are: {', '.join(layers)}")
     for path in models:
         made, measured = measure(path, driver, disassembly=True)
-        used = list(dict.fromkeys(one.program for one in made.manifest.passes if one.layer == layer))
+        used = list(dict.fromkeys(entry.program for entry in made.manifest.passes if entry.layer == layer))
         more = f", the first of {len(used)}" if len(used) > 1 else ""
         print(one_line(f"; {path}: layer '{layer}', program '{used[0]}'{more}"))
         print(measured.listings.get(used[0], f"; {measured.failures.get(used[0], 'nothing was compiled')}"))

@@ -6,56 +6,59 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from glsl_infer.bundle.bundle import SMALLER, Bundle, classes_of
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
-from glsl_infer.bundle.manifest import Input, Manifest, Output
+from glsl_infer.bundle.bundle import SMALLER, Bundle
+from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS
+from glsl_infer.bundle.manifest import CLASSES, IMAGE, MASK, NUMBERS, PICTURE, VALUES, Input, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
 from glsl_infer.bundle.manifest_json import pass_table
-from glsl_infer.bundle.network import Network, layers_of, to_bytes
+from glsl_infer.bundle.network import Network, NetworkOutput, layers_of, to_bytes
 from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.pass_table import as_stored, float_members
 from glsl_infer.bundle.uniforms import check as check_uniforms
 from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.graph.picture import is_picture
 from glsl_infer.program import Program
-from glsl_infer.program.layout import FeatureMap, FixedPoint
+from glsl_infer.program.layout import FeatureMap, Value
 
 
 def to_bundle(program: Program, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
     """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
 
     Raises:
-        InputError: the number of labels is not that of the logits, or a label has a line feed in it.
-        ModelError: there are more passes than a reader takes; said before the probe, which takes longest.
+        InputError: the number of labels is not that of the classes, or a label has a line feed in it.
+        ModelError: an output is not what its purpose says, or there are more passes than a reader takes; said before
+            the probe, which takes longest.
     """
     graph = program.graph
-    output, picture = program.values[graph.output], program.values[graph.input.name]
-    assert isinstance(output, (FixedPoint, FeatureMap))
-    assert isinstance(picture, FeatureMap)
-    if len(labels) != classes_of(output):
-        raise InputError(f"{len(labels)} labels for {classes_of(output)} classes; give one line for each class")
+    inputs = tuple(_input(node, program.values[node.name]) for node in graph.inputs)
+    outputs = tuple(_output(program, output) for output in graph.outputs)
+    classes = classes_of(graph)
+    if len(labels) != classes:
+        raise InputError(f"{len(labels)} labels for {classes} classes; give one line for each class")
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program, tell)
-    network = Network(graph.output, layers_of(graph.nodes, program.values, program.weight_members))
+    expectation, texels = probe.make(program, inputs, outputs, tell)
+    ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
+    network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
         **program.members,
         GRAPH: to_bytes(network),
         expectation.member: texels,
         LABELS: "".join(f"{label}\n" for label in labels).encode("utf-8"),
     }
-    purpose = "classes" if isinstance(output, FixedPoint) else "image"
     manifest = Manifest(
         graph.name,
-        (Input(graph.input.name, picture),),
+        inputs,
         needed_limits(program.textures, program.programs),
         program.textures,
         program.programs,
         float_members(program.passes),
         tuple(as_stored(entry) for entry in program.passes),
-        (Output(graph.output, purpose, output),),
+        outputs,
         expectation,
         {},
     )
@@ -66,6 +69,40 @@ def to_bundle(program: Program, labels: Sequence[str], tell: Callable[[str], obj
     members[PASSES] = pass_table(manifest)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(members.items())}
     return Bundle(replace(manifest, members=hashes), members)
+
+
+def classes_of(graph: Graph) -> int:
+    """Return how many labels a network needs: one for each number of its output for classes, else none."""
+    sizes = [graph.shape_of(output) for output in graph.outputs if graph.purpose(output) == CLASSES]
+    return sizes[0][0] if sizes else 0
+
+
+def _input(node: Node, value: Value) -> Input:
+    kind = PICTURE if is_picture(node) else NUMBERS
+    return Input(node.name, kind, value, node.attrs.get("fit"))
+
+
+def _output(program: Program, output: GraphOutput) -> Output:
+    """Return what a reader needs of an output.
+
+    Raises:
+        ModelError: its purpose is not one of its shape.
+    """
+    graph = program.graph
+    shape, purpose = graph.shape_of(output), graph.purpose(output)
+    values = tuple(program.values[layer] for layer in output.layers)
+    fits = {
+        CLASSES: len(shape) == 1,
+        IMAGE: not output.steps and len(values) == 1 and isinstance(values[0], FeatureMap),
+        MASK: len(shape) in (2, 3),
+        VALUES: True,
+    }
+    if not fits.get(purpose, False):
+        raise ModelError(
+            f"output '{output.name}' of shape {shape} cannot be for '{purpose}'; "
+            f"give --purpose {output.name}=PURPOSE with one of {', '.join(key for key, fit in fits.items() if fit)}"
+        )
+    return Output(output.name, purpose, values, output.steps)
 
 
 def _check_passes(program: Program) -> None:

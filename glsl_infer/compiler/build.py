@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import Prepared, prepare
 from glsl_infer.graph import Graph
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import Program
@@ -29,7 +27,10 @@ class Options:
     Attributes:
         weights, weights_for, layout, memory, uniform_vectors: see ``compiler.lower.to_program``.
         percentile: of the calibration pictures' values that ranges cover; see ``calibration.extremes``.
-        input_range: values of byte 0 and byte 255 of the picture; see ``importers.keras.load``.
+        input_range: values of byte 0 and byte 255 of the only picture; see ``importers.keras.to_graph``.
+        input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
+        fits: how any picture becomes the network's, by the inputs' names.
+        purposes: what outputs are for, by their names.
     """
 
     weights: str = "auto"
@@ -39,12 +40,15 @@ class Options:
     percentile: float = 100.0
     input_range: tuple[float, float] | None = None
     uniform_vectors: int = UNIFORM_VECTORS
+    input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    fits: Mapping[str, str] = field(default_factory=dict)
+    purposes: Mapping[str, str] = field(default_factory=dict)
 
 
-class _Told(Sequence[NDArray[np.uint8]]):
+class _Told(Sequence[Inputs]):
     """Pictures that say their number whenever somebody goes through them."""
 
-    def __init__(self, pictures: Sequence[NDArray[np.uint8]], tell: Tell) -> None:
+    def __init__(self, pictures: Sequence[Inputs], tell: Tell) -> None:
         self._pictures, self._tell = pictures, tell
 
     def __len__(self) -> int:
@@ -53,9 +57,9 @@ class _Told(Sequence[NDArray[np.uint8]]):
     def __getitem__(self, index: Any) -> Any:
         return self._pictures[index]
 
-    def __iter__(self) -> Iterator[NDArray[np.uint8]]:
+    def __iter__(self) -> Iterator[Inputs]:
         for number, picture in enumerate(self._pictures, 1):
-            self._tell(f"calibrating: picture {number} of {len(self)}")
+            self._tell(f"calibrating: {number} of {len(self)}")
             yield picture
 
 
@@ -68,7 +72,7 @@ def build(
     labels: Sequence[str],
     *,
     options: Options | None = None,
-    calibration: Sequence[NDArray[np.uint8]] = (),
+    calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
 ) -> tuple[Bundle, Program, Prepared]:
     """Turn an imported graph into a bundle in memory.

@@ -9,11 +9,12 @@ from glsl_infer import ops
 from glsl_infer.compiler import sharing
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
+from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
-from glsl_infer.program.layout import LAYOUTS, FixedMap, Share, textures_of
+from glsl_infer.program.layout import LAYOUTS, Share, textures_of
 
 
 def to_program(
@@ -63,11 +64,13 @@ def to_program(
         return builder
 
     builder = built({}, planning=True)
-    output, picture = builder.values[graph.output], builder.values[graph.input.name]
-    if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
-        raise ModelError.layer(
-            graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
-        )
+    given = {texture for node in graph.inputs for texture in textures_of(builder.values[node.name])}
+    for layer in graph.output_layers:
+        if given & set(textures_of(builder.values[layer])):
+            what = "the picture" if len(graph.inputs) == 1 else "an input"
+            raise ModelError.layer(
+                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
+            )
     program = builder.finish()
     choices = list(program.choices)
     for name in alone:
@@ -79,7 +82,8 @@ def to_program(
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
     """Refuse padding around a view of a picture whose gutter, bytes of 0, is not the value 0."""
-    for reader in graph.consumers[graph.input.name] if any(graph.input.attrs["zeros"]) else ():
+    pictures = [node for node in graph.inputs if has_alpha_lane(node) and any(node.attrs["zeros"])]
+    for reader in (reader for picture in pictures for reader in graph.consumers[picture.name]):
         if isinstance(ops.get(reader.op), ViewOperator) and needed[reader.name]:
             raise ModelError.layer(
                 reader.name,

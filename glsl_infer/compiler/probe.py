@@ -1,4 +1,4 @@
-"""The probe: a picture by formula, and what every layer of a network must make of it.
+"""The probe: inputs by formula, and what every layer of a network must make of it.
 
 A bundle carries a few hundred texels of every layer, so that a runner can find out on any machine whether the
 driver computes what it should, and which layer it fails in.
@@ -6,16 +6,18 @@ driver computes what it should, and which layer it fails in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.bundle.manifest import PROBE_FORMULA, Probe, ProbeLayer
-from glsl_infer.bundle.probe import MEMBER, RECORD, picture
+from glsl_infer.bundle import probe
+from glsl_infer.bundle.manifest import PROBE_FORMULA, Input, Output, Probe, ProbeLayer, ProbeOutput
+from glsl_infer.bundle.probe import MEMBER, RECORD
 from glsl_infer.graph import Array
-from glsl_infer.graph.picture import picture_values
+from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import Program
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
@@ -29,26 +31,36 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program, tell: Callable[[str], object] = str) -> tuple[Probe, bytes]:
-    """Compute the probe of a program, and the bytes of its member; ``tell`` hears of every layer.
+def make(
+    program: Program, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
+) -> tuple[Probe, bytes]:
+    """Compute the probe of a program, and the bytes of its member.
+
+    Args:
+        program: the program.
+        inputs: of its manifest.
+        outputs: of its manifest.
+        tell: hears of every layer.
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
     largest difference seen, plus one step; in the mean twice that seen, plus 0.05, plus one such value.
     """
     graph = program.graph
-    image = picture(graph.input.attrs["shape"][0])
+    given = probe.inputs(inputs)
     noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
+    wanted = {output.layers[0] for output in graph.outputs}
+    ends: dict[str, list[Array]] = {}
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
     # All runs go from layer to layer together, so that no run's layers are kept.
-    together = zip(*(_run(program, image, noise) for noise in noises))
+    together = zip(*(_run(program, given, noise) for noise in noises))
     for number, results in enumerate(together, 1):
         (name, exact), runs = results[0], [value for _, value in results[1:]]
-        tell(f"probe: layer {number} of {len(graph.nodes) - 1}, {name}")
-        if name == graph.output:
-            expected, moved = exact, max(float(np.abs(run - exact).max()) for run in runs)
+        tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
+        if name in wanted:
+            ends[name] = [exact, *runs]
         if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
         value = program.values[name]
@@ -61,24 +73,32 @@ def make(program: Program, tell: Callable[[str], object] = str) -> tuple[Probe, 
         layers.append(ProbeLayer(name, offset, len(entries), most, allowed, value))
         records.append(entries)
         offset += len(entries)
-    output = program.values[graph.output]
-    logits: tuple[float, ...] = ()
-    tolerance = 0.0
-    if isinstance(output, FixedPoint):
-        logits = tuple(float(one) for one in expected)
-        tolerance = 2.0 * moved + output.scale / 256.0
-    return Probe(PROBE_FORMULA, MEMBER, tuple(layers), logits, tolerance), np.concatenate(records).tobytes()
+    by_name = {output.name: output for output in graph.outputs}
+    expected = tuple(_output(output, *ends[by_name[output.name].layers[0]]) for output in outputs)
+    return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
-def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator | None) -> Iterator[tuple[str, Array]]:
+def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
+    """Return what an output must be: a single vector's numbers, or none."""
+    value = output.values[0]
+    if len(output.values) > 1 or not isinstance(value, FixedPoint):
+        return ProbeOutput((), 0.0)
+    moved = max(float(np.abs(run - exact).max()) for run in runs)
+    return ProbeOutput(tuple(float(number) for number in exact), 2.0 * moved + value.scale / 256.0)
+
+
+def _run(
+    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph
-    values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
+    values: dict[str, Array] = {}
     left = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
-        if node.op == "input":
-            continue
         operator = ops.get(node.op)
+        if operator.is_input:
+            values[node.name] = input_values(node, given[node.name])
+            continue
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
             value = program.values[node.name]

@@ -32,25 +32,26 @@ Colour = tuple[int, int, int, int]
 def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
 
-    A node that only renames tiles reads them too. The output is read after the last node. What nothing reads lives
+    A node that only renames tiles reads them too. Outputs are read after the last node. What nothing reads lives
     until the next node draws all the same: a job begins where the target changes, and so would not for that node.
     """
     index = {node.name: number for number, node in enumerate(program.graph.nodes)}
-    drawing = list(dict.fromkeys(one.layer for one in program.passes))
+    drawing = list(dict.fromkeys(entry.layer for entry in program.passes))
     following = {layer: index[after] for layer, after in zip(drawing, drawing[1:])}
     first: dict[str, int] = {}
     last: dict[str, int] = {}
-    for one in program.passes:
-        first.setdefault(one.target, index[one.layer])
-        for name in (one.target, *one.textures):
-            last[name] = max(last.get(name, 0), index[one.layer])
-        last[one.target] = max(last[one.target], following.get(one.layer, 0))
+    for entry in program.passes:
+        first.setdefault(entry.target, index[entry.layer])
+        for name in (entry.target, *entry.textures):
+            last[name] = max(last.get(name, 0), index[entry.layer])
+        last[entry.target] = max(last[entry.target], following.get(entry.layer, 0))
     for node in program.graph.nodes:
         for source in (*node.inputs, node.name):
             for name in textures_of(program.values[source]):
                 last[name] = max(last.get(name, 0), index[node.name])
-    for name in textures_of(program.values[program.graph.output]):
-        last[name] = len(index)
+    for layer in program.graph.output_layers:
+        for name in textures_of(program.values[layer]):
+            last[name] = len(index)
     return {name: (first[name], last[name]) for name in first}
 
 

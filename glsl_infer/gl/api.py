@@ -72,6 +72,7 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "LinkProgram": (None, (c_uint,)),
     "PixelStorei": (None, (c_uint, c_int)),
     "ReadPixels": (None, (c_int, c_int, c_int, c_int, c_uint, c_uint, c_void_p)),
+    "Scissor": (None, (c_int, c_int, c_int, c_int)),
     "ShaderSource": (None, (c_uint, c_int, POINTER(c_char_p), _INTS)),
     "TexImage2D": (None, (c_uint, c_int, c_int, c_int, c_int, c_int, c_uint, c_uint, c_void_p)),
     "TexParameteri": (None, (c_uint, c_uint, c_int)),

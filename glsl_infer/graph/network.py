@@ -6,31 +6,61 @@ one, ``optimize`` makes simpler ones from it, ``lowering`` turns the last into d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
 from glsl_infer.errors import ModelError
+from glsl_infer.graph import host_steps
+from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.node import Node, Shape
+
+CLASSES, IMAGE, MASK, VALUES = PURPOSES = ("classes", "image", "mask", "values")
+"""What an output is for."""
 
 
 @dataclass(frozen=True)
+class GraphOutput:
+    """A result of a network.
+
+    Attributes:
+        name: unique among the outputs.
+        layers: names of the nodes whose values it begins with.
+        steps: what the CPU does with these values, until one array is left.
+        purpose: one of ``PURPOSES``; None leaves it to ``Graph.purpose``.
+    """
+
+    name: str
+    layers: tuple[str, ...]
+    steps: tuple[HostStep, ...] = ()
+    purpose: str | None = None
+
+
+@dataclass(frozen=True, init=False)
 class Graph:
-    """Nodes in an order in which each comes after its inputs, and the name of the output.
+    """Nodes in an order in which each comes after its inputs, and the outputs.
 
     Attributes that a node leaves out get their operator's defaults.
 
+    Args:
+        name: of the model.
+        nodes: the nodes.
+        outputs: the outputs, or the name of the node whose value is the only one.
+
     Raises:
         ModelError: on construction, when a name is missing or used twice, an operator is unknown, or
-            shapes and weights do not fit together.
+            shapes, weights and host steps do not fit together.
     """
 
     name: str
     nodes: tuple[Node, ...]
-    output: str
+    outputs: tuple[GraphOutput, ...]
 
-    def __post_init__(self) -> None:
+    def __init__(self, name: str, nodes: Iterable[Node], outputs: Sequence[GraphOutput] | str) -> None:
+        given = (GraphOutput(outputs, (outputs,)),) if isinstance(outputs, str) else tuple(outputs)
+        for field, value in {"name": name, "nodes": tuple(nodes), "outputs": given}.items():
+            object.__setattr__(self, field, value)
         complete = tuple(replace(node, attrs={**node.operator.attrs, **node.attrs}) for node in self.nodes)
         object.__setattr__(self, "nodes", complete)
         seen: set[str] = set()
@@ -43,9 +73,21 @@ class Graph:
                     node.name, f"reads {missing}, which no earlier layer computes", "check the order"
                 )
             seen.add(node.name)
-        if self.output not in seen:
-            raise ModelError(f"model '{self.name}': no layer is named '{self.output}', the output")
-        _ = self.shapes
+        self._check_outputs()
+
+    def _check_outputs(self) -> None:
+        """Refuse outputs without a layer, of one name, or whose steps do not fit."""
+        names = [output.name for output in self.outputs]
+        if not names or len(set(names)) != len(names):
+            raise ModelError(f"model '{self.name}' has the outputs {names}; give at least one, each with its own name")
+        for output in self.outputs:
+            missing = [layer for layer in output.layers if layer not in self.by_name]
+            if missing or not output.layers:
+                raise ModelError(f"model '{self.name}': no layer is named '{(*missing, '')[0]}', the output")
+            try:
+                self.shape_of(output)
+            except ValueError as error:
+                raise ModelError(f"model '{self.name}', output '{output.name}': {error}") from None
 
     @cached_property
     def by_name(self) -> Mapping[str, Node]:
@@ -69,6 +111,11 @@ class Graph:
                 readers[name].append(node)
         return MappingProxyType({name: tuple(found) for name, found in readers.items()})
 
+    @cached_property
+    def inputs(self) -> tuple[Node, ...]:
+        """The input nodes: pictures and numbers, in order."""
+        return tuple(node for node in self.nodes if node.operator.is_input)
+
     @property
     def input(self) -> Node:
         """The only input node.
@@ -76,10 +123,60 @@ class Graph:
         Raises:
             ModelError: there are none or several.
         """
-        inputs = [node for node in self.nodes if node.op == "input"]
-        if len(inputs) != 1:
-            raise ModelError(f"model '{self.name}' has {len(inputs)} inputs; exactly one picture is supported")
-        return inputs[0]
+        if len(self.inputs) != 1:
+            raise ModelError(f"model '{self.name}' has {len(self.inputs)} inputs; this needs a model with exactly one")
+        return self.inputs[0]
+
+    @cached_property
+    def output_layers(self) -> tuple[str, ...]:
+        """Names of the nodes whose values the outputs begin with, each once."""
+        return tuple(dict.fromkeys(layer for output in self.outputs for layer in output.layers))
+
+    @property
+    def output(self) -> str:
+        """The name of the only node whose value is an output.
+
+        Raises:
+            ModelError: there are several.
+        """
+        if len(self.outputs) != 1 or len(self.outputs[0].layers) != 1:
+            raise ModelError(f"model '{self.name}' ends in {len(self.output_layers)} layers; this needs exactly one")
+        return self.outputs[0].layers[0]
+
+    def shape_of(self, output: GraphOutput) -> Shape:
+        """Return the shape of an output after its host steps.
+
+        Raises:
+            ValueError: the steps do not fit the layers' shapes.
+        """
+        return host_steps.shape_of(output.steps, [self.shapes[layer] for layer in output.layers])
+
+    def purpose(self, output: GraphOutput) -> str:
+        """Return what an output is for: what it says, or what its shape and its steps suggest.
+
+        The only output of a network is for classes where it is a vector, and an image where it is a map as the layers
+        leave it. Of several outputs the only vector that ends in a softmax is for classes. What ends in an argmax over
+        the channels of a map is a mask.
+        """
+        if output.purpose is not None:
+            return output.purpose
+        shape, last = self.shape_of(output), output.steps[-1].step if output.steps else ""
+        if len(shape) == 2 and last == host_steps.ARGMAX:
+            return MASK
+        if len(self.outputs) == 1 and len(shape) == 1 and last != host_steps.NORMALIZE:
+            return CLASSES
+        if len(self.outputs) == 1 and not output.steps and len(shape) == 3:
+            return IMAGE
+        return CLASSES if self._softmax_vectors == (output.name,) else VALUES
+
+    @cached_property
+    def _softmax_vectors(self) -> tuple[str, ...]:
+        """Names of the outputs that are probabilities of classes."""
+        return tuple(
+            output.name
+            for output in self.outputs
+            if len(self.shape_of(output)) == 1 and output.steps and output.steps[-1].step == host_steps.SOFTMAX
+        )
 
     def rebuilt(self, nodes: Iterable[Node], renamed: Mapping[str, str] | None = None) -> Graph:
         """Return a graph of other nodes, with references to ``renamed`` names following them."""
@@ -91,10 +188,14 @@ class Graph:
             return name
 
         rewired = tuple(replace(node, inputs=tuple(follow(name) for name in node.inputs)) for node in nodes)
-        return Graph(self.name, rewired, follow(self.output))
+        return Graph(self.name, rewired, self.outputs_renamed(follow))
+
+    def outputs_renamed(self, follow: Callable[[str], str]) -> tuple[GraphOutput, ...]:
+        """Return the outputs with other names of layers; those of the outputs stay."""
+        return tuple(replace(output, layers=tuple(follow(layer) for layer in output.layers)) for output in self.outputs)
 
     def __str__(self) -> str:
-        lines = [f"{self.name} -> {self.output}"]
+        lines = [f"{self.name} -> {', '.join(output.name for output in self.outputs)}"]
         for node in self.nodes:
             shape = "x".join(map(str, self.shapes[node.name]))
             attrs = " ".join(f"{key}={value}" for key, value in node.attrs.items())

@@ -62,7 +62,7 @@ class Columns:
             for c in inputs:
                 lanes[c // 4 - first].add(c % 4)
         self.slots = len(lanes)
-        self.lanes = tuple(tuple(sorted(one)) for one in lanes)
+        self.lanes = tuple(tuple(sorted(lane)) for lane in lanes)
         self.taps_per_slot = self.kernel_height * self.kernel_width
         self.starts = tuple(
             int(one)
@@ -121,7 +121,7 @@ class Columns:
         """For every packed weight, its place in the flat kernel, or -1; (slices, count, 4)."""
         index = np.full((self.slices, self.count, 4), -1, np.int64)
         taps = np.arange(self.taps_per_slot)
-        lane_counts = np.array([len(one) for one in self.lanes])
+        lane_counts = np.array([len(lane) for lane in self.lanes])
         lane_places = np.zeros((self.slots, 4), np.int64)
         for slot, lanes in enumerate(self.lanes):
             lane_places[slot, list(lanes)] = np.arange(len(lanes))

@@ -16,6 +16,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.lowering.fold import Output
 
 
 SHORT_COLUMNS = 320
@@ -60,7 +61,7 @@ def draw(
     weights: WeightTexture,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    activation: str,
+    output: Output,
 ) -> None:
     """Append the passes of a convolution, and its weights as a texture.
 
@@ -71,13 +72,13 @@ def draw(
         weights: in that order.
         reads: of each slice, what it reads in the roles ``source`` and ``residual``.
         target: where the slices go.
-        activation: what the shader applies.
+        output: what the shader applies to the sum.
     """
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
     units = build.weights(node, ".f32", weights.units.astype("<f4").tobytes())
     everything = [
-        {**one, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, one in enumerate(reads)
+        {**read, "weights": [Read(View(texture, 0, index), stride=(0.0, 0.0))]} for index, read in enumerate(reads)
     ]
     # A program more costs a start more than a few coordinates cost so few pixels (``weights_plan``).
     most = conv_draws.MOST_COORDINATES
@@ -95,23 +96,20 @@ def draw(
         loop = None if one.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        fragment = (
-            ""
-            if build.planning
-            else texts.get(id(one.taps))
-            or codegen.fragment(
-                "convolution_texture.frag",
-                includes=["store.glsl"],
-                activation=activation,
-                saturates=True,
-                lines={
-                    "declarations": one.declarations,
-                    "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
-                    "coordinates": one.coordinates,
-                    "taps": [line for tap in one.taps for line in _lines(tap)],
-                },
-                defines=defines,
-            )
+        known = codegen.PLANNED if build.planning else texts.get(id(one.taps))
+        fragment = known or codegen.fragment(
+            "convolution_texture.frag",
+            includes=["store.glsl"],
+            activation=output.activation,
+            constants=output.constants,
+            saturates=True,
+            lines={
+                "declarations": one.declarations,
+                "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
+                "coordinates": one.coordinates,
+                "taps": [line for tap in one.taps for line in _lines(tap)],
+            },
+            defines=defines,
         )
         texts[id(one.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {

@@ -21,7 +21,9 @@ class Concatenation(CopyOperator):
     """Channels of all inputs, in order."""
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
-        """Return (height, width, sum of channels)."""
+        """Return (height, width, sum of channels), or the sum of lengths of vectors."""
+        if inputs and all(len(shape) == 1 for shape in inputs):
+            return (sum(shape[0] for shape in inputs),)
         maps = [feature_map(node, shape) for shape in inputs]
         if not maps or len({shape[:2] for shape in maps}) != 1:
             raise ModelError.layer(
@@ -41,23 +43,33 @@ class Concatenation(CopyOperator):
 class Concat(Concatenation, ViewOperator):
     """A concatenation in which slices of 4 channels stay whole; see ``concat_copy`` for where they cannot."""
 
+    on_vectors = "vector_concat"
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether there is nothing to join."""
+        return len(node.inputs) == 1
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return ``concat_copy`` where an input but the last has a slice that is not full: views cannot do it."""
+        return "concat_copy" if any(shape[2] % 4 for shape in shapes[:-1]) else None
+
     def passes(self, node: Node, build: Builder) -> None:
         """Join the inputs' views."""
         maps = [build.feature_map(name) for name in node.inputs]
-        if any(one.channels % 4 for one in maps[:-1]):
+        if any(source.channels % 4 for source in maps[:-1]):
             raise ModelError.layer(
                 node.name,
                 f"a concatenation of {', '.join(str(one.channels) for one in maps)} channels",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
-        joint = joined([one.range for one in maps], [one.channels for one in maps])
+        joint = joined([source.range for source in maps], [source.channels for source in maps])
         build.set_value(
             node,
             replace(
                 maps[0],
-                channels=sum(one.channels for one in maps),
-                gutter=min(one.gutter for one in maps),
-                views=tuple(view for one in maps for view in one.views),
+                channels=sum(source.channels for source in maps),
+                gutter=min(source.gutter for source in maps),
+                views=tuple(view for source in maps for view in source.views),
                 scales=joint.scales,
                 zeros=joint.zeros,
             ),

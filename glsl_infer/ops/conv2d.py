@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, conv_draws, conv_texture, fold, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -21,7 +20,7 @@ from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Graph, Node, Shape
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Value
 
@@ -49,6 +48,8 @@ class Conv2D(Operator):
         "zeros": None,
     }
     weights = ("kernel", "bias")
+    convolves = True
+    has_kernel = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""
@@ -67,11 +68,15 @@ class Conv2D(Operator):
         out = convolve(pad(x, node.attrs["padding"]), kernel, node.attrs["strides"], node.attrs["groups"]) + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
         return int(max(node.attrs["padding"]))
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]]:
+        """Return the node itself."""
+        return node, node.weights["kernel"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, or one for all where the weights lie in a texture."""
@@ -92,7 +97,8 @@ class Conv2D(Operator):
                 target.height * target.width,
                 columns.count,
                 count,
-                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha),
+                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha)
+                or kernel.output.untextured,
             )
         )
         packed, factors, biases = (
@@ -109,7 +115,7 @@ class Conv2D(Operator):
                 weights=weights,
                 reads=reads,
                 target=target,
-                activation=kernel.output.activation,
+                output=kernel.output,
             )
             build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
             return
@@ -135,7 +141,10 @@ class Conv2D(Operator):
                 factor = Product(count - 2 if scaled else None, "")
                 behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
             defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-            uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+            uniforms: dict[str, Sequence[float] | Slice] = {
+                **binding.texels("source"),
+                **kernel.output.uniforms(index),
+            }
             if baked is None:
                 defines["WEIGHT_COUNT"] = count
                 uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
@@ -144,23 +153,19 @@ class Conv2D(Operator):
             if waits and late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
-            fragment = texts.get(id(draw.taps)) if baked is None else None
-            fragment = (
-                ""
-                if build.planning
-                else fragment
-                or codegen.fragment(
-                    "convolution.frag",
-                    includes=["store.glsl", *([] if waits else ["tied.glsl"])],
-                    activation=kernel.output.activation,
-                    saturates=True,
-                    lines={
-                        "declarations": draw.declarations,
-                        "coordinates": draw.coordinates,
-                        "taps": tap_lines([*draw.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
-                    },
-                    defines=defines,
-                )
+            fragment = codegen.PLANNED if build.planning else texts.get(id(draw.taps)) if baked is None else None
+            fragment = fragment or codegen.fragment(
+                "convolution.frag",
+                includes=["store.glsl", *([] if waits else ["tied.glsl"])],
+                activation=kernel.output.activation,
+                constants=kernel.output.constants,
+                saturates=True,
+                lines={
+                    "declarations": draw.declarations,
+                    "coordinates": draw.coordinates,
+                    "taps": tap_lines([*draw.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
+                },
+                defines=defines,
             )
             texts[id(draw.taps)] = fragment
             build.draw_tile(
@@ -177,10 +182,12 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [one for one in inputs if isinstance(one, FeatureMap)]
+        maps = [source for source in inputs if isinstance(source, FeatureMap)]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
-        columns = columns_of((height, width, channels + kernel.alpha, filters), node.attrs["groups"])
+        columns = columns_of(
+            (height, width, fold.ALPHA + 1 if kernel.alpha else channels, filters), node.attrs["groups"]
+        )
         if len(members) == 2:
             stored = weight_texture.read(members[0], members[1], columns.slices, columns.count).unpack()
         else:

@@ -24,6 +24,7 @@ class DepthToSpace(CopyOperator):
 
     attrs = {"block": 2}
     equal_scales = True
+    idle = {"block": 1}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * block, width * block, channels / block**2)."""
@@ -64,7 +65,7 @@ class DepthToSpace(CopyOperator):
             lanes = range(min(4, target.channels - 4 * index))
             channels = [[phase * target.channels + 4 * index + lane for lane in lanes] for phase in range(block**2)]
             slices = sorted({channel // 4 for phase in channels for channel in phase})
-            reads = [Read(source.views[one], stride=(1.0 / block, 1.0 / block)) for one in slices]
+            reads = [Read(source.views[index], stride=(1.0 / block, 1.0 / block)) for index in slices]
             binding = build.bind(node, source=reads)
             lines = []
             for place, one in enumerate(slices):

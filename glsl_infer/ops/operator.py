@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError, with_article
+from glsl_infer.ops.traits import Traits
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range
 
@@ -22,7 +23,7 @@ Bounds = tuple[NDArray[Any], NDArray[Any]]
 """The lowest and highest values of an output, one for each entry of its last axis."""
 
 
-class Operator(ABC):
+class Operator(Traits, ABC):
     """An operator of the graph.
 
     Attributes:
@@ -32,6 +33,7 @@ class Operator(ABC):
         keeps_range: whether its output in 8 bits has the ranges of its inputs.
         equal_scales: whether all channels of its inputs must have the same range.
         has_shader: whether it can be drawn; else the optimiser has to fold it into its neighbours.
+        is_input: whether its output comes from outside: a picture, or numbers.
     """
 
     attrs: dict[str, Any] = {}
@@ -39,6 +41,7 @@ class Operator(ABC):
     keeps_range: bool = False
     equal_scales: bool = False
     has_shader: bool = True
+    is_input: bool = False
 
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:

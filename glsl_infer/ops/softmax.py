@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from glsl_infer.graph.host_steps import SOFTMAX, softmax
 from glsl_infer.ops.operator import GraphOnlyOperator
-from glsl_infer.program.host_steps import softmax
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -16,10 +16,15 @@ class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
     advice = "softmax is supported at the end of a network only"
+    elementwise = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         return inputs[0]
+
+    def host_step(self, node: Node) -> str:
+        """Return softmax."""
+        return SOFTMAX
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it without overflow."""

@@ -62,7 +62,7 @@ class Range:
 def joined(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
     """Return the range of feature maps with so many channels each, one after the other."""
     scales, zeros = (
-        tuple(float(x) for one, count in zip(ranges, channels) for x in per_channel(getattr(one, key), count))
+        tuple(float(x) for given, count in zip(ranges, channels) for x in per_channel(getattr(given, key), count))
         for key in ("scales", "zeros")
     )
     return Range(compact(scales), compact(zeros))

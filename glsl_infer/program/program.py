@@ -170,10 +170,10 @@ class Program:
             f"{self.graph.name}: {len(self.textures)} textures, {len(self.programs)} programs, "
             f"{len(self.passes)} passes"
         ]
-        for one in self.passes:
-            rectangle = f"{len(one.quads)} quad{'s' * (len(one.quads) > 1)}"
+        for entry in self.passes:
+            rectangle = f"{len(entry.quads)} quad{'s' * (len(entry.quads) > 1)}"
             lines.append(
-                f"  {'clear ' if one.clear else '      '}{one.target:24} <- {', '.join(one.textures):40} "
-                f"{one.program:28} {rectangle}"
+                f"  {'clear ' if entry.clear else '      '}{entry.target:24} <- {', '.join(entry.textures):40} "
+                f"{entry.program:28} {rectangle}"
             )
         return "\n".join(lines)

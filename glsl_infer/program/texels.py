@@ -35,6 +35,21 @@ def put_rgb(pixels: NDArray[np.uint8], texels: Texels) -> None:
         texels[..., channel] = pixels[..., channel]
 
 
+def put_picture(pixels: NDArray[np.uint8], texels: Texels) -> None:
+    """Put a picture of 1, 3 or 4 channels into texels: (grey, 0, 0, 255), (R, G, B, 255) or (R, G, B, A).
+
+    Args:
+        pixels: uint8 (height, width, channels).
+        texels: uint8 (height, width, 4), whose alpha is 255 already unless the picture has its own.
+    """
+    channels = pixels.shape[2]
+    if channels == 3:
+        put_rgb(pixels, texels)
+        return
+    texels[..., :channels] = pixels
+    texels[..., channels:3] = 0
+
+
 def pack_tiles(output: Array, value: FeatureMap | FixedMap) -> Texels:
     """Return the tiles (views, height, width, 4) of a map of numbers (height, width, channels); pad lanes are 0."""
     views = len(value.views)
@@ -47,16 +62,18 @@ def pack_tiles(output: Array, value: FeatureMap | FixedMap) -> Texels:
     return tiles
 
 
-def unpack_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float32]:
+def decode_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float64]:
     """Return the numbers (height, width, channels) that the tiles (views, height, width, 4) of a map hold."""
     stacked = tiles.transpose(1, 2, 0, 3).reshape(value.height, value.width, -1)
     if isinstance(value, FixedMap):
         integers = quantize.join_fixed16(stacked.reshape(value.height, value.width, -1, 2))
-        fixed: NDArray[np.float32] = (integers * (value.scale / 256.0)).astype(np.float32)
-        return fixed
-    numbers: NDArray[np.float64] = value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0
-    result: NDArray[np.float32] = numbers.astype(np.float32)
-    return result
+        return np.asarray(integers * (value.scale / 256.0), np.float64)
+    return np.asarray(value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0, np.float64)
+
+
+def unpack_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float32]:
+    """Return what ``decode_tiles`` does, rounded to float32."""
+    return decode_tiles(tiles, value).astype(np.float32)
 
 
 def pack_fixed(output: Array, value: FixedPoint) -> Texels:
@@ -69,12 +86,17 @@ def pack_fixed(output: Array, value: FixedPoint) -> Texels:
     return packed if not value.columns else packed.transpose(1, 0, 2)
 
 
-def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
+def decode_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float64]:
     """Return the vector (length,) or the partial sums (columns, length) that a texture holds."""
     rows = texture.transpose(1, 0, 2) if value.columns else texture
     integers = quantize.join_fixed16(rows.reshape(rows.shape[0], -1, 2))[:, : value.length]
-    numbers = (integers * (value.scale / 256.0)).astype(np.float32)
+    numbers = np.asarray(integers * (value.scale / 256.0), np.float64)
     return numbers if value.columns else numbers[0]
+
+
+def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
+    """Return what ``decode_fixed`` does, rounded to float32."""
+    return decode_fixed(texture, value).astype(np.float32)
 
 
 def in_steps(output: Array, value: Value) -> NDArray[np.float64]:

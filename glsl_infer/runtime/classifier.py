@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
-from glsl_infer.program.host_steps import softmax
+from glsl_infer.graph.host_steps import PROBABLE, softmax
+from glsl_infer.runtime.outputs import Results
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pipeline import PendingFrame
 from glsl_infer.runtime.session import Session
@@ -38,7 +41,7 @@ class Classifier(Closing):
         context, selfcheck: see ``Session``.
 
     Raises:
-        InputError: the model has no labels, for it ends in an image.
+        InputError: the model has no output for classes, or more inputs than a picture.
         As ``Session``.
     """
 
@@ -50,14 +53,20 @@ class Classifier(Closing):
         selfcheck: bool = False,
     ) -> None:
         self.session = Session(default_model() if model is None else model, context=context, selfcheck=selfcheck)
-        if not self.labels:
+        manifest, classes = self.session.bundle.manifest, self.session.bundle.manifest.classes
+        try:
+            self._input = manifest.input
+            if classes is None:
+                raise InputError("makes no classes and has no labels; use 'glsl-infer run'")
+        except InputError as error:
             self.close()
-            path = self.session.bundle.path or "the model"
-            raise InputError(f"{path} makes images and has no labels; use 'glsl-infer run'")
+            raise InputError(f"{self.session.bundle.path or 'the model'}: {error}") from None
+        self._output = classes.name
+        self._probable = bool(classes.steps) and classes.steps[-1].step in PROBABLE
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All labels, in the order of the logits."""
+        """All labels, in the order of the output for classes."""
         return self.session.bundle.labels
 
     def classify(self, image: ImageSource, top: int = 5) -> list[Prediction]:
@@ -73,22 +82,46 @@ class Classifier(Closing):
         """
         if top < 1:
             raise InputError(f"top={top}; at least 1 is possible")
-        return self.rank(self.session.run(self._load(image)), top)
+        return self.rank(self.session.run({self._input.name: self._load(image)}), top)
 
-    def start(self, image: ImageSource) -> PendingFrame:
+    def start(self, image: ImageSource) -> PendingFrame[Results]:
         """Give the GPU a picture and return before it is classified; ``rank`` the frame's ``result()`` later.
 
         Raises:
             ImageError: the picture cannot be read.
         """
-        return self.session.run_async(self._load(image))
+        return self.session.run_async({self._input.name: self._load(image)})
+
+    def stream(self, pictures: Iterable[Picture]) -> Iterator[Results]:
+        """Yield what ``rank`` takes for each picture, in order, while the GPU already computes the next one.
+
+        Args:
+            pictures: uint8 (height, width, 3) of any size, a ``TexturePicture`` or a ``DmaBuf``.
+
+        Raises:
+            ImageError: another shape or type; see ``Session.run``.
+        """
+        return self.session.stream({self._input.name: self._fitting(picture)} for picture in pictures)
 
     def _load(self, image: ImageSource) -> NDArray[np.uint8]:
-        return preprocess.load(image, self.session.bundle.manifest.input.size)
+        return preprocess.load_for(image, self._input)
 
-    def rank(self, logits: NDArray[np.float32], top: int = 5) -> list[Prediction]:
-        """Return the ``top`` classes of some logits; equal ones keep the order of the labels."""
-        probabilities = softmax(logits.astype(np.float64))
+    def _fitting(self, picture: Picture) -> Picture:
+        """Return a picture with as many channels as the input; the session sees to its size."""
+        if isinstance(picture, np.ndarray) and self._input.channels != 3:
+            return self._load(picture)
+        return picture
+
+    def rank(self, result: NDArray[np.float32] | Mapping[str, NDArray[np.float32]], top: int = 5) -> list[Prediction]:
+        """Return the ``top`` most probable classes; equal ones keep the order of the labels.
+
+        Args:
+            result: the numbers of the output for classes, or all outputs by name. They are probabilities where the
+                output ends in a softmax or a sigmoid, and else get a softmax.
+            top: how many.
+        """
+        numbers = np.asarray(result[self._output] if isinstance(result, Mapping) else result, np.float64)
+        probabilities = numbers if self._probable else softmax(numbers)
         order = np.argsort(-probabilities, kind="stable")[:top]
         return [Prediction(self.labels[index], float(probabilities[index]), int(index)) for index in order]
 

@@ -47,9 +47,9 @@ class Recorder:
         """Return the calls that set what never changes within a frame, and which (program, uniform) those are."""
         values: dict[tuple[str, str], Any] = {}
         varying: set[tuple[str, str]] = set()
-        for one in passes:
-            for name, value in one.uniforms.items():
-                key = (one.program, name)
+        for entry in passes:
+            for name, value in entry.uniforms.items():
+                key = (entry.program, name)
                 if values.setdefault(key, value) != value:
                     varying.add(key)
         calls: list[Call] = []
@@ -79,36 +79,36 @@ class Recorder:
         colour: tuple[int, ...] | None = None
         viewport: tuple[int, int] | None = None
         uniforms: dict[tuple[str, str], Any] = {}
-        for one in passes:
-            if one.target != target:
-                target = one.target
+        for entry in passes:
+            if entry.target != target:
+                target = entry.target
                 size = self._sizes[target]
                 calls.append((gl.BindFramebuffer, (_FRAMEBUFFER, self._handles.framebuffers[target])))
                 if (size.width, size.height) != viewport:
                     viewport = (size.width, size.height)
                     calls.append((gl.Viewport, (0, 0, *viewport)))
-            if one.clear and id(one) not in spared:
-                if self._sizes[one.target].clear != colour:
-                    colour = self._sizes[one.target].clear
+            if entry.clear and id(entry) not in spared:
+                if self._sizes[entry.target].clear != colour:
+                    colour = self._sizes[entry.target].clear
                     calls.append((gl.ClearColor, tuple(ctypes.c_float(byte / 255.0) for byte in colour)))
                 calls.append((gl.Clear, (_COLOR,)))
-            if one.program != program:
-                program = one.program
+            if entry.program != program:
+                program = entry.program
                 calls.append((gl.UseProgram, (self._handles.programs[program].name,)))
             # The active unit first: what changes there needs no glActiveTexture.
-            for unit, texture in sorted(enumerate(one.textures), key=lambda pair: pair[0] != active):
+            for unit, texture in sorted(enumerate(entry.textures), key=lambda pair: pair[0] != active):
                 if bound.get(unit) != texture:
                     bound[unit] = texture
                     if active != unit:
                         active = unit
                         calls.append((gl.ActiveTexture, (_TEXTURE0 + unit,)))
                     calls.append((gl.BindTexture, (_TEXTURE_2D, self._handles.textures[texture])))
-            for name, value in one.uniforms.items():
+            for name, value in entry.uniforms.items():
                 key = (program, name)
                 if key not in constant and uniforms.get(key) != value:
                     uniforms[key] = value
                     calls += self._uniform(program, name, value)
-            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(one)], len(CORNERS) * len(one.quads))))
+            calls.append((gl.DrawArrays, (_TRIANGLES, self._first_vertex[id(entry)], len(CORNERS) * len(entry.quads))))
         return calls
 
     def _uniform(self, program: str, name: str, value: Any) -> list[Call]:
@@ -135,10 +135,10 @@ def needless_clears(passes: Iterable[Pass], textures: Mapping[str, Texture]) -> 
     it so, and one that draws on every texel leaves nothing of a clear.
     """
     jobs: list[tuple[Pass, set[Rectangle]]] = []
-    for one in passes:
-        if one.clear:
-            jobs.append((one, set()))
-        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in one.quads)
+    for entry in passes:
+        if entry.clear:
+            jobs.append((entry, set()))
+        jobs[-1][1].update((quad.x, quad.y, quad.width, quad.height) for quad in entry.quads)
     needless = set()
     drawn: dict[str, set[Rectangle]] = {}
     for first, rectangles in jobs:
@@ -165,22 +165,23 @@ def vertices(
     such that the fragment of pixel p of a quad gets the centre of texel ``origin + stride * p``.
     """
     passes = list(passes)
-    counts = [len(one.quads) for one in passes]
-    places = [(quad.x, quad.y, quad.width, quad.height) for one in passes for quad in one.quads]
-    targets = [(textures[one.target].width, textures[one.target].height) for one in passes]
+    counts = [len(entry.quads) for entry in passes]
+    places = [(quad.x, quad.y, quad.width, quad.height) for entry in passes for quad in entry.quads]
+    targets = [(textures[entry.target].width, textures[entry.target].height) for entry in passes]
     steps = np.ones((len(passes), 2 * varyings, 4))
     steps[:, :, :2] = 0.0  # with an origin of -0.5, which makes a coordinate of 0 where there is no source
     origins = np.full((len(places), 2 * varyings, 2), -0.5)
     first: dict[int, int] = {}
     at = 0
-    for index, one in enumerate(passes):
-        first[id(one)] = len(CORNERS) * at
-        if one.sources and one.quads:
-            sizes = [textures[one.textures[source.unit]] for source in one.sources]
+    for index, entry in enumerate(passes):
+        first[id(entry)] = len(CORNERS) * at
+        if entry.sources and entry.quads:
+            sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
             steps[index, : len(sizes)] = [
-                (source.stride_x, source.stride_y, size.width, size.height) for source, size in zip(one.sources, sizes)
+                (source.stride_x, source.stride_y, size.width, size.height)
+                for source, size in zip(entry.sources, sizes)
             ]
-            origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in one.quads]
+            origins[at : at + counts[index], : len(sizes)] = [quad.origins for quad in entry.quads]
         at += counts[index]
     rectangles, sides = (np.array(numbers, np.float64).reshape(len(numbers), -1) for numbers in (places, targets))
     owners = np.repeat(np.arange(len(passes)), counts)

@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
-from glsl_infer.program.texels import shape_of
+from glsl_infer.graph.host_steps import ARGMAX
+from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime.pictures import preprocess, tiling
 from glsl_infer.runtime.pictures.preprocess import ImageSource
 from glsl_infer.runtime.pictures.tiling import Tile
@@ -27,6 +29,7 @@ from glsl_infer.support.files import cannot_be_written, writing
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
+    from glsl_infer.bundle.manifest import Output
     from glsl_infer.runtime.session import Session
 
 OVERLAP = 8
@@ -42,45 +45,75 @@ _OPTIONS: dict[str, dict[str, Any]] = {"JPEG": {"quality": 95, "subsampling": 0}
 
 
 def output_shape(bundle: Bundle) -> tuple[int, ...]:
-    """Return the shape of what ``Session.run`` returns: (values,), or (height, width, channels) of an image."""
-    return shape_of(bundle.manifest.outputs[0].value)
+    """Return the shape of the only output: (values,), or (height, width, channels) of an image.
+
+    Raises:
+        InputError: the model has several.
+    """
+    return bundle.manifest.output.shape
 
 
 def to_picture(output: NDArray[np.floating], bundle: Bundle) -> NDArray[np.uint8]:
     """Return a model's image as bytes: uint8 (height, width, 3), or (height, width) where it has one channel.
 
-    A number becomes the byte that stands for it in the model's input, rounded (halves upwards) and clipped.
+    A number becomes the byte that stands for it in the model's first picture with as many channels, or in [0, 1] where
+    no picture has; rounded (halves upwards) and clipped.
 
     Args:
-        output: what ``Session.run`` returned, (height, width, channels).
+        output: of an output for an ``image``, (height, width, channels).
         bundle: the model.
 
     Raises:
         InputError: see ``check_picture``.
     """
-    check_picture(output.shape, bundle)
+    check_picture(output.shape)
     channels = output.shape[2]
-    entry = bundle.manifest.input.value
-    scales, zeros = entry.scale_of[:channels], entry.zero_of[:channels]
+    scales, zeros = _range_of(bundle, channels)
     numbers = np.floor(np.asarray(output, np.float64) * 255.0 / scales + zeros + _HALF)
     pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
     return pixels[..., 0] if channels == 1 else pixels
 
 
-def check_picture(shape: Sequence[int], bundle: Bundle) -> None:
+def mask_to_picture(result: NDArray[np.floating], output: Output) -> NDArray[np.uint8]:
+    """Return a mask as bytes, uint8 (height, width) or (height, width, 3).
+
+    The indices of an argmax become grey values of that number; other numbers are taken from [0, 1] to 0..255.
+
+    Args:
+        result: of ``output``.
+        output: of the manifest, for a ``mask``.
+
+    Raises:
+        InputError: a mask of another shape than (height, width), or with 1 or 3 channels.
+    """
+    shape = result.shape
+    if len(shape) == 3:
+        check_picture(shape)
+    indices = bool(output.steps) and output.steps[-1].step == ARGMAX
+    numbers = np.floor(np.asarray(result, np.float64) * (1.0 if indices else 255.0) + 0.5)
+    pixels = np.clip(numbers, 0.0, 255.0).astype(np.uint8)
+    return pixels[..., 0] if len(shape) == 3 and shape[2] == 1 else pixels
+
+
+def check_picture(shape: Sequence[int]) -> None:
     """Refuse an output of ``shape`` that ``to_picture`` can make no picture of.
 
     Raises:
-        InputError: it is a vector, has another number of channels than 1 or 3, or is grey where the bytes of the
-            model's own picture have another meaning in each channel.
+        InputError: it is no map, or has another number of channels than 1 or 3.
     """
     if len(shape) != 3:
-        raise InputError(f"the model ends in a vector of {shape[0]} values, which is no picture")
+        what = f"a vector of {shape[0]} values" if len(shape) == 1 else f"numbers of shape {tuple(shape)}"
+        raise InputError(f"the model ends in {what}, which is no picture")
     if shape[2] not in (1, 3):
         raise InputError(f"the model's image has {shape[2]} channels; a picture has 1 or 3")
-    entry = bundle.manifest.input.value
-    if shape[2] == 1 and max(len(set(entry.scales)), len(set(entry.zeros))) > 1:
-        raise InputError("the model's image is grey, but its picture has another range in each channel")
+
+
+def _range_of(bundle: Bundle, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return scales and zeros, (channels,) each, of the first picture with so many channels."""
+    for entry in bundle.manifest.inputs:
+        if entry.kind == PICTURE and entry.channels == channels and isinstance(entry.value, FeatureMap):
+            return entry.value.scale_of, entry.value.zero_of
+    return np.ones(channels), np.zeros(channels)
 
 
 def run_whole(
@@ -105,13 +138,16 @@ def run_whole(
 
     Raises:
         ImageError: the picture cannot be read.
-        InputError: the model ends in something else, the overlap is too large, or memory too small.
+        InputError: the model reads something else than a square colour picture or ends in something else, the overlap
+            is too large, or memory too small.
     """
     bundle, size = session.bundle, session.bundle.manifest.input.size
     shape = output_shape(bundle)
     tiling.factor_of(shape, size)
+    if bundle.manifest.input.channels != 3:
+        raise InputError(f"tiles have 3 channels; the model reads {bundle.manifest.input.channels}")
     if not raw:
-        check_picture(shape, bundle)
+        check_picture(shape)
     pixels = np.asarray(preprocess.open_image(image), np.uint8)
     height, width = pixels.shape[:2]
     places = tiling.tiles(height, width, size, overlap)

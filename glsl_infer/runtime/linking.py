@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
+from glsl_infer.gl import compiler_threads
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.context import Context
@@ -14,7 +15,6 @@ from glsl_infer.gl.handles import Linked
 from glsl_infer.gl.objects import Objects
 from glsl_infer.gl.program_binaries import ProgramBinaries
 from glsl_infer.program import PRELUDE
-from glsl_infer.runtime.drivers import compiler_threads
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
 from glsl_infer.runtime.program_cache import ProgramCache, default_folder, key_of
 

@@ -67,3 +67,23 @@ def read_beside(path: Union[str, Path], choice: str, clock: Stopwatch) -> tuple[
         raise
     clock.lap("bundle")
     return bundle, context
+
+
+def opened(model: Union[str, Path, Bundle], context: Union[str, Context], clock: Stopwatch) -> tuple[Bundle, Context]:
+    """Return a bundle and a context: those that were given, and what had to be read and made.
+
+    Args:
+        model: a ``.glslnn`` file, or a bundle.
+        context: as for ``Session``.
+        clock: is told ``context`` and ``bundle``.
+
+    Raises:
+        BundleError, ContextError: see ``read_beside``.
+    """
+    if not isinstance(model, Bundle) and not isinstance(context, Context):
+        return read_beside(model, context, clock)
+    bundle = model if isinstance(model, Bundle) else bundles.read(model)
+    clock.lap("bundle")
+    made = context if isinstance(context, Context) else Context(context)
+    clock.lap("context")
+    return bundle, made

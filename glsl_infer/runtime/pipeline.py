@@ -1,17 +1,14 @@
 """Frames on their way: the GPU computes one while the CPU makes the next ready and reads the last.
 
-What one frame writes while another is still read, the picture's texture and those of the output, exists twice: a frame
-lies in one of two slots. All else is shared, for a GPU draws one frame after the other.
+What one frame writes while another is still read, the textures of inputs and outputs, exists twice: a frame lies in
+one of two slots. All else is shared, for a GPU draws one frame after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Generic, Literal, TypeVar
 
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.fences import Fence
@@ -22,6 +19,8 @@ Wait = Literal["sleep", "spin"]
 """How to wait for the GPU: ``sleep`` takes least power, ``spin`` least time (and a CPU core)."""
 
 WAITS = ("sleep", "spin")
+
+Result = TypeVar("Result")
 
 SLOTS = 2
 """How many frames are on their way at most: one is drawn, one is read."""
@@ -39,22 +38,22 @@ class Slot:
 
     handles: Handles
     calls: Sequence[Call]
-    frame: PendingFrame | None = None
+    frame: PendingFrame[Any] | None = None
 
 
-class PendingFrame:
+class PendingFrame(Generic[Result]):
     """A frame that the GPU was given; ``Session.run_async`` makes it."""
 
     def __init__(
         self,
-        collect: Callable[[PendingFrame, Wait], None],
-        read: Callable[[], NDArray[np.float32]],
+        collect: Callable[[PendingFrame[Any], Wait], None],
+        read: Callable[[], Result],
         fence: Fence | None,
     ) -> None:
-        self._collect: Callable[[PendingFrame, Wait], None] | None = collect
-        self._read: Callable[[], NDArray[np.float32]] | None = read
+        self._collect: Callable[[PendingFrame[Any], Wait], None] | None = collect
+        self._read: Callable[[], Result] | None = read
         self._fence = fence
-        self._output: NDArray[np.float32] | None = None
+        self._output: Result | None = None
         self._lost = False
 
     def done(self) -> bool:
@@ -64,8 +63,8 @@ class PendingFrame:
         """
         return self._output is not None or self._lost or (self._fence is not None and self._fence.passed())
 
-    def result(self, wait: Wait = "sleep") -> NDArray[np.float32]:
-        """Wait for the frame, and return the output as ``Session.run`` does; again the same when asked again.
+    def result(self, wait: Wait = "sleep") -> Result:
+        """Wait for the frame, and return what ``Session.run`` returns; again the same when asked again.
 
         Args:
             wait: ``sleep`` or ``spin``; without fences, the driver's own way to wait for what is read.
@@ -109,7 +108,6 @@ class Pipeline:
         first: the slot of the session's own textures.
         another: makes one more, when it is needed first.
         activate: makes the context current and the session's.
-        read: reads the output that lies in a slot.
         fences: whether there are fences.
     """
 
@@ -118,11 +116,10 @@ class Pipeline:
         first: Slot,
         another: Callable[[], Slot],
         activate: Callable[[], None],
-        read: Callable[[Handles], NDArray[np.float32]],
         fences: bool,
     ) -> None:
         self._slots, self._another = [first], another
-        self._activate, self._read, self._fences = activate, read, fences
+        self._activate, self._fences = activate, fences
         self._turn = 0
 
     def next(self) -> Slot:
@@ -134,11 +131,12 @@ class Pipeline:
         self._settle(slot, "sleep")
         return slot
 
-    def submitted(self, slot: Slot) -> PendingFrame:
-        """Return the frame whose calls were just made for ``slot``."""
+    def submitted(self, slot: Slot, read: Callable[[Handles], Result]) -> PendingFrame[Result]:
+        """Return the frame whose calls were just made for ``slot``; ``read`` reads the outputs that lie in a slot."""
         fence = Fence() if self._fences else None
-        slot.frame = PendingFrame(self._collect, lambda: self._read(slot.handles), fence)
-        return slot.frame
+        frame = PendingFrame(self._collect, lambda: read(slot.handles), fence)
+        slot.frame = frame
+        return frame
 
     def settle(self) -> None:
         """Read all frames that are on their way, so that every slot is free."""
@@ -152,7 +150,7 @@ class Pipeline:
                 slot.frame._lose()
                 slot.frame = None
 
-    def _collect(self, frame: PendingFrame, wait: Wait) -> None:
+    def _collect(self, frame: PendingFrame[Any], wait: Wait) -> None:
         for slot in self._slots:
             if slot.frame is frame:
                 self._settle(slot, wait)

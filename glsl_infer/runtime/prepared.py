@@ -19,6 +19,7 @@ from glsl_infer.runtime import frame
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.drivers.llvmpipe.drawn import Drawn
 from glsl_infer.runtime.linking import Linker
+from glsl_infer.runtime.pictures.resampling import Resampler
 from glsl_infer.runtime.pipeline import Slot
 from glsl_infer.support.stopwatch import Stopwatch
 
@@ -39,8 +40,6 @@ class Prepared:
         handles: GL names of programs, textures and framebuffers.
         frame: the calls of a frame.
         restored_programs: how many programs came from the cache.
-        prelude: what fragment shaders begin with on this device.
-        covering_vertex: number of the first of six vertices that cover a whole target.
 
     Raises:
         ShaderError: the driver refuses a shader.
@@ -64,7 +63,7 @@ class Prepared:
         # What needs no program is made while a driver with threads compiles.
         textures, framebuffers = self._made(self._textures)
         vertices, self._first_vertex = frame.vertices(manifest.passes, self._textures, self._varyings)
-        self.covering_vertex = len(vertices)
+        self._covering_vertex = len(vertices)
         everything = frame.covering_vertices(self._varyings)
         self._vertex_buffer = objects.buffer(vertices.tobytes() + everything.tobytes())
         clock.lap("textures")
@@ -74,7 +73,7 @@ class Prepared:
         clock.lap("programs")
         linker.keep()
         clock.lap("program_cache")
-        self.prelude = members[PRELUDE] + device_lines.encode()
+        self._prelude = members[PRELUDE] + device_lines.encode()
         recorder = self._recorder(self.handles)
         calls, self._constant = recorder.constant_uniforms(manifest.passes)
         for function, arguments in calls:
@@ -86,8 +85,8 @@ class Prepared:
     def layers(self) -> Mapping[str, list[frame.Call]]:
         """The calls of each layer that draws, by its name; a frame takes none of them."""
         by_layer: dict[str, list[Pass]] = {}
-        for one in self._drawn.bundle.manifest.passes:
-            by_layer.setdefault(one.layer, []).append(one)
+        for entry in self._drawn.bundle.manifest.passes:
+            by_layer.setdefault(entry.layer, []).append(entry)
         recorder = self._recorder(self.handles)
         return {name: recorder.record(passes, self._constant) for name, passes in by_layer.items()}
 
@@ -105,10 +104,15 @@ class Prepared:
             gl.VertexAttribPointer(1 + index, 4, _FLOAT, 0, stride, ctypes.c_void_p(4 * (2 + 4 * index)))
             gl.EnableVertexAttribArray(1 + index)
 
+    def resampler(self, channels: int) -> Resampler:
+        """Return what scales pictures of so many channels; the caller closes it."""
+        return Resampler(self._gl, self._prelude, channels, self._covering_vertex)
+
     def another_slot(self) -> Slot:
-        """Make what two frames on their way cannot share: the picture's texture and those of the output."""
+        """Make what two frames on their way cannot share: the textures of inputs and of outputs."""
         manifest = self._drawn.bundle.manifest
-        own = {manifest.input.texture, *textures_of(manifest.outputs[0].value)}
+        results = {name for output in manifest.outputs for value in output.values for name in textures_of(value)}
+        own = results.union(*(entry.textures for entry in manifest.inputs))
         textures, framebuffers = self._made(sorted(own))
         handles = Handles(
             self.handles.programs, {**self.handles.textures, **textures}, {**self.handles.framebuffers, **framebuffers}
@@ -126,13 +130,13 @@ class Prepared:
         if self._draws_at_once:
             self._objects.fixed_state()  # nothing may keep a clear from a texel
         for name in names:
-            one = self._textures[name]
-            cleared = one.kind == "target" and self._draws_at_once
+            entry = self._textures[name]
+            cleared = entry.kind == "target" and self._draws_at_once
             unwritten = self._objects.unwritten_texture
-            textures[name] = unwritten(one.width, one.height) if cleared else self._drawn.texture(one)
-            if one.kind == "target":
+            textures[name] = unwritten(entry.width, entry.height) if cleared else self._drawn.texture(entry)
+            if entry.kind == "target":
                 framebuffers[name] = self._objects.framebuffer(textures[name])
             if cleared:
-                self._gl.ClearColor(*(byte / 255.0 for byte in one.clear))
+                self._gl.ClearColor(*(byte / 255.0 for byte in entry.clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         return textures, framebuffers

@@ -103,9 +103,9 @@ class ProgramCache:
         head = {
             "format": FORMAT,
             "key": self._key,
-            "programs": [[name, one.format, len(one.data)] for name, one in programs.items()],
+            "programs": [[name, program.format, len(program.data)] for name, program in programs.items()],
         }
-        body = json.dumps(head).encode("utf-8") + b"\n" + b"".join(one.data for one in programs.values())
+        body = json.dumps(head).encode("utf-8") + b"\n" + b"".join(program.data for program in programs.values())
         if len(body) + _DIGEST > MAX_BYTES:
             return False
         try:

@@ -1,4 +1,4 @@
-"""The self-check: a picture by formula through every layer of a model, on this machine's driver.
+"""The self-check: inputs by formula through every layer of a model, on this machine's driver.
 
 A driver may skip a draw in silence, compute with too few bits, or lose its context; the probe in the bundle (``probe``)
 says what every layer has to make of its picture. ``check`` compares all of them and stops at nothing but a driver that
@@ -28,22 +28,34 @@ WHOLE_FRAME = "(whole frame)"
 
 
 @dataclass(frozen=True)
+class OutputError:
+    """How far an output of a whole frame is off, in its own numbers, and how far it may be."""
+
+    output: str
+    error: float
+    allowed: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the error is within the tolerance; NaN is not."""
+        return self.error <= self.allowed
+
+
+@dataclass(frozen=True)
 class SelfCheck:
     """What the self-check found.
 
     Attributes:
         layers: every layer's error in stored steps, in order; those after a failure of the driver are missing.
-        whole_frame: how far the output of a whole frame is off, in its own numbers; None where it was not drawn,
-            because a layer is wrong already.
-        whole_frame_allowed: how far it may be.
+        outputs: the error of every output of a whole frame; empty where it was not drawn, because a layer is wrong
+            already.
         driver: the GL strings, and how the context was made.
         restored: how many programs came from the cache instead of the compiler.
         stopped: the layer (or ``WHOLE_FRAME``) in which the driver reported an error, and the error.
     """
 
     layers: tuple[LayerError, ...]
-    whole_frame: float | None
-    whole_frame_allowed: float
+    outputs: tuple[OutputError, ...]
     driver: dict[str, str]
     restored: int = 0
     stopped: tuple[str, str] | None = None
@@ -51,14 +63,12 @@ class SelfCheck:
     @property
     def wrong(self) -> str | None:
         """The first layer that is wrong, ``WHOLE_FRAME``, or None where everything is right."""
-        for one in self.layers:
-            if not one.passed:
-                return one.layer
+        for layer in self.layers:
+            if not layer.passed:
+                return layer.layer
         if self.stopped is not None:
             return self.stopped[0]
-        if self.whole_frame is None or not self.whole_frame <= self.whole_frame_allowed:
-            return WHOLE_FRAME
-        return None
+        return None if self.outputs and all(output.passed for output in self.outputs) else WHOLE_FRAME
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -84,25 +94,26 @@ class SelfCheck:
             return
         strings = ", ".join(f"{name} {text}" for name, text in self.driver.items())
         raise SelfCheckError(
-            "\n  ".join([f"{self._what()} (driver: {strings})", *(f"try: {one}" for one in self.advice)])
+            "\n  ".join([f"{self._what()} (driver: {strings})", *(f"try: {advice}" for advice in self.advice)])
         )
 
     def _what(self) -> str:
-        for one in self.layers:
-            if not one.passed:
-                allowed = one.allowed
+        for layer in self.layers:
+            if not layer.passed:
+                allowed = layer.allowed
                 return (
-                    f"layer '{one.layer}' comes out wrong on this driver: off by up to {one.worst:g} stored steps "
-                    f"({one.mean:.2f} in the mean), where {allowed.max_error:g} ({allowed.mean_error:.2f} in the mean) "
-                    "are tolerated"
+                    f"layer '{layer.layer}' comes out wrong on this driver: off by up to {layer.worst:g} stored steps "
+                    f"({layer.mean:.2f} in the mean), where {allowed.max_error:g} ({allowed.mean_error:.2f} in the "
+                    "mean) are tolerated"
                 )
         if self.stopped is not None:
             where, error = self.stopped
             place = "a whole frame" if where == WHOLE_FRAME else f"layer '{where}'"
             return f"{place} cannot be computed on this driver: {error}"
+        wrong = next(output for output in self.outputs if not output.passed)
         return (
-            f"every layer comes out right, but the output of a whole frame is off by {self.whole_frame:g}, where "
-            f"{self.whole_frame_allowed:g} is tolerated"
+            f"every layer comes out right, but output '{wrong.output}' of a whole frame is off by {wrong.error:g}, "
+            f"where {wrong.allowed:g} is tolerated"
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -113,17 +124,19 @@ class SelfCheck:
             "driver": self.driver,
             "layers": [
                 {
-                    "layer": one.layer,
-                    "passed": one.passed,
-                    "max_error": one.worst,
-                    "max_allowed": one.allowed.max_error,
-                    "mean_error": one.mean,
-                    "mean_allowed": one.allowed.mean_error,
-                    "texels": one.allowed.count,
+                    "layer": layer.layer,
+                    "passed": layer.passed,
+                    "max_error": layer.worst,
+                    "max_allowed": layer.allowed.max_error,
+                    "mean_error": layer.mean,
+                    "mean_allowed": layer.allowed.mean_error,
+                    "texels": layer.allowed.count,
                 }
-                for one in self.layers
+                for layer in self.layers
             ],
-            "whole_frame": {"error": self.whole_frame, "allowed": self.whole_frame_allowed},
+            "whole_frame": [
+                {"output": output.output, "error": output.error, "allowed": output.allowed} for output in self.outputs
+            ],
             "stopped": None if self.stopped is None else {"in": self.stopped[0], "error": self.stopped[1]},
             "advice": list(self.advice),
         }
@@ -145,7 +158,7 @@ def check(session: Session) -> SelfCheck:
     }
     names = iter([*(layer.layer for layer in manifest.probe.layers), WHOLE_FRAME])
     errors: list[LayerError] = []
-    off: float | None = None
+    outputs: tuple[OutputError, ...] = ()
     stopped: tuple[str, str] | None = None
     place = next(names)
     try:
@@ -153,19 +166,19 @@ def check(session: Session) -> SelfCheck:
             errors.append(error)
             gl.check(f"in layer '{place}'")
             place = next(names)
-        if all(one.passed for one in errors):
-            off = _whole_frame_error(session)
+        if all(error.passed for error in errors):
+            outputs = _whole_frame_errors(session)
             gl.check("in a whole frame")
     except (GlError, ContextError) as error:
         stopped = (place, str(error))
         errors = errors[: len(manifest.probe.layers)] if place == WHOLE_FRAME else _before(errors, place)
-    return SelfCheck(tuple(errors), off, manifest.probe.max_error, driver, session.restored_programs, stopped)
+    return SelfCheck(tuple(errors), outputs, driver, session.restored_programs, stopped)
 
 
 def _layer_errors(session: Session) -> Iterator[LayerError]:
     """Run the probe layer by layer, and yield each one's error before the next is drawn."""
     manifest, members = session.bundle.manifest, session.bundle.members
-    session.upload(probe.picture(manifest.input.size))
+    session.upload(probe.inputs(manifest.inputs))
     yield from probe.compare(manifest.probe, members[manifest.probe.member], _drawn(session))
 
 
@@ -178,12 +191,18 @@ def _drawn(session: Session) -> Iterator[tuple[str, dict[str, NDArray[np.uint8]]
 
 def _before(errors: list[LayerError], layer: str) -> list[LayerError]:
     """Leave out a layer in which the driver failed: what was read of it says nothing."""
-    return [one for one in errors if one.layer != layer]
+    return [error for error in errors if error.layer != layer]
 
 
-def _whole_frame_error(session: Session) -> float:
+def _whole_frame_errors(session: Session) -> tuple[OutputError, ...]:
+    """Draw the probe as one frame; compare every output with the probe's numbers, or with its layers one by one."""
     manifest = session.bundle.manifest
-    before = session.read_back()
-    output = session.run(probe.picture(manifest.input.size))
-    logits = np.asarray(manifest.probe.logits, np.float32)
-    return float(np.abs(output - (logits if logits.size else before)).max())
+    before = session.output_values()
+    session.run(probe.inputs(manifest.inputs))
+    after = session.output_values()
+    errors = []
+    for output, expected in zip(manifest.outputs, manifest.probe.outputs):
+        wanted = [np.asarray(expected.numbers)] if expected.numbers else before[output.name]
+        worst = [float(np.abs(given - right).max()) for given, right in zip(after[output.name], wanted)]
+        errors.append(OutputError(output.name, max(worst), expected.max_error))
+    return tuple(errors)

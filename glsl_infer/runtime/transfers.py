@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.manifest import PICTURE, Manifest
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.handles import Handles
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.program.layout import FixedPoint, Value, textures_of
-from glsl_infer.program.texels import pack_fixed, pack_tiles, shape_of, unpack_fixed, unpack_tiles
-from glsl_infer.runtime.pictures.picture_input import PictureInput
+from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.texels import decode_fixed, decode_tiles, pack_fixed, pack_tiles, shape_of
 
 
 class Transfers:
     """Writes and reads values; every method needs the context.
 
     Args:
-        bundle: whose values.
+        manifest: whose values.
         gl: the functions of the context.
-        objects: reads framebuffers.
-        picture: reads the input texture, which no pass renders into.
+        objects: reads framebuffers; what is made once belongs to it.
     """
 
-    def __init__(self, bundle: Bundle, gl: Api, objects: Objects, picture: PictureInput) -> None:
-        manifest = bundle.manifest
+    def __init__(self, manifest: Manifest, gl: Api, objects: Objects) -> None:
         self._textures = {texture.name: texture for texture in manifest.textures}
-        self._picture_value = manifest.input.value
-        self._gl, self._objects, self._picture = gl, objects, picture
+        self._marked = [entry.value for entry in manifest.inputs if entry.kind == PICTURE and entry.channels != 4]
+        self._gl, self._objects = gl, objects
+        self._framebuffers: dict[int, int] = {}
 
-    def write(self, layer: str, value: Value, array: NDArray[np.floating], handles: Handles) -> None:
-        """Write numbers into the textures where the output of ``layer`` lies.
+    def write(self, what: str, value: Value, array: NDArray[Any], handles: Handles) -> None:
+        """Write numbers into the textures where a value lies; ``what`` names it in messages.
 
         Raises:
             InputError: they have another shape.
@@ -43,43 +42,53 @@ class Transfers:
         array = np.asarray(array)
         shape = shape_of(value)
         if array.shape != shape:
-            raise InputError(f"input '{layer}' has shape {array.shape}; the layer reads {shape}")
+            raise InputError(f"{what} has shape {array.shape}; give numbers of shape {shape}")
         if isinstance(value, FixedPoint):
-            self._upload(handles.textures[value.texture], 0, 0, pack_fixed(array, value))
+            self.upload(handles.textures[value.texture], 0, 0, pack_fixed(array, value))
             return
         tiles = pack_tiles(array, value)
-        if value == self._picture_value:
-            tiles[..., value.channels :] = 255  # the picture's alpha, which carries what a padded offset needs
+        if value in self._marked:
+            tiles[..., 3] = 255  # alpha tells shaders where the picture is
         for view, tile in zip(value.views, tiles):
-            self._upload(handles.textures[view.texture], view.x, view.y, tile)
+            self.upload(handles.textures[view.texture], view.x, view.y, tile)
 
-    def read(self, value: Value, handles: Handles) -> NDArray[np.float32]:
+    def read(self, value: Value, handles: Handles) -> NDArray[np.float64]:
         """Return a value as numbers."""
         if isinstance(value, FixedPoint):
-            self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[value.texture])
-            return unpack_fixed(self._objects.read(*value.size), value)
-        textures = {name: self.read_texture(name, handles) for name in textures_of(value)}
-        tiles = [textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views]
-        return unpack_tiles(np.stack(tiles), value)
+            self._gl.BindFramebuffer(FRAMEBUFFER, self.framebuffer(value.texture, handles))
+            return decode_fixed(self._objects.read(*value.size), value)
+        return decode_tiles(self._tiles(value, handles), value)
 
     def read_texture(self, name: str, handles: Handles) -> NDArray[np.uint8]:
-        """Return a whole texture, the picture's or one that passes render into: uint8 (height, width, 4)."""
-        if name not in handles.framebuffers:
-            return self._picture.texels(handles)
-        self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
+        """Return a whole texture, of kind input or one that passes render into: uint8 (height, width, 4)."""
+        self._gl.BindFramebuffer(FRAMEBUFFER, self.framebuffer(name, handles))
         return self._objects.read(self._textures[name].width, self._textures[name].height)
 
     def clear(self, textures: Iterable[str], handles: Handles) -> None:
-        """Clear the targets among some textures, in whose gutters a layer that shares them may have drawn."""
+        """Clear the targets among textures, in whose gutters a layer that shares them may have drawn."""
         for name in textures:
             if name in handles.framebuffers:
                 self._gl.BindFramebuffer(FRAMEBUFFER, handles.framebuffers[name])
                 self._gl.ClearColor(*(byte / 255.0 for byte in self._textures[name].clear))
                 self._gl.Clear(GL.GL_COLOR_BUFFER_BIT)
 
-    def _upload(self, texture: int, x: int, y: int, texels: NDArray[np.uint8]) -> None:
+    def upload(self, texture: int, x: int, y: int, texels: NDArray[np.uint8]) -> None:
+        """Write texels, uint8 (height, width, 4), into a texture by its GL name, from (x, y) on."""
         data = np.ascontiguousarray(texels)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         self._gl.BindTexture(TEXTURE_2D, texture)
         height, width = data.shape[:2]
         self._gl.TexSubImage2D(TEXTURE_2D, 0, x, y, width, height, RGBA, UNSIGNED_BYTE, data.ctypes.data)
+
+    def framebuffer(self, name: str, handles: Handles) -> int:
+        """Return what renders into a texture; that of an input is made when it is asked for first."""
+        if name in handles.framebuffers:
+            return handles.framebuffers[name]
+        texture = handles.textures[name]
+        if texture not in self._framebuffers:
+            self._framebuffers[texture] = self._objects.framebuffer(texture)
+        return self._framebuffers[texture]
+
+    def _tiles(self, value: FeatureMap | FixedMap, handles: Handles) -> NDArray[np.uint8]:
+        textures = {name: self.read_texture(name, handles) for name in textures_of(value)}
+        return np.stack([textures[v.texture][v.y : v.y + value.height, v.x : v.x + value.width] for v in value.views])

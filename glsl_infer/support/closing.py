@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TypeVar
 
@@ -29,3 +30,9 @@ class Closing(ABC):
 def warn_unclosed(what: str, source: object) -> None:
     """Warn of something that was dropped without ``close``, once it is freed: a warning may be an error."""
     warnings.warn(f"unclosed {what}: close it, or use it in a 'with' statement", ResourceWarning, 2, source)
+
+
+def close_all(holders: Iterable[Closing]) -> None:
+    """Close some holders, in order."""
+    for holder in holders:
+        holder.close()

@@ -7,25 +7,28 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.compiler import amplification
+from glsl_infer.compiler import amplification, lower, optimize
+from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
-from glsl_infer.compiler.ranges import Prepared
+from glsl_infer.compiler.ranges import Prepared, prepare, require_stored_values
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
+from glsl_infer.graph import Graph
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import MemoryUse, Program, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
+from glsl_infer.tools.calibration import samples as calibration_samples
 
 if TYPE_CHECKING:
     from glsl_infer.tools.videocore.verify import Verification
 
+_CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
+_CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
 _LABELS_ADVICE = "give a UTF-8 text file, one label a line"
 
 
@@ -99,38 +102,39 @@ def export(
     Args:
         model: a ``.keras`` file.
         out: the ``.glslnn`` file to write.
-        labels: text file with one label a line; needed where the model ends in a vector.
+        labels: text file with one label a line; needed where an output is for classes.
         options: how.
-        calibration: picture files.
+        calibration: files of typical inputs; see ``calibration.samples``.
         verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
             ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
 
     Raises:
-        InputError: anything given that cannot be used, naming the file or the layer.
+        InputError: whatever was given that cannot be used, all of it, naming files and layers.
         ModelError: a model so large that no reader takes its file; a file that is there already stays as it is.
     """
-    from glsl_infer.importers import keras
-    from glsl_infer.runtime.pictures import preprocess
-
     options = options or Options()
-    names = () if labels is None else read_labels(labels)
+    problems: list[InputError] = []
+    names: tuple[str, ...] = ()
+    try:
+        names = () if labels is None else read_labels(labels)
+    except InputError as error:
+        problems.append(error)
     tell("loading the Keras model")
-    graph = keras.load(model, input_range=options.input_range)
-    shape = graph.shapes[graph.output]
-    if len(shape) == 3 and labels is not None:
-        raise InputError(f"{model} ends in a feature map of {shape}, which has no classes; leave out --labels")
-    if len(shape) == 1 and labels is None:
-        raise InputError(f"{model} has {shape[0]} classes; give --labels FILE with one label a line")
-    if len(shape) == 1 and len(names) != shape[0]:
-        raise InputError(
-            f"{labels}: {len(names)} labels for the {shape[0]} classes of {model}; give one line for each class"
-        )
-    size = graph.input.attrs["shape"][0]
-    pictures = [preprocess.load(path, size) for path in calibration]
-    bundle, program, prepared = build(graph, names, options=options, calibration=pictures, tell=tell)
+    graph = _graph(model, options, problems)
+    if graph is not None and (labels is None or names):
+        problems += _labels_problems(model, graph, labels, names)
+    samples: list[Inputs] | None = None
+    try:
+        samples = calibration_samples(graph, calibration)
+    except InputError as error:
+        problems.append(error)
+    if graph is None or problems or samples is None:
+        problems += [] if graph is None else _layer_problems(graph, samples, options)
+        raise together(problems)
+    bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    found = report(program, bundle, prepared, pictures)
+    found = report(program, bundle, prepared, samples)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
     if verify_seconds:
@@ -140,6 +144,57 @@ def export(
         checked = verify(bundle, verify_seconds)
         found = replace(found, videocore=checked, warnings=found.warnings + checked.warnings)
     return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
+
+
+def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
+    """Return the model's graph, or None and add what is wrong with it to the problems."""
+    from glsl_infer.importers import keras
+
+    ends = keras.Ends(options.input_ranges, options.fits, options.purposes)
+    try:
+        return keras.load(model, options.input_range, ends)
+    except MissingExtraError:
+        raise
+    except InputError as error:
+        problems.append(error)
+        return None
+
+
+def _labels_problems(
+    model: str | Path, graph: Graph, labels: str | Path | None, names: Sequence[str]
+) -> list[InputError]:
+    """Return what is wrong with the labels of a model: none where it has classes, some where not, or too many."""
+    classes = classes_of(optimize.optimize(graph))  # which takes off the endings that say what an output is for
+    if not classes and labels is not None:
+        shapes = " and ".join(str(graph.shape_of(output)) for output in graph.outputs)
+        what = f"a feature map of {shapes}" if len(graph.outputs) == 1 else f"outputs of {shapes}"
+        return [
+            InputError(
+                f"{model} ends in {what}, which has no classes; leave out --labels, or give --purpose NAME=classes"
+            )
+        ]
+    if classes and labels is None:
+        return [InputError(f"{model} has {classes} classes; give --labels FILE with one label a line")]
+    if len(names) != classes:
+        return [
+            InputError(
+                f"{labels}: {len(names)} labels for the {classes} classes of {model}; give one line for each class"
+            )
+        ]
+    return []
+
+
+def _layer_problems(graph: Graph, samples: Sequence[Inputs] | None, options: Options) -> list[InputError]:
+    """Return what shaders cannot do of a network; without samples, as much as is known before ranges are."""
+    small = optimize.optimize(graph)
+    try:
+        require_stored_values(small)
+        if samples is not None:
+            prepared = prepare(small, samples, percentile=options.percentile, layout=options.layout)
+            lower.to_program(prepared.graph, layout=options.layout)
+    except ModelError as error:
+        return [error]
+    return []
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:
@@ -165,18 +220,18 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
-def report(
-    program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[NDArray[np.uint8]] = ()
-) -> Report:
+def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[Inputs] = ()) -> Report:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
         program: what was made,
         bundle: of that,
         prepared: and from that: what ``build`` returned.
-        calibration: pictures as the network reads them; two of them show how far 8 bits are from floats.
+        calibration: typical inputs; two of them show how far 8 bits are from floats.
     """
-    shown = [calibration[0], calibration[len(calibration) // 2]] if calibration else [_probe_picture(program)]
+    shown = (
+        [calibration[0], calibration[len(calibration) // 2]] if calibration else [probe.inputs(bundle.manifest.inputs)]
+    )
     gains = amplification.gains(program.graph, program.values)
     errors = amplification.errors(prepared.graph, program.graph, shown)
     textures = {texture.name: texture for texture in program.textures}
@@ -201,12 +256,13 @@ def report(
                 errors.get(node.name),
             )
         )
-    coarse = [choice for choice in prepared.scales if choice.too_coarse]
+    advice = f"its values reach {{:.0f}} {_CALIBRATED}" if calibration else _CALIBRATE
     warnings = tuple(
-        f"layer '{one.layer}': its interval bound {one.bound:.0f} leaves steps of {one.step:.3g}; "
-        "give --calibrate DIR with typical pictures for a finer scale"
-        for one in coarse
-    ) + amplification.warnings(gains, errors)
+        f"layer '{choice.layer}': its interval bound {choice.bound:.0f} leaves steps of {choice.step:.3g}; "
+        + advice.format(choice.calibrated)
+        for choice in prepared.scales
+        if choice.too_coarse
+    ) + amplification.warnings(gains, errors, calibrated=bool(calibration))
     totals = {
         "passes": len(program.passes),
         "jobs": bundle.manifest.jobs,
@@ -226,10 +282,6 @@ def report(
         program.memory,
         tuple(program.choices.values()),
     )
-
-
-def _probe_picture(program: Program) -> NDArray[np.uint8]:
-    return probe.picture(program.graph.input.attrs["shape"][0])
 
 
 def _weights(program: Program, name: str) -> str:

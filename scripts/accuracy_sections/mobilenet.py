@@ -23,10 +23,9 @@ from accuracy_sections.common import (
     photographs,
     random_inputs,
 )
-from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import Prepared, prepare
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM
 from glsl_infer.graph import Graph, reference
@@ -58,18 +57,20 @@ def measure(data: Path) -> Section:
     ]
     layers = exports[0].pop("layers")
     worst = max(row["worst"] for rows in layers.values() for row in rows)
-    ratio = max(one["ratio"] for one in exports)
+    ratio = max(export["ratio"] for export in exports)
     return {
         "size": SIZE,
         "classes": main["logits"].shape[1],
         "calibration": CALIBRATION,
         "photographs": TEST,
         "spread": float(centred(main["logits"]).std(axis=0).mean()),
-        "noisy": {name: compared(one["noisy"], one["logits"]) for name, one in networks.items()},
+        "noisy": {name: compared(network["noisy"], network["logits"]) for name, network in networks.items()},
         "layers": layers,
         "worst": worst,
         "exports": exports,
-        "ranges": {name: _ranges(one["graph"], one["logits"], calibration, test) for name, one in networks.items()},
+        "ranges": {
+            name: _ranges(network["graph"], network["logits"], calibration, test) for name, network in networks.items()
+        },
         "passed": worst <= BOUNDS["layer"] and ratio <= BOUNDS["ratio"],
     }
 
@@ -100,7 +101,7 @@ def _export(
 def bundle_of(prepared: Prepared) -> Bundle:
     """Return the bundle of a prepared network."""
     program = lower.to_program(prepared.graph)
-    return to_bundle(program, [f"class {i}" for i in range(bundles.classes_of(program.values[prepared.graph.output]))])
+    return to_bundle(program, [f"class {i}" for i in range(classes_of(prepared.graph))])
 
 
 def _slices(made: Bundle, layer: str) -> int:
@@ -112,9 +113,9 @@ def _ranges(graph: Graph, floats: NDArray[Any], calibration: Pictures, test: Pic
     ways: list[dict[str, Any]] = [
         {},
         {"per_channel": False},
-        *({"percentile": one} for one in PERCENTILES[1:]),
-        *({"percentile": one, "per_channel": False} for one in PERCENTILES[1:]),
-        *({"headroom": one} for one in OTHER_HEADROOMS),
+        *({"percentile": percentile} for percentile in PERCENTILES[1:]),
+        *({"percentile": percentile, "per_channel": False} for percentile in PERCENTILES[1:]),
+        *({"headroom": headroom} for headroom in OTHER_HEADROOMS),
     ]
     rows = []
     for way in ways:

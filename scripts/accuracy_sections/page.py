@@ -99,9 +99,9 @@ def layers(found: dict[str, Any]) -> str:
 
 def end_to_end(found: dict[str, Any]) -> str:
     """Return the section on the trained model."""
-    errors = [[NAMES[key], f"{one['mean']:.4f}", f"{one['largest']:.4f}"] for key, one in found["errors"].items()] + [
-        ["GPU / exact reference", f"{found['ratios']['mean']:.3f}", f"{found['ratios']['largest']:.3f}"]
-    ]
+    errors = [
+        [NAMES[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in found["errors"].items()
+    ] + [["GPU / exact reference", f"{found['ratios']['mean']:.3f}", f"{found['ratios']['largest']:.3f}"]]
     return END_TO_END.format(
         bundle=found["bundle"],
         photographs=found["photographs"],

@@ -117,14 +117,14 @@ layer whose weights are too large for 16 bits keeps them as floats, even with `-
 def mobilenet(found: dict[str, Any]) -> str:
     """Return the section on MobileNet."""
     ends = []
-    for one in found["exports"]:
-        by = _by(one["percentile"])
+    for export in found["exports"]:
+        by = _by(export["percentile"])
         ends += [
-            [f"exact reference, {by}", *_comparison(one["exact"])],
-            [f"GPU, {by}", *_comparison(one["gpu"])],
+            [f"exact reference, {by}", *_comparison(export["exact"])],
+            [f"GPU, {by}", *_comparison(export["gpu"])],
         ]
     ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
-    ratios = ", ".join(f"{one['ratio']:.3f} ({_by(one['percentile'])})" for one in found["exports"])
+    ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in found["exports"])
     first = found["exports"][0]
     ranges = [
         [
@@ -190,14 +190,14 @@ def superres(found: dict[str, Any]) -> str:
             ["layer", "values", "beyond its range", "in photographs", "by at most", "highest end of a range"],
             [
                 [
-                    one["layer"],
-                    f"{one['values']:,}",
-                    f"{one['beyond']:,}",
-                    f"{one['pictures']:,}",
-                    f"{one['largest']:.3f}" if one["beyond"] else "-",
-                    f"{one['highest']:.3f}",
+                    row["layer"],
+                    f"{row['values']:,}",
+                    f"{row['beyond']:,}",
+                    f"{row['pictures']:,}",
+                    f"{row['largest']:.3f}" if row["beyond"] else "-",
+                    f"{row['highest']:.3f}",
                 ]
-                for one in found["saturation"]["rows"]
+                for row in found["saturation"]["rows"]
             ],
         ),
     )
@@ -207,14 +207,14 @@ def amplification(found: dict[str, Any]) -> str:
     """Return the section on gains and errors."""
     rows = [
         [
-            one["network"],
-            f"{one['convolutions']}",
-            f"{one['median_gain']:.1f}",
-            f"{one['gain']['value']:.0f} ({one['gain']['layer']})",
-            f"{one['error']['value']:.2f} ({one['error']['layer']})",
-            "yes" if one["warnings"] else "no",
+            row["network"],
+            f"{row['convolutions']}",
+            f"{row['median_gain']:.1f}",
+            f"{row['gain']['value']:.0f} ({row['gain']['layer']})",
+            f"{row['error']['value']:.2f} ({row['error']['layer']})",
+            "yes" if row["warnings"] else "no",
         ]
-        for one in found["rows"]
+        for row in found["rows"]
     ]
     return AMPLIFICATION.format(
         most_gain=MAX_GAIN,

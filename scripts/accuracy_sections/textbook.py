@@ -52,7 +52,7 @@ def measure(data: Path) -> Section:
         statistics = vars(session.statistics())
     exact = np.stack([reference.run(made, picture) for picture in test])
     rows = {"float": floats, "exact": exact, "gpu": gpu}
-    worst = max(row["worst"] for one in layers.values() for row in one)
+    worst = max(row["worst"] for layer in layers.values() for row in layer)
     ratio = compared(gpu, floats)["mean"] / compared(exact, floats)["mean"]
     return {
         "size": SIZE,
@@ -78,8 +78,8 @@ def _ranges(
 ) -> list[Section]:
     """Compare ways to choose ranges, on the exact reference alone."""
     ways: list[dict[str, Any]] = [
-        *({"percentile": one, "per_channel": whole} for whole in (True, False) for one in PERCENTILES),
-        *({"headroom": one} for one in OTHER_HEADROOMS),
+        *({"percentile": percentile, "per_channel": whole} for whole in (True, False) for percentile in PERCENTILES),
+        *({"headroom": headroom} for headroom in OTHER_HEADROOMS),
     ]
     rows = []
     for way in ways:

@@ -56,7 +56,7 @@ def measure_end_to_end(bundle: Path, keras: Path, data: Path) -> Section:
         "bundle": bundle.name,
         "photographs": PHOTOGRAPHS,
         "spread": spread,
-        "errors": {key: {"mean": float(one.mean()), "largest": float(one.max())} for key, one in errors.items()},
+        "errors": {key: {"mean": float(error.mean()), "largest": float(error.max())} for key, error in errors.items()},
         "ratios": ratios,
         "same_top1": same,
         "test_pictures": len(pictures),
@@ -87,7 +87,7 @@ def measure_counts() -> Section:
                         "weights": mode,
                         **vars(session.statistics()),
                         "textures": len(manifest.textures),
-                        "bound": max(len(one.textures) for one in manifest.passes),
+                        "bound": max(len(entry.textures) for entry in manifest.passes),
                         "uniform_vectors": manifest.limits.fragment_uniform_vectors,
                     }
                 )

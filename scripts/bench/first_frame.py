@@ -55,9 +55,9 @@ def measure(bundle: Path) -> list[dict[str, Any]]:
         first, second = draws(session), draws(session)
         passes = session.bundle.manifest.passes
     rows: dict[str, dict[str, Any]] = {}
-    for one, before, after in zip(passes, first, second):
+    for entry, before, after in zip(passes, first, second):
         row = rows.setdefault(
-            one.program, {"program": one.program, "draws": 0, "first_ms": 0.0, "second_ms": 0.0, "compiled": 0}
+            entry.program, {"program": entry.program, "draws": 0, "first_ms": 0.0, "second_ms": 0.0, "compiled": 0}
         )
         row["draws"] += 1
         row["first_ms"] += before

@@ -40,10 +40,10 @@ class Engine:
     def __init__(self, model: Path, context: str, form: str) -> None:
         from everything_bound import everything_bound
 
+        from glsl_infer.gl import compiler_threads, rounding
         from glsl_infer.gl import constants as GL
-        from glsl_infer.gl import rounding
         from glsl_infer.gl.context import Context
-        from glsl_infer.runtime.drivers import compiler_threads, driver_of
+        from glsl_infer.runtime.drivers import driver_of
         from glsl_infer.runtime.session import Session
 
         if form == "engine":
@@ -76,7 +76,7 @@ class Engine:
         from glsl_infer.tools.benchmark import frames, machine
 
         counts = frames.counts(self._session, picture)
-        targets = (one for one in self._session.bundle.manifest.textures if one.kind == "target")
+        targets = (texture for texture in self._session.bundle.manifest.textures if texture.kind == "target")
         return {
             "draws": counts["draws"],
             "programs": counts["programs"],

@@ -6,7 +6,17 @@ name its layers and build models only when they are asked to.
 
 from __future__ import annotations
 
-from operator_table import arithmetic, convolutions, maps, picture, refusals, refused_places, vectors
+from operator_table import (
+    arithmetic,
+    convolutions,
+    geometry,
+    maps,
+    operands,
+    picture,
+    refusals,
+    refused_places,
+    vectors,
+)
 from operator_table.row import Group, Refusal, Row
 
 __all__ = ["GROUPS", "REFUSALS", "ROWS", "Group", "Refusal", "Row"]
@@ -15,7 +25,9 @@ GROUPS: tuple[Group, ...] = (
     picture.PICTURE,
     *convolutions.GROUPS,
     *arithmetic.GROUPS,
+    *operands.GROUPS,
     *maps.GROUPS,
+    *geometry.GROUPS,
     *vectors.GROUPS,
 )
 ROWS: tuple[Row, ...] = tuple(row for group in GROUPS for row in group.rows)

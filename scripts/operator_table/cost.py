@@ -81,17 +81,17 @@ def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Co
 def totals(made: Bundle, layers: set[str] | None = None) -> tuple[int, int]:
     """Return (passes, texels fetched) of a frame, or of some layers of it."""
     shaders = {program.name: made.members[program.fragment].decode() for program in made.manifest.programs}
-    passes = [one for one in made.manifest.passes if layers is None or one.layer in layers]
+    passes = [entry for entry in made.manifest.passes if layers is None or entry.layer in layers]
     fetched = 0
-    for one in passes:
-        fetched += _fetches(shaders[one.program]) * sum(quad.width * quad.height for quad in one.quads)
+    for entry in passes:
+        fetched += _fetches(shaders[entry.program]) * sum(quad.width * quad.height for quad in entry.quads)
     return len(passes), fetched
 
 
 def output_texels(made: Bundle) -> int:
-    """Return pixels times slices of a bundle's output; those of a vector are 4 values each."""
-    *size, channels = made.graph.shapes[made.graph.output]
-    return math.prod(size) * -(-channels // 4)
+    """Return pixels times slices of a bundle's outputs; those of a vector are 4 values each."""
+    shapes = [made.graph.shapes[layer] for layer in made.graph.output_layers]
+    return sum(math.prod(size) * -(-channels // 4) for *size, channels in shapes)
 
 
 @cache

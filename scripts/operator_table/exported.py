@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
-from glsl_infer.program.host_steps import softmax
+from glsl_infer.graph.host_steps import softmax
 from glsl_infer.program.layout import FeatureMap
 from operator_table import ROWS
 from operator_table.cost import Cost, cost
@@ -48,9 +48,10 @@ class Exported:
 
     def error(self, output: NDArray[np.float32]) -> float:
         """Return how far an output is from Keras', as a part of its range: what it can store, or of a vector has."""
-        value = self.made.values[self.made.graph.output]
+        (end,) = self.made.manifest.outputs
+        value = end.values[0]
         given = softmax(output) if self.ends_in_softmax else output
-        if isinstance(value, FeatureMap):
+        if isinstance(value, FeatureMap) and not end.steps:
             width = float(np.abs(value.scale_of).max())
         else:
             width = float(self.expected.max() - self.expected.min())

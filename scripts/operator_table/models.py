@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
@@ -42,13 +43,13 @@ def model_of(build: Build, shape: tuple[int | None, int | None, int]) -> Any:
 
 def row_model(row: Row) -> Any:
     """Return the model of a row."""
-    return model_of(row.build, (row.size, row.size, 3))
+    return model_of(row.build, (row.size, row.size, row.channels))
 
 
 def pictures(row: Row, count: int = PICTURES) -> list[NDArray[np.uint8]]:
     """Return random pictures for a row, the same whenever it is asked: one to try it on, then some to calibrate."""
     rng = np.random.default_rng(zlib.crc32(row.name.encode()))
-    return [rng.integers(0, 256, (row.size, row.size, 3), np.uint8) for _ in range(count + 1)]
+    return [rng.integers(0, 256, (row.size, row.size, row.channels), np.uint8) for _ in range(count + 1)]
 
 
 def expected(row: Row, model: Any, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -60,7 +61,8 @@ def expected(row: Row, model: Any, picture: NDArray[np.uint8]) -> NDArray[np.flo
 
 def ends_in_softmax(graph: Graph) -> bool:
     """Return whether Keras' output are probabilities where runners return logits."""
-    return graph.by_name[graph.output].op == "softmax"
+    layers = graph.outputs[0].layers
+    return len(graph.outputs) == len(layers) == 1 and graph.by_name[layers[0]].op == "softmax"
 
 
 OPTIONS = Options(weights="uniform")
@@ -84,14 +86,13 @@ def refuse(refusal: Refusal) -> None:
         ModelError: as documented.
     """
     graph = to_graph(model_of(refusal.build, refusal.shape), refusal.input_range)
-    size = graph.input.attrs["shape"][0]
-    some = np.random.default_rng(0).integers(0, 256, (2, size, size, 3), np.uint8)
-    build(graph, _labels(graph), calibration=list(some) if refusal.calibrated else ())
+    shape = graph.inputs[0].attrs["shape"]
+    pictures = np.random.default_rng(0).integers(0, 256, (2, *shape), np.uint8)
+    build(graph, _labels(graph), calibration=list(pictures) if refusal.calibrated else ())
 
 
 def _labels(graph: Graph) -> list[str]:
-    shape = graph.shapes[graph.output]
-    return [f"class {index}" for index in range(shape[0])] if len(shape) == 1 else []
+    return [f"class {index}" for index in range(classes_of(graph))]
 
 
 def _fan_in(weight: Any) -> float:

@@ -28,7 +28,7 @@ def _augmented(x: Any) -> Any:
     return conv(L.RandomBrightness(0.1)(L.RandomContrast(0.1)(x)))
 
 
-_PICTURE = "square, 3 channels"
+_PICTURE = "any height and width"
 _FREE = "free if nothing else reads the picture; else a 1x1 convolution"
 _FOLDED: dict[str, Any] = {"without": conv, "into": "the picture's range"}
 
@@ -36,12 +36,21 @@ PICTURE = Group(
     "The picture",
     "What bytes stand for is folded into the weights of the layers that read them. `export` assumes bytes (0 to 255) "
     "for a model that begins with a rescaling by 1/32 or less, and values from 0 to 1 for any other. "
-    "`--input-range LOW HIGH` overrides this.",
+    "`--input-range LOW,HIGH` overrides this.",
     (
         Row("Input", "values 0 to 1", conv, _PICTURE, **_FOLDED),
+        Row("Input", "1 channel: grey", conv, _PICTURE, **_FOLDED, channels=1),
+        Row("Input", "4 channels: colours and alpha", conv, _PICTURE, **_FOLDED, channels=4),
+        Row(
+            "Normalization",
+            "first in the model",
+            lambda x: conv(L.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.04, 0.05, 0.06])(x)),
+            _FREE,
+            **_FOLDED,
+        ),
         Row(
             "Input",
-            "values -1 to 1: `--input-range -1 1`",
+            "values -1 to 1: `--input-range -1,1`",
             conv,
             "not with ZeroPadding2D alone",
             **_FOLDED,
@@ -50,12 +59,19 @@ PICTURE = Group(
         ),
         Row(
             "Input",
-            "values 0 to 255: `--input-range 0 255`",
+            "values 0 to 255: `--input-range 0,255`",
             linear,
             without=linear,
             into="the picture's range",
             input_range=BYTES,
             bytes=BYTES,
+        ),
+        Row(
+            "Normalization",
+            "a mean and a variance for each channel",
+            lambda x: conv(L.Normalization(mean=[0.4, 0.5, 0.6], variance=[0.09, 0.04, 0.16])(x)),
+            _FREE,
+            **_FOLDED,
         ),
         Row(
             "Rescaling",

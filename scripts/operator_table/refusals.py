@@ -32,35 +32,8 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown(
-        "Conv2DTranspose",
-        "UpSampling2D and Conv2D, or Conv2D and DepthToSpace",
-        lambda x: L.Conv2DTranspose(3, 2, name="subject")(stem(x)),
-    ),
-    _unknown(
-        "SeparableConv2D",
-        "DepthwiseConv2D and a 1x1 Conv2D",
-        lambda x: L.SeparableConv2D(4, 3, name="subject")(stem(x)),
-    ),
-    _unknown("LeakyReLU", "ReLU", lambda x: L.LeakyReLU(name="subject")(stem(x))),
-    _unknown("PReLU", "ReLU", lambda x: L.PReLU(name="subject")(stem(x))),
-    _unknown("ELU", "ReLU", lambda x: L.ELU(name="subject")(stem(x))),
-    _unknown(
-        "GlobalMaxPooling2D",
-        "MaxPooling2D over the whole map, and Flatten",
-        lambda x: L.GlobalMaxPooling2D(name="subject")(stem(x)),
-    ),
     _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
-    _unknown(
-        "Multiply",
-        "sums; gates and squeeze-and-excite blocks cannot be exported",
-        lambda x: L.Multiply(name="subject")([stem(x), stem(x, name="stem-b")]),
-    ),
-    _unknown(
-        "Cropping2D", "a convolution or a pooling with `valid`", lambda x: L.Cropping2D(1, name="subject")(stem(x))
-    ),
-    _unknown("Permute", "keep the order of the axes", lambda x: L.Permute((2, 1, 3), name="subject")(stem(x))),
     _unknown(
         "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
     ),
@@ -95,24 +68,23 @@ OPTIONS = (
     Refusal(
         "all layers",
         "activation other than those above",
-        "activation 'tanh' cannot be exported; use one of: hard_sigmoid, linear, piecewise_linear_sigmoid, relu, "
-        "sigmoid",
+        "activation 'celu' cannot be exported; use one of: elu, exponential, gelu, ",
         "one of the activations above",
-        lambda x: L.Conv2D(4, 3, activation="tanh", name="subject")(stem(x)),
+        lambda x: L.Conv2D(4, 3, activation="celu", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",
-        "negative_slope",
-        "a ReLU with {'negative_slope': 0.5}; only max(x, 0), with a max_value or without, can be exported",
-        "leave it out",
-        lambda x: L.ReLU(negative_slope=0.5, name="subject")(stem(x)),
+        "max_value not above the threshold",
+        "a relu with a maximum of 1; it must be above 0 and above the threshold; give a max_value above the threshold",
+        "a larger max_value",
+        lambda x: L.ReLU(1.0, threshold=2.0, name="subject")(stem(x)),
     ),
     Refusal(
-        "ReLU",
-        "threshold",
-        "a ReLU with {'threshold': 1.0}; only max(x, 0), with a max_value or without, can be exported",
-        "leave it out",
-        lambda x: L.ReLU(threshold=1.0, name="subject")(stem(x)),
+        "PReLU",
+        "slopes for each pixel",
+        "a PReLU with slopes of its own for each pixel, ",
+        "shared_axes=[1, 2]",
+        lambda x: L.PReLU(alpha_initializer="random_uniform", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",
@@ -144,13 +116,6 @@ OPTIONS = (
     ),
     Refusal(
         "Add",
-        "of different shapes",
-        "adds shapes [(8, 8, 8), (8, 8, 1)]; make them equal; broadcasting cannot be exported",
-        "equal shapes",
-        lambda x: L.Add(name="subject")([stem(x), stem(x, 1, name="stem-b")]),
-    ),
-    Refusal(
-        "Add",
         "of more than 8 tensors",
         "9 inputs; at most 8 can be added at once; add in steps",
         "several Adds",
@@ -165,20 +130,6 @@ def _operation(text: str, name: str, says: str, instead: str, build: Any) -> Ref
 
 OPERATIONS = (
     _operation(
-        "x * y",
-        "multiply",
-        "a Multiply of 2 tensors; of several tensors only the sum can be exported",
-        "sums",
-        lambda x: stem(x) * stem(x, name="stem-b"),
-    ),
-    _operation(
-        "x - y",
-        "subtract",
-        "a Subtract of 2 tensors; of several tensors only the sum can be exported",
-        "`x + -y`",
-        lambda x: stem(x) - stem(x, name="stem-b"),
-    ),
-    _operation(
         "1 / x",
         "true_divide",
         "a TrueDivide of a constant by a tensor; divide the tensor by the constant",
@@ -187,18 +138,18 @@ OPERATIONS = (
     ),
     _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "no replacement", lambda x: stem(x) ** 2),
     _operation(
-        "x[:, ::2]",
+        "x[:, 0]",
         "get_item",
-        f"a GetItem {_OPERATIONS}",
-        "strides of a convolution or a pooling",
-        lambda x: stem(x)[:, ::2],
+        "an index (slice(None, None, None), 0); give slices",
+        "slices, such as `x[:, :1]`",
+        lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
     ),
     _operation(
         "keras.ops.transpose(x)",
         "transpose",
-        f"a Transpose {_OPERATIONS}",
-        "keep the order of the axes",
-        lambda x: K.transpose(stem(x), (0, 2, 1, 3)),
+        "axes in the order (2, 0, 1); rows and columns can be exchanged",
+        "channels as the last axis",
+        lambda x: K.transpose(stem(x), (0, 3, 1, 2)),
     ),
     _operation(
         "keras.ops.reshape(x, ...)",

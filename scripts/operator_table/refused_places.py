@@ -6,13 +6,16 @@ from typing import Any
 
 from operator_table.row import KERAS, L, Refusal, stem, vector
 
-_SQUARE = "the picture must be square with 3 channels"
 _NO_RANGE = "; give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid"
 
 
-def _two_inputs(x: Any) -> Any:
-    other = KERAS.Input((8, 8, 3), name="other")
-    return KERAS.Model([x, other], L.Add(name="subject")([stem(x), stem(other, name="stem-b")]))
+def _unread(x: Any) -> Any:
+    return KERAS.Model([x, KERAS.Input((4,), name="other")], stem(x))
+
+
+def _mixed_rows(x: Any) -> Any:
+    near, far = (L.Reshape((-1, 4))(one) for one in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
+    return L.Concatenate(axis=1, name="subject")([L.Activation("sigmoid")(near), far])
 
 
 def _pool_of_inverted(x: Any) -> Any:
@@ -87,27 +90,6 @@ PLACES_OF_LAYERS = (
         "in front of the pooling",
         lambda x: L.Rescaling(2.0, name="subject")(vector(x)),
     ),
-    Refusal(
-        "Activation, ReLU ...",
-        "on a vector that is not from a Dense",
-        "an activation of a vector; apply it to a feature map, or give the Dense layer before it an activation",
-        "in front of the pooling, or behind the Dense",
-        lambda x: L.Dense(3)(L.ReLU(name="subject")(vector(x))),
-    ),
-    Refusal(
-        "Add",
-        "of vectors",
-        "an add of a vector; apply it to a feature map, or give the Dense layer before it an activation",
-        "in front of the pooling",
-        lambda x: L.Add(name="subject")([L.Dense(8)(vector(x)), L.Dense(8)(L.GlobalAveragePooling2D()(x))]),
-    ),
-    Refusal(
-        "Concatenate",
-        "of vectors",
-        "a concat of shape (8,); it needs a feature map (height, width, channels)",
-        "in front of the pooling",
-        lambda x: L.Concatenate(name="subject")([vector(x), L.GlobalAveragePooling2D()(x)]),
-    ),
 )
 
 SIZES = (
@@ -146,34 +128,30 @@ SIZES = (
 )
 
 MODELS = (
-    *(
-        Refusal("Input", options, says, instead, stem, shape, subject="picture", calibrated=False)
-        for options, says, instead, shape in (
-            ("not square", f"an input of 8x9x3; {_SQUARE}", "a square cut or scaled from it", (8, 9, 3)),
-            ("not 3 channels", f"an input of 8x8x1; {_SQUARE}", "RGB; grey values in all three", (8, 8, 1)),
-            (
-                "of free size",
-                "an input of shape (None, None, 3); give keras.Input a fixed (height, width, channels)",
-                "a fixed size",
-                (None, None, 3),
-            ),
-        )
+    Refusal(
+        "Input",
+        "of free size",
+        "an input of shape (None, None, 3); give keras.Input a fixed (height, width, channels)",
+        "a fixed size",
+        stem,
+        (None, None, 3),
+        subject="picture",
+        calibrated=False,
     ),
     Refusal(
-        "Model",
-        "several inputs",
-        "model 'functional' has 2 inputs; exactly one picture is supported",
-        "one picture",
-        _two_inputs,
-        subject="",
+        "Input",
+        "that no output depends on",
+        "an input that no output depends on; build the model without it",
+        "a model without it",
+        _unread,
+        subject="other",
     ),
     Refusal(
-        "Model",
-        "several outputs",
-        "model 'functional' has 2 outputs; exactly one is supported",
-        "one output",
-        lambda x: [stem(x), stem(x, name="stem-b")],
-        subject="",
+        "Concatenate(axis=1)",
+        "of rows that end in different layers",
+        "an output of shape (137, 4) that ends in a Concatenate; rows come from Reshape((-1, columns)) of feature maps",
+        "an output for each",
+        _mixed_rows,
     ),
     Refusal(
         "Model",

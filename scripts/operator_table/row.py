@@ -58,6 +58,8 @@ class Row:
         bound: largest error of the whole model's output against float32 Keras, as a part of the output's range.
         input_range: see ``importers.keras.to_graph``.
         bytes: values of byte 0 and byte 255 of the picture, as the model expects them.
+        size: side of the picture.
+        channels: of the picture.
     """
 
     layer: str
@@ -70,6 +72,7 @@ class Row:
     input_range: tuple[float, float] | None = None
     bytes: tuple[float, float] = (0.0, 1.0)
     size: int = SIZE
+    channels: int = 3
 
     @property
     def name(self) -> str:

@@ -11,6 +11,23 @@ def _dense(x: Any) -> Any:
     return L.Dense(5, name="dense")(vector(x))
 
 
+def _pair(x: Any) -> list[Any]:
+    """Return two vectors of 8."""
+    return [vector(x), L.Dense(8, name="stem-dense")(L.GlobalAveragePooling2D(name="stem-other")(x))]
+
+
+def _two_maps(x: Any) -> list[Any]:
+    """Return two maps whose pixels are rows of 4 numbers."""
+    return [stem(x), L.Conv2D(4, 3, strides=2, activation="sigmoid", name="stem-far")(x)]
+
+
+def _rows(x: Any) -> Any:
+    return L.Concatenate(axis=1)([L.Reshape((-1, 4))(source) for source in _two_maps(x)])
+
+
+_HOST = "the CPU does it with the output's numbers; see [host steps](bundle-format.md#host-steps)"
+
+
 def _map_to_classes(channels: int = 8, size: int = 8) -> Any:
     """Return a map of one pixel."""
     return lambda x: L.Conv2D(channels, size, activation="sigmoid", name="stem-last")(x)
@@ -31,6 +48,13 @@ VECTORS = Group(
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
             lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
             "with any activation, without calibration",
+        ),
+        Row("Concatenate", "two vectors of 8", lambda x: L.Concatenate()(_pair(x)), "up to 4,096 values"),
+        Row("Add", "two vectors of 8", lambda x: L.Add()(_pair(x)), "2 to 8 inputs"),
+        Row(
+            "Activation, ReLU ...",
+            "on a vector that is not from a Dense",
+            lambda x: L.Activation("hard_sigmoid")(vector(x)),
         ),
         Row("Flatten", "a map of 1x1 pixels; 8 channels", lambda x: L.Flatten()(_HEAD(x))),
         Row(
@@ -116,4 +140,46 @@ STRUCTURE = Group(
     ),
 )
 
-GROUPS = (VECTORS, STRUCTURE)
+ENDS = Group(
+    "Ends of models",
+    "Some layers are taken off the end of an output and become steps that the CPU does after the last pass. Several "
+    "of them may follow one another, and a model may have up to 16 outputs.",
+    (
+        Row(
+            "Activation('sigmoid')",
+            "of a vector: tags",
+            lambda x: L.Activation("sigmoid")(_dense(x)),
+            _HOST,
+            without=_dense,
+            into="nothing",
+        ),
+        Row(
+            "UnitNormalization",
+            "of a vector: an embedding",
+            lambda x: L.UnitNormalization()(_dense(x)),
+            _HOST,
+            without=_dense,
+            into="nothing",
+        ),
+        Row("Reshape", "of a map to rows", lambda x: L.Reshape((-1, 4))(stem(x)), _HOST, without=stem, into="nothing"),
+        Row(
+            "Reshape, Concatenate(axis=1)",
+            "rows of several maps, and Activation('sigmoid' or 'softmax'): a detector",
+            lambda x: L.Activation("softmax")(_rows(x)),
+            _HOST,
+            without=_two_maps,
+            into="nothing",
+        ),
+        Row(
+            "`keras.ops.argmax`",
+            "over the channels of a map: a mask",
+            lambda x: K.argmax(stem(x), axis=-1),
+            _HOST,
+            without=stem,
+            into="nothing",
+            bound=1.0,
+        ),
+    ),
+)
+
+GROUPS = (VECTORS, ENDS, STRUCTURE)

@@ -66,7 +66,7 @@ def endure(bundle: Bundle, frames: int, samples: int) -> dict[str, Any]:
         expected = [session.run(picture) for picture in pictures]
 
         def off(results: list[Any]) -> int:
-            return sum(not np.array_equal(one, two) for one, two in zip(results, expected))
+            return sum(not np.array_equal(result, two) for result, two in zip(results, expected))
 
         def work(until: int) -> None:
             nonlocal wrong, done, sessions

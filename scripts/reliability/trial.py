@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle import probe
 from glsl_infer.cli import main
 from glsl_infer.errors import BundleError, GlslInferError
 from glsl_infer.gl.context import Context
@@ -52,18 +53,18 @@ def check(path: Path, context: Context | None) -> str:
         ran = NO_GRAPH  # a runner never reads it
     if inspected != 0 and ran == RUN:
         raise FindingError(f"'glsl-infer inspect' ends with {inspected}")
-    size = bundle.manifest.input.size
-    if context is None or size > 1024:
+    manifest = bundle.manifest
+    if context is None or max(max(entry.height, entry.width) for entry in manifest.inputs) > 1024:
         return ran
     try:
         with Session(bundle, context=context, cache=False) as session:
-            output = session.run(np.full((size, size, 3), 127, np.uint8))
+            results = session.run(probe.inputs(manifest.inputs))
     except GlslInferError:
         return NO_RUN
-    value = bundle.manifest.outputs[0].value
-    wanted = (len(bundle.labels),) if bundle.labels else (getattr(value, "height", 0), getattr(value, "width", 0))
-    if output.dtype != np.float32 or output.shape[: len(wanted)] != wanted:
-        raise FindingError(f"the result is {output.dtype} {output.shape}, not float32 {wanted}")
+    for output in manifest.outputs:
+        result = results[output.name]
+        if result.dtype != np.float32 or result.shape != output.shape:
+            raise FindingError(f"the result is {result.dtype} {result.shape}, not float32 {output.shape}")
     return ran
 
 

@@ -77,7 +77,7 @@ def left_out(step: int) -> Iterator[None]:
     """Let the engine do without all steps behind ``step``."""
     with ExitStack() as stack:
         if step < 1:
-            kept = tuple(one for one in optimize.STEPS if one is not optimize.sigmoids_as_pieces)
+            kept = tuple(step for step in optimize.STEPS if step is not optimize.sigmoids_as_pieces)
             stack.enter_context(patch.object(optimize, "STEPS", kept))
         if step < 2:
             stack.enter_context(patch.object(immediates, "bound", float))

@@ -139,8 +139,8 @@ def compiled(some: Sequence[Case], driver: Driver, uniform_vectors: int, folder:
     _, measured = vc4.measure(path, driver)
     found = []
     for case in some:
-        passes = [one for one in made.manifest.passes if one.layer in (case.name, f"{case.name}-products")]
-        names = list(dict.fromkeys(one.program for one in passes))
+        passes = [entry for entry in made.manifest.passes if entry.layer in (case.name, f"{case.name}-products")]
+        names = list(dict.fromkeys(entry.program for entry in passes))
         shaders = [measured.programs[name] for name in names if name in measured.programs]
         longest = max(shaders, key=lambda one: one.instructions, default=None)
         failures = [measured.failures[name] for name in names if name in measured.failures]
@@ -152,7 +152,7 @@ def compiled(some: Sequence[Case], driver: Driver, uniform_vectors: int, folder:
                 len(passes) / (FILTERS // 4),
                 longest.instructions if longest else 0,
                 longest.fetches if longest else 0,
-                min((one.threads for one in shaders if one.fetches), default=0),
+                min((shader.threads for shader in shaders if shader.fetches), default=0),
                 longest.temporaries if longest else 0,
                 failures[0] if failures else "",
             )
@@ -173,10 +173,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print a row for each as JSON")
     args = parser.parse_args()
     chosen = [
-        one
-        for one in cases()
-        if one.kernel in args.kernel and one.slices in args.slices and one.kind in args.kind
-        if one.weights in args.weights
+        case
+        for case in cases()
+        if case.kernel in args.kernel and case.slices in args.slices and case.kind in args.kind
+        if case.weights in args.weights
     ][:: args.every]
     alike = [[one for one in chosen if one.weights == mode] for mode in WEIGHTS]
     batches = [some[first : first + BATCH] for some in alike for first in range(0, len(some), BATCH)]

@@ -122,7 +122,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         report = vc4.report(*vc4.measure(folder / "network.glslnn", driver), name)
     modes = [choice.mode for choice in program.choices.values()]
     counts = ", ".join(f"{modes.count(mode)} {mode}" for mode in dict.fromkeys(modes))
-    floor = sum(one.least_total or 0 for one in report.rows)
+    floor = sum(row.least_total or 0 for row in report.rows)
     totals = report.totals
     return Row(
         name,
@@ -135,7 +135,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         estimate.estimate(report, estimate.BOARDS[0]).total,
         seconds,
         processor,
-        [f"{one.layer}: {one.text}" for one in report.problems if one.fatal],
+        [f"{problem.layer}: {problem.text}" for problem in report.problems if problem.fatal],
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +53,40 @@ class Jvm:
         raw.write_bytes(pictures.tobytes())
         facts = self.json("run", bundle, raw, out)
         return np.frombuffer(out.read_bytes(), "<f4").reshape(len(pictures), -1), facts
+
+    def frame(self, bundle: Path, inputs: Mapping[str, NDArray[Any]], folder: Path) -> dict[str, NDArray[np.float32]]:
+        """Return the outputs of a frame by name, in the order in which the runner gives them; see ``input_words``."""
+        out = folder / "outputs.f32"
+        shapes = self.json("frame", bundle, out, *input_words(inputs, folder))
+        data, at, results = np.frombuffer(out.read_bytes(), "<f4"), 0, {}
+        for name, shape in shapes:
+            results[name] = data[at : at + math.prod(shape)].reshape(shape)
+            at += math.prod(shape)
+        assert at == data.size
+        return results
+
+
+def input_words(inputs: Mapping[str, NDArray[Any]], folder: Path) -> list[str]:
+    """Write inputs into a folder, and return the words that name them to the runner.
+
+    Args:
+        inputs: by name; uint8 are pictures of the model's size, uint32 pictures of any size (see ``argb``), all others
+            numbers.
+        folder: where.
+    """
+    words = []
+    for index, (name, array) in enumerate(inputs.items()):
+        path = folder / f"{index}.{'argb' if array.dtype == np.uint32 else 'raw'}"
+        if array.dtype == np.uint32:
+            path.write_bytes(np.array(array.shape[::-1], "<u4").tobytes() + array.astype("<u4").tobytes())
+        else:
+            path.write_bytes(array.tobytes() if array.dtype == np.uint8 else array.astype("<f4").tobytes())
+        words.append(f"{name}={path}")
+    return words
+
+
+def argb(rgba: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return pixels, uint8 (height, width, 4), as Android has them: uint32 (height, width)."""
+    wide = rgba.astype(np.uint32)
+    packed: NDArray[np.uint32] = wide[..., 3] << 24 | wide[..., 0] << 16 | wide[..., 1] << 8 | wide[..., 2]
+    return packed

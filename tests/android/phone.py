@@ -105,11 +105,11 @@ class Phone:
             return None
         return self.tell("idle")
 
-    def input(self, size: int) -> Pixels:
-        """Return what the network was given last, uint8 (size, size, 4)."""
+    def input(self, height: int, width: int) -> Pixels:
+        """Return the picture that the network was given last, uint8 (height, width, 4)."""
         path = self.folder / "input.rgba"
-        self.tell("input", path, size)
-        return np.frombuffer(path.read_bytes(), np.uint8).reshape(size, size, 4)
+        self.tell("input", path)
+        return np.frombuffer(path.read_bytes(), np.uint8).reshape(height, width, 4)
 
     def shot(self) -> Pixels:
         """Return the screen, uint8 (height, width, 3)."""

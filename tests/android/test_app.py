@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from graphs import conv_node, dense_node, pool_node
 from phone import IMAGES, LANDSCAPE, MODEL, PORTRAIT, Phone, Pixels, labels, scene
 from PIL import Image
+from several import several_bundle
 from tiny import tiny_bundle
 
 import glsl_infer
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle.manifest import FITS
+from glsl_infer.compiler import lower, optimize
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.runtime.pictures import preprocess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +42,7 @@ def classifier() -> Iterator[glsl_infer.Classifier]:
 def assert_labels(phone: Phone, state: Any, classifier: glsl_infer.Classifier, picture: Pixels) -> None:
     """What is on the screen is what Python says of the same bytes, and the label that it gives to the photograph."""
     size = classifier.session.bundle.manifest.input.size
-    logits = classifier.session.run(np.ascontiguousarray(phone.input(size)[..., :3]))
+    logits = classifier.session.run(np.ascontiguousarray(phone.input(size, size)[..., :3]))
     wanted = [(one.label, round(100 * one.probability, 1)) for one in classifier.rank(logits, 3)]
     assert labels(state) == wanted
     assert classifier.classify(picture, top=1)[0].label == wanted[0][0]
@@ -46,7 +53,7 @@ def test_what_the_network_is_given(phone: Phone) -> None:
     picture = scene("pineapple007.jpg")
     phone.look(picture)
     size = bundles.read(MODEL).manifest.input.size
-    given = phone.input(size)
+    given = phone.input(size, size)
     difference = np.abs(given[..., :3].astype(int) - preprocess.load(picture, size))
     assert difference.max() <= 1
     assert difference.mean() < 0.005  # ties: averages of bytes lie in the middle of two rather often
@@ -216,10 +223,13 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
     broken = bytearray(MODEL.read_bytes())
     broken[len(broken) // 2] ^= 255
     (tmp_path / "broken.glslnn").write_bytes(broken)
+    several = tmp_path / "several.glslnn"
+    bundles.write(several_bundle("several"), several)
     for path, words in [
         (tmp_path / "broken.glslnn", "damaged"),
         (IMAGES / "example.jpg", "not a glsl-infer model"),
-        (ROOT / "models" / "superres-x2-96.glslnn", "makes images"),
+        (ROOT / "models" / "superres-x2-96.glslnn", "has no classes"),
+        (several, "'image' (picture), 'numbers' (numbers), but the app has one picture for it, the camera's"),
     ]:
         phone.tell("press", "Model")
         phone.tell("choose", "Open a file ...")
@@ -228,6 +238,39 @@ def test_a_broken_model_is_explained(phone: Phone, tmp_path: Path) -> None:
         assert path.name in message
         assert words in message
     assert labels(phone.look(scene("pineapple007.jpg"))) == before  # with the model from before
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_grey_picture_of_another_shape(phone: Phone, tmp_path: Path, fit: str) -> None:
+    """The app shows the classes of a model that has another output too."""
+    rng = np.random.default_rng(4)
+    nodes = (
+        Node("image", "input", (), {"shape": (24, 40, 1), "fit": fit}),
+        conv_node(rng, "conv", ("image",), 1, 4, kernel=(3, 3)),
+        pool_node("pool", "conv"),
+        dense_node(rng, "dense", "pool", 4, 3),
+        Node("likely", "softmax", ("dense",)),
+    )
+    outputs = (GraphOutput("label", ("likely",)), GraphOutput("map", ("conv",), purpose="values"))
+    program = lower.to_program(prepare(optimize.optimize(Graph("grey", nodes, outputs))).graph)
+    model = tmp_path / "grey.glslnn"
+    bundles.write(to_bundle(program, ("a", "b", "c")), model)
+    phone.start()
+    phone.tell("press", "Model")
+    phone.tell("choose", "Open a file ...")
+    phone.tell("file", model)
+    phone.ready()
+    picture = scene("pineapple007.jpg")
+    state = phone.look(picture)
+    given = phone.input(24, 40)
+    expected = preprocess.load(picture, (24, 40), fit=fit, channels=1)
+    assert np.abs(given[..., :1].astype(int) - expected).max() <= 1
+    assert (given[..., 1:] == (0, 0, 255)).all()
+    with glsl_infer.Session(model) as session:
+        chances = session.run({"image": np.ascontiguousarray(given[..., :1])})["label"]
+    wanted = sorted(zip("abc", (round(100 * float(chance), 1) for chance in chances)), key=lambda pair: -pair[1])
+    assert labels(state) == wanted
+    assert state["gl_error"] == 0
 
 
 def test_a_model_from_a_file(phone: Phone, tmp_path: Path, other_model: Path) -> None:

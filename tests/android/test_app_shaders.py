@@ -24,10 +24,11 @@ def test_a_shader_as_it_is(name: str, tmp_path: Path) -> None:
     assert lint((SHADERS / name).read_text(), name.rsplit(".", 1)[1], tmp_path) == ""
 
 
-@pytest.mark.parametrize("taps", [0, 2, 5])
-def test_the_shader_of_the_input(taps: int, tmp_path: Path) -> None:
-    source = f"#version 100\n#define TAPS {taps}\n" + (SHADERS / "camera_input.frag").read_text()
-    assert lint(source, "frag", tmp_path) == ""
+@pytest.mark.parametrize("taps", [(1, 1), (5, 2), (1, 3)])
+@pytest.mark.parametrize("grey", ["", "#define GREY\n"])
+def test_the_shader_of_the_input(taps: tuple[int, int], grey: str, tmp_path: Path) -> None:
+    lines = f"#version 100\n#define TAPS_X {taps[0]}\n#define TAPS_Y {taps[1]}\n{grey}"
+    assert lint(lines + (SHADERS / "camera_input.frag").read_text(), "frag", tmp_path) == ""
 
 
 def test_all_are_looked_at() -> None:

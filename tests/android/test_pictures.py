@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import image_models
 import numpy as np
 import pytest
-from jvm import Jvm
+from jvm import Jvm, argb, input_words
+from numpy.typing import NDArray
 from PIL import Image, ImageEnhance, ImageOps
+from several import several_bundle, several_inputs
 
 import glsl_infer
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle.manifest import FITS
+from glsl_infer.runtime.images import to_picture
 from glsl_infer.runtime.pictures import preprocess
+
+Pixels = NDArray[np.uint8]
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = sorted((ROOT / "docs" / "images").glob("*.jpg"))
@@ -30,23 +37,61 @@ def photographs(data_set: str) -> list[Image.Image]:
     return [*originals, *changed][:20]
 
 
-def java_square(runner: Jvm, rgba: np.ndarray, size: int, folder: Path) -> bytes:
-    """Return what Preprocess.toSquare makes of pixels (height, width, 4)."""
-    height, width = rgba.shape[:2]
-    argb = rgba.astype("<u4")
-    packed = argb[..., 3] << 24 | argb[..., 0] << 16 | argb[..., 1] << 8 | argb[..., 2]
-    (folder / "argb").write_bytes(packed.astype("<u4").tobytes())
-    runner.json("square", width, height, size, folder / "argb", folder / "rgb")
-    return (folder / "rgb").read_bytes()
+def java_fit(runner: Jvm, rgba: Pixels, fit: str, size: tuple[int, int], channels: int, folder: Path) -> Pixels:
+    """Return what Preprocess.fit makes of pixels (height, width, 4): uint8 (height, width, channels)."""
+    (picture,) = (word.partition("=")[2] for word in input_words({"picture": argb(rgba)}, folder))
+    runner.json("fit", fit, *size[::-1], channels, picture, folder / "fitted")
+    return np.frombuffer((folder / "fitted").read_bytes(), np.uint8).reshape(*size, channels)
 
 
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize(
-    "width, height, size", [(9, 9, 9), (40, 33, 9), (33, 40, 31), (129, 257, 128), (5, 7, 12), (1, 1, 4), (2, 3, 2)]
+    "given_size, size",
+    [
+        ((33, 40), (20, 9)),  # both axes shrink
+        ((9, 50), (14, 12)),  # one shrinks, one grows, or both, or none: as the fit says
+        ((1, 3), (4, 5)),
+        ((12, 14), (12, 14)),
+    ],
 )
-def test_the_same_square(runner: Jvm, tmp_path: Path, width: int, height: int, size: int) -> None:
-    rgba = np.random.default_rng(width).integers(0, 256, (height, width, 4), np.uint8)
-    expected = preprocess.load(Image.fromarray(rgba, "RGBA"), size)
-    assert java_square(runner, rgba, size, tmp_path) == expected.tobytes()
+def test_the_same_picture(
+    runner: Jvm, tmp_path: Path, fit: str, channels: int, given_size: tuple[int, int], size: tuple[int, int]
+) -> None:
+    rgba = np.random.default_rng(channels).integers(0, 256, (*given_size, 4), np.uint8)
+    expected = preprocess.load(Image.fromarray(rgba, "RGBA"), size, fit=fit, channels=channels)
+    assert (java_fit(runner, rgba, fit, size, channels, tmp_path) == expected.reshape(*size, channels)).all()
+
+
+def test_a_picture_of_another_size_is_fitted(runner: Jvm, tmp_path: Path) -> None:
+    """By the runner itself, in a model that reads numbers too."""
+    made, model = several_bundle("several"), tmp_path / "several.glslnn"
+    bundles.write(made, model)
+    inputs = several_inputs(made.graph, seed=4)
+    photograph = np.asarray(preprocess.open_image(PHOTOGRAPHS[0]))
+    rgba = np.dstack([photograph, np.full(photograph.shape[:2], 255, np.uint8)])
+    picture = made.manifest.inputs[0]
+    fitted = preprocess.load_for(photograph, picture)
+    results = runner.frame(model, {**inputs, picture.name: argb(rgba)}, tmp_path)
+    expected = runner.frame(model, {**inputs, picture.name: fitted}, tmp_path)
+    assert {name: array.tobytes() for name, array in results.items()} == {
+        name: array.tobytes() for name, array in expected.items()
+    }
+
+
+@pytest.mark.parametrize("channels, low, high", [(3, (-1.0, 0.0, -0.5), (1.0, 1.0, 0.5)), (1, (-2.0,), (2.0,))])
+def test_an_image_becomes_a_picture_again(
+    runner: Jvm, tmp_path: Path, channels: int, low: tuple[float, ...], high: tuple[float, ...]
+) -> None:
+    made, model = image_models.filtered(channels, low=low, high=high), tmp_path / "image.glslnn"
+    bundles.write(made, model)
+    picture = made.manifest.input
+    pixels = np.random.default_rng(2).integers(0, 256, picture.shape, np.uint8)
+    runner.json("image", model, tmp_path / "image", *input_words({picture.name: pixels}, tmp_path))
+    with glsl_infer.Session(model) as session:
+        expected = to_picture(session.run(pixels), made)
+    assert len(np.unique(expected)) > 15
+    assert (tmp_path / "image").read_bytes() == expected.tobytes()
 
 
 def test_there_are_classifiers() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from jvm import Jvm
-from numpy.typing import NDArray
-from tiny import tiny_bundle, write_tiny
+from jvm import Jvm, input_words
+from several import SEVERAL, several_bundle, several_inputs
+from tiny import tiny_bundle, tiny_picture, write_tiny
 
 import glsl_infer
 from glsl_infer import bundle as bundles
@@ -20,31 +21,30 @@ MODELS = sorted((ROOT / "models").glob("*.glslnn"))
 EXAMPLE = ROOT / "docs" / "images" / "example.jpg"
 
 
-def python_layers(model: Path, pixels: NDArray[np.uint8]) -> list[tuple[str, bytes]]:
-    """Return the texels of the textures of every layer that draws, and its numbers, directly after its passes."""
-    parts: list[tuple[str, bytes]] = []
+def python_layers(model: Path, inputs: dict[str, Any]) -> dict[str, list[tuple[str, bytes]]]:
+    """Return, by layer that draws, the texels of its textures and its numbers, directly after its passes."""
+    parts: dict[str, list[tuple[str, bytes]]] = {}
     with glsl_infer.Session(model) as session:
-        manifest = session.bundle.manifest
-        places = {entry.layer: entry.value for entry in manifest.probe.layers}
-        for name, numbers in session.layers(pixels):
-            if name not in places:
-                continue  # it only renames what others draw; a runner does not know it
-            for texture in textures_of(places[name]):
-                if texture != manifest.input.texture:
-                    parts.append((f"{name}: texture {texture}", session.read_texture(texture).tobytes()))
-            parts.append((f"{name}: numbers", numbers.astype("<f4").tobytes()))
-    return parts
+        places = {entry.layer: entry.value for entry in session.bundle.manifest.probe.layers}
+        for name, numbers in session.layers(inputs):
+            if name in places:  # else it only renames what others draw; a runner does not know it
+                textures = [
+                    (f"{name}: texture {texture}", session.read_texture(texture).tobytes())
+                    for texture in textures_of(places[name])
+                ]
+                parts[name] = [*textures, (f"{name}: numbers", numbers.astype("<f4").tobytes())]
+        return {name: parts[name] for name in places}  # in the order of the probe
 
 
-def assert_same_layers(runner: Jvm, model: Path, pixels: NDArray[np.uint8], folder: Path) -> None:
-    raw, out = folder / "picture.rgb", folder / "layers.bin"
-    raw.write_bytes(pixels.tobytes())
-    runner.json("layers", model, raw, out)
-    given, at = out.read_bytes(), 0
-    for what, expected in python_layers(model, pixels):
-        assert given[at : at + len(expected)] == expected, what
-        at += len(expected)
-    assert at == len(given)
+def assert_same_layers(runner: Jvm, model: Path, inputs: dict[str, Any], folder: Path) -> None:
+    out = folder / "layers.bin"
+    runner.json("layers", model, out, *input_words(inputs, folder))
+    data, at = out.read_bytes(), 0
+    for parts in python_layers(model, inputs).values():
+        for what, expected in parts:
+            assert data[at : at + len(expected)] == expected, what
+            at += len(expected)
+    assert at == len(data)
 
 
 def test_there_are_models() -> None:
@@ -53,8 +53,8 @@ def test_there_are_models() -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
 def test_every_layer(runner: Jvm, model: Path, tmp_path: Path) -> None:
-    size = bundles.read(model).manifest.input.size
-    assert_same_layers(runner, model, preprocess.load(EXAMPLE, size), tmp_path)
+    picture = bundles.read(model).manifest.input
+    assert_same_layers(runner, model, {picture.name: preprocess.load(EXAMPLE, picture.size)}, tmp_path)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.stem)
@@ -79,6 +79,20 @@ def test_the_probe(runner: Jvm, model: Path) -> None:
 @pytest.mark.parametrize("layout", ["atlas", "planar"])
 def test_every_kind_of_bundle(runner: Jvm, tmp_path: Path, weights: str, layout: str) -> None:
     model = write_tiny(tmp_path, weights=weights, layout=layout)
-    size = tiny_bundle().manifest.input.size
-    pixels = np.random.default_rng(3).integers(0, 256, (size, size, 3), np.uint8)
-    assert_same_layers(runner, model, pixels, tmp_path)
+    assert_same_layers(runner, model, {tiny_bundle().manifest.input.name: tiny_picture(3)}, tmp_path)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+def test_several_inputs_and_outputs(runner: Jvm, tmp_path: Path, name: str, layout: str) -> None:
+    made, model = several_bundle(name, layout=layout), tmp_path / "several.glslnn"
+    bundles.write(made, model)
+    inputs = several_inputs(made.graph, seed=4)
+    assert_same_layers(runner, model, inputs, tmp_path)
+    results = runner.frame(model, inputs, tmp_path)
+    with glsl_infer.Session(model) as session:
+        expected = session.run(inputs)
+    assert list(results) == list(expected)
+    for output, numbers in expected.items():
+        assert results[output].shape == numbers.shape
+        assert results[output].tobytes() == numbers.astype("<f4").tobytes(), output

@@ -13,7 +13,7 @@ from tiny import LABELS, tiny_picture
 
 from glsl_infer import bundle
 from glsl_infer.graph import reference
-from glsl_infer.program.host_steps import softmax
+from glsl_infer.graph.host_steps import softmax
 
 PAGE = (ROOT / "docs/raspberry-pi.md").read_text("utf-8")
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import bundle, ops
+from glsl_infer import ops
 from glsl_infer.bundle import Bundle, manifest_json
 from glsl_infer.compiler import lower
-from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
@@ -39,7 +39,7 @@ def make_bundle(
     """
     prepared = prepare(graph, pictures, layout=prepared_for or layout, uniform_vectors=uniform_vectors).graph
     program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors)
-    classes = bundle.classes_of(program.values[prepared.output])
+    classes = classes_of(program.graph)
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
     read = manifest_json.from_json(
         json.loads(json.dumps(manifest_json.to_json(made.manifest))), manifest_json.pass_table(made.manifest)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
-import math
 import operator
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from bundle_data import unpacked
+from plain_values import Array, after, array_of, clip, of, tiles_of_numbers, tiles_of_picture
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
@@ -42,37 +42,54 @@ class PlainRunner:
         self.clears = {t["name"]: t["clear"] for t in textures if t["kind"] == "target"}
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, self._generate(gl.GenBuffers))
 
-    def layers(self, picture: bytes) -> Iterator[str]:
-        """Upload a picture (R, G, B of each pixel), draw, and yield the name of every layer once it is drawn."""
-        where = self.manifest["inputs"][0]["value"]
-        rgba = b"".join(picture[i : i + 3] + b"\xff" for i in range(0, len(picture), 3))
-        ((texture, x, y),), size = where["views"], where["width"]
-        self._bind(0, texture)
-        self.gl.TexSubImage2D(GL.GL_TEXTURE_2D, 0, x, y, size, size, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, rgba)
+    def layers(self, inputs: Mapping[str, Any]) -> Iterator[str]:
+        """Upload inputs, draw, and yield the name of every layer once it is drawn.
+
+        Args:
+            inputs: by name: the bytes of a picture, channels together; the numbers of any other.
+        """
+        for entry in self.manifest["inputs"]:
+            tiles = tiles_of_picture if entry["kind"] == "picture" else tiles_of_numbers
+            for texture, x, y, width, height, texels in tiles(entry["value"], inputs[entry["name"]]):
+                self._bind(0, texture)
+                place = (GL.GL_TEXTURE_2D, 0, x, y, width, height)
+                self.gl.TexSubImage2D(*place, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
         for layer, group in itertools.groupby(self.passes, key=operator.itemgetter("layer")):
-            for one in group:
-                self._draw(one)
+            for entry in group:
+                self._draw(entry)
             yield layer
 
-    def logits(self) -> list[float]:
-        """The result of the picture that was drawn last."""
-        output = self.manifest["outputs"][0]["value"]
-        return [n * output["scale"] / 256 for n in decode(self.read(output["texture"]))[: output["length"]]]
+    def values(self) -> dict[str, list[Array]]:
+        """What the last frame left for each output, before its host steps."""
+        return {
+            output["name"]: [
+                array_of(value, lambda name: (self.sizes[name][0], self.read(name))) for value in output["values"]
+            ]
+            for output in self.manifest["outputs"]
+        }
 
-    def image(self) -> bytes:
-        """The result of the picture that was drawn last as 8 bits in the picture's range, channels together."""
-        output, picture = (self.manifest[key][0]["value"] for key in ("outputs", "inputs"))
-        texels = {view[0]: self.read(view[0]) for view in output["views"]}
-        pixels = bytearray()
-        for y in range(output["height"]):
-            for x in range(output["width"]):
-                for c in range(output["channels"]):
-                    texture, left, top = output["views"][c // 4]
-                    b = texels[texture][4 * ((top + y) * self.sizes[texture][0] + left + x) + c % 4]
-                    value = of(output["scales"], c) * (b - of(output["zeros"], c)) / 255
-                    steps = value / of(picture["scales"], c) * 255 + of(picture["zeros"], c)
-                    pixels.append(min(max(math.floor(steps + 0.5), 0), 255))
-        return bytes(pixels)
+    def results(self) -> dict[str, Array]:
+        """The outputs of the last frame."""
+        results, values = {}, self.values()
+        for output in self.manifest["outputs"]:
+            arrays = values[output["name"]]
+            for step in output["steps"]:
+                arrays = after(step, arrays)
+            (results[output["name"]],) = arrays
+        return results
+
+    def image(self, name: str) -> bytes:
+        """An output for an image, as 8 bits in the range of the first picture with as many channels."""
+        (_, _, channels), numbers = self.results()[name]
+        pictures = [entry["value"] for entry in self.manifest["inputs"] if entry["kind"] == "picture"]
+        picture = next((value for value in pictures if value["channels"] == channels), {"scales": [1], "zeros": [0]})
+        scales, zeros = picture["scales"], picture["zeros"]
+        steps = [v * 255 / of(scales, i % channels) + of(zeros, i % channels) for i, v in enumerate(numbers)]
+        return bytes(clip(step + 0.5, 0, 255) for step in steps)
+
+    def _texels(self, name: str) -> tuple[int, bytes]:
+        """The width of a target, and all its texels."""
+        return self.sizes[name][0], self.read(name)
 
     def read(self, name: str) -> bytes:
         """All texels of a target, row 0 first."""
@@ -82,34 +99,34 @@ class PlainRunner:
         self.gl.ReadPixels(0, 0, width, height, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, data)
         return bytes(data)
 
-    def _draw(self, one: dict[str, Any]) -> None:
-        gl, program, varyings = self.gl, self.programs[one["program"]], self.varyings[one["program"]]
-        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[one["target"]])
-        gl.Viewport(0, 0, *self.sizes[one["target"]])
-        if one["clear"]:
-            gl.ClearColor(*(byte / 255 for byte in self.clears[one["target"]]))
+    def _draw(self, entry: dict[str, Any]) -> None:
+        gl, program, varyings = self.gl, self.programs[entry["program"]], self.varyings[entry["program"]]
+        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, self.framebuffers[entry["target"]])
+        gl.Viewport(0, 0, *self.sizes[entry["target"]])
+        if entry["clear"]:
+            gl.ClearColor(*(byte / 255 for byte in self.clears[entry["target"]]))
             gl.Clear(GL.GL_COLOR_BUFFER_BIT)
         gl.UseProgram(program)
-        for unit, name in enumerate(one["textures"]):
+        for unit, name in enumerate(entry["textures"]):
             self._bind(unit, name)
-        for name, value in one["uniforms"].items():
+        for name, value in entry["uniforms"].items():
             self._uniform(gl.GetUniformLocation(program, name.encode()), value)
-        floats = [number for quad in one["quads"] for number in self._vertices(one, quad, varyings)]
+        floats = [number for quad in entry["quads"] for number in self._vertices(entry, quad, varyings)]
         gl.BufferData(GL.GL_ARRAY_BUFFER, 4 * len(floats), struct.pack(f"{len(floats)}f", *floats), GL.GL_STATIC_DRAW)
         stride = 4 * (2 + 4 * varyings)
         for location in range(1 + varyings):
             size, offset = (2, 0) if location == 0 else (4, 16 * location - 8)
             gl.VertexAttribPointer(location, size, GL.GL_FLOAT, 0, stride, offset)
             gl.EnableVertexAttribArray(location)
-        gl.DrawArrays(GL.GL_TRIANGLES, 0, 6 * len(one["quads"]))
+        gl.DrawArrays(GL.GL_TRIANGLES, 0, 6 * len(entry["quads"]))
 
-    def _vertices(self, one: dict[str, Any], quad: list[int], varyings: int) -> Iterator[float]:
+    def _vertices(self, entry: dict[str, Any], quad: list[int], varyings: int) -> Iterator[float]:
         x, y, w, h, *origins = quad
-        width, height = self.sizes[one["target"]]
+        width, height = self.sizes[entry["target"]]
         for cx, cy in CORNERS:
             vertex = [2 * (x + cx * w) / width - 1, 2 * (y + cy * h) / height - 1]
-            for (unit, stride_x, stride_y), ox, oy in zip(one["sources"], origins[::2], origins[1::2]):
-                source_width, source_height = self.sizes[one["textures"][unit]]
+            for (unit, stride_x, stride_y), ox, oy in zip(entry["sources"], origins[::2], origins[1::2]):
+                source_width, source_height = self.sizes[entry["textures"][unit]]
                 vertex.append((ox + 0.5 + stride_x * (cx * w - 0.5)) / source_width)
                 vertex.append((oy + 0.5 + stride_y * (cy * h - 0.5)) / source_height)
             yield from vertex + [0.0] * (2 + 4 * varyings - len(vertex))
@@ -144,7 +161,7 @@ class PlainRunner:
         if entry["kind"] == "constant":
             texels = self.members[entry["member"]]
         else:
-            texels = bytes(entry.get("clear", (0, 0, 0, 0))) * (width * height)
+            texels = bytes(entry["clear"]) * (width * height)
         name = self._generate(gl.GenTextures)
         gl.BindTexture(GL.GL_TEXTURE_2D, name)
         gl.TexImage2D(GL.GL_TEXTURE_2D, 0, GL.GL_RGBA, width, height, 0, GL.GL_RGBA, GL.GL_UNSIGNED_BYTE, texels)
@@ -167,13 +184,3 @@ class PlainRunner:
         name = ctypes.c_uint()
         generate(1, ctypes.byref(name))
         return name.value
-
-
-def of(numbers: list[float], channel: int) -> float:
-    """A number of ``scales`` or ``zeros``: one for all channels, or one for each."""
-    return numbers[0] if len(numbers) == 1 else numbers[channel]
-
-
-def decode(texels: bytes) -> list[int]:
-    """The 16-bit integers of texels, two a texel."""
-    return [(high - 128) * 256 + low for high, low in zip(texels[::2], texels[1::2])]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from graphs import conv_node, dense_node, input_node, pool_node
 from layer_check import layer_error, make_bundle, stored_inputs
+from random_spatial import SPATIAL
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
@@ -231,6 +232,7 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "shuffle": shuffle,
     "dense": before_dense,
     "flatten": flatten,
+    **SPATIAL,
 }
 """What a network can have in its middle."""
 

@@ -17,7 +17,7 @@ from glsl_infer.gl import timer_queries
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import comparison, frames
-from glsl_infer.tools.benchmark.measuring import measure, picture_of, steps_of
+from glsl_infer.tools.benchmark.measuring import inputs_of, measure, steps_of
 from glsl_infer.tools.benchmark.profile import FINISHES, QUERIES, profile
 from glsl_infer.tools.benchmark.sustained import sustain
 
@@ -106,7 +106,7 @@ def test_a_profile_takes_the_way_that_the_driver_has(context: Context) -> None:
 
 def test_a_sustained_run_counts_every_frame(context: Context) -> None:
     with Session(tiny_bundle(), context=context) as session:
-        found = sustain(session, picture_of(session), 0.04, lambda count: None)  # 2.4 s, so two stretches
+        found = sustain(session, inputs_of(session), 0.04, lambda count: None)  # 2.4 s, so two stretches
     assert len(found["windows"]) == 2
     assert [one["from_s"] for one in found["windows"]] == [0.0, 1.2]
     assert sum(one["runs"] for one in found["windows"]) == found["runs"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from tiny import tiny_bundle, tiny_picture
 
+from glsl_infer.gl import compiler_threads, egl
 from glsl_infer.gl import constants as GL
-from glsl_infer.gl import egl
+from glsl_infer.gl.compiler_threads import EXTENSION
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
-from glsl_infer.runtime.drivers import compiler_threads, driver_of
-from glsl_infer.runtime.drivers.compiler_threads import EXTENSION
+from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.session import Session
 
 

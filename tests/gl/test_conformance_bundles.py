@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from conformance_files import FOLDER, INDEX, check_outputs, inputs_of
 
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
-FOLDER = Path(__file__).resolve().parents[1] / "conformance"
-SOUND = json.loads((FOLDER / "index.json").read_text("utf-8"))["sound"]
 
-
-@pytest.mark.parametrize("entry", SOUND, ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
 def test_sound(context: Context, entry: dict[str, Any]) -> None:
-    picture = np.frombuffer((FOLDER / entry["picture"]).read_bytes(), np.uint8)
     with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
-        output = session.run(picture.reshape(entry["size"], entry["size"], 3))
-    np.testing.assert_allclose(output.ravel(), entry["output"], atol=entry["tolerance"])
+        check_outputs(entry, session.run(inputs_of(entry)))

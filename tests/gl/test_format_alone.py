@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import graphs
 import numpy as np
@@ -13,7 +14,9 @@ import ranged
 import tiny
 from bundle_files import rehashed, zipped
 from numpy.typing import NDArray
-from plain_runner import PlainRunner, decode
+from plain_runner import PlainRunner
+from plain_values import decode, of
+from several import several_bundle, several_inputs
 
 from glsl_infer import Session
 from glsl_infer import bundle as bundles
@@ -37,10 +40,10 @@ def test_same_bytes_as_the_engine(tmp_path: Path, weights: str, layout: str) -> 
     with Context() as context:
         runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         for picture, logits, textures in wanted:
-            drawn = list(runner.layers(picture.tobytes()))
+            drawn = list(runner.layers({"image": picture.tobytes()}))
             assert drawn == ["stem", "expand", "unit-pw", "unit-dw", "pool", "dense-products", "dense"]
             assert {name: runner.read(name) for name in textures} == textures
-            assert np.array_equal(np.asarray(runner.logits(), np.float32), logits)
+            same(runner, {"softmax": logits})
         context.gl.check("in the plain runner")
 
 
@@ -53,14 +56,14 @@ def test_ranges_wide_convolutions_pooling_and_images(tmp_path: Path, end: str, l
         runner = PlainRunner(path, context.gl, driver_of(context).device_lines)
         assert any(any(clear) for clear in runner.clears.values()), "a gutter that is not 0 is tested"
         for picture, output, textures in wanted:
-            drawn = list(runner.layers(picture.tobytes()))
+            drawn = list(runner.layers({"image": picture.tobytes()}))
             assert drawn[:4] == ["first", "wide-products", "wide", "peak"]
             assert {name: runner.read(name) for name in textures} == textures
             if end == "logits":
-                assert np.array_equal(np.asarray(runner.logits(), np.float32), output)
+                same(runner, {"dense": output})
             else:
                 pixels = np.clip(np.floor(output.astype(np.float64) / 2.0 * 255.0 + 127.5 + 0.5), 0, 255)
-                assert runner.image() == pixels.astype(np.uint8).tobytes()
+                assert runner.image("large") == pixels.astype(np.uint8).tobytes()
         assert failed_layers(runner) == []
         context.gl.check("in the plain runner")
 
@@ -111,7 +114,7 @@ def test_the_probe_finds_what_is_wrong(tmp_path: Path) -> None:
         runner.members["weights/unit-dw.f32"] = bytes(len(runner.members["weights/unit-dw.f32"]))
         failed = failed_layers(runner)
         assert failed[0] == "unit-dw"
-        assert failed[-1] == "logits"
+        assert failed[-1] == "softmax"
 
 
 def test_the_runner_uses_nothing_of_ours_but_the_gl_functions() -> None:
@@ -140,10 +143,31 @@ def test_values_beyond_an_odd_length_are_not_compared(tmp_path: Path) -> None:
         assert failed_layers(PlainRunner(tmp_path / "odd.glslnn", context.gl, driver_of(context).device_lines)) == []
 
 
-def test_the_engine_compares_the_logits_too() -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["several", "alpha", "numbers"])
+def test_several_inputs_and_outputs(tmp_path: Path, name: str, layout: str) -> None:
+    made = several_bundle(name, layout=layout)
+    bundles.write(made, tmp_path / "several.glslnn")
+    given = several_inputs(made.graph, 1)
+    with Session(made) as session:
+        wanted = session.run(given)
+    plain = {
+        key: array.tobytes() if array.dtype == np.uint8 else array.ravel().tolist() for key, array in given.items()
+    }
+    with Context() as context:
+        runner = PlainRunner(tmp_path / "several.glslnn", context.gl, driver_of(context).device_lines)
+        for _ in runner.layers(plain):
+            pass
+        same(runner, wanted)
+        assert failed_layers(runner) == []
+        context.gl.check("in the plain runner")
+
+
+def test_the_engine_compares_the_outputs_too() -> None:
     bundle = tiny.tiny_bundle()
-    logits = (*bundle.manifest.probe.logits[:2], 9.0)
-    manifest = replace(bundle.manifest, probe=replace(bundle.manifest.probe, logits=logits))
+    (expected,) = bundle.manifest.probe.outputs
+    outputs = (replace(expected, numbers=(*expected.numbers[:2], 9.0)),)
+    manifest = replace(bundle.manifest, probe=replace(bundle.manifest.probe, outputs=outputs))
     with Session(Bundle(manifest, bundle.members)) as session, pytest.raises(SelfCheckError, match="whole frame"):
         session.selfcheck()
 
@@ -162,24 +186,47 @@ def frames(
     return made
 
 
-def probe_picture(size: int) -> bytes:
-    """The probe's picture."""
-    return bytes(
-        ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c) % 256
-        for y in range(size)
-        for x in range(size)
-        for c in range(3)
-    )
+def same(runner: PlainRunner, wanted: dict[str, NDArray[np.float32]]) -> None:
+    """Compare the outputs of the last frame with those of the engine."""
+    results = runner.results()
+    assert list(results) == list(wanted)
+    for name, (shape, numbers) in results.items():
+        assert shape == wanted[name].shape
+        np.testing.assert_allclose(np.array(numbers, np.float32).reshape(shape), wanted[name], rtol=3e-7)
+
+
+def probe_inputs(runner: PlainRunner) -> dict[str, Any]:
+    """The probe's inputs, by name, as the plain runner takes them."""
+    given: dict[str, Any] = {}
+    for i, entry in enumerate(runner.manifest["inputs"]):
+        value = entry["value"]
+        height, width, channels = (value.get(key, 1) for key in ("height", "width", "channels"))
+        stored = [
+            ((3 * x * x + 5 * y * y + 7 * x * y) // 8 + 89 * c + 37 * i) % 256
+            for y in range(height)
+            for x in range(value.get("length", width))
+            for c in range(channels)
+        ]
+        if entry["kind"] == "picture":
+            given[entry["name"]] = bytes(stored)
+        elif "scale" in value:
+            given[entry["name"]] = [256 * (b - 128) * value["scale"] / 256 for b in stored]
+        else:
+            scales, zeros = value["scales"], value["zeros"]
+            given[entry["name"]] = [
+                of(scales, k % channels) * (b - of(zeros, k % channels)) / 255 for k, b in enumerate(stored)
+            ]
+    return given
 
 
 def failed_layers(runner: PlainRunner) -> list[str]:
-    """Run the probe; return the layers that are further off than tolerated, ``logits`` if the result is."""
+    """Run the probe; return the layers and then the outputs that are further off than tolerated."""
     manifest = runner.manifest
     probe = manifest["probe"]
     records = list(struct.iter_unpack("<HH4s", runner.members[probe["member"]]))
     entries = {entry["layer"]: entry for entry in probe["layers"]}
     failed = []
-    for name in runner.layers(probe_picture(manifest["inputs"][0]["value"]["width"])):
+    for name in runner.layers(probe_inputs(runner)):
         output, entry, differences = entries[name]["value"], entries[name], []
         texels: dict[str, bytes] = {}
         for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
@@ -193,10 +240,15 @@ def failed_layers(runner: PlainRunner) -> list[str]:
                 differences += [abs(a - b) for a, b in list(zip(decode(given), decode(expected)))[:last]]
         if max(differences) > entry["max_error"] or sum(differences) / len(differences) > entry["mean_error"]:
             failed.append(name)
-    logits = runner.logits() if manifest["outputs"][0]["purpose"] == "classes" else []
-    assert len(logits) == len(probe["logits"])
-    off = max((abs(a - b) for a, b in zip(logits, probe["logits"])), default=0.0)
-    return failed if off <= probe["max_error"] else [*failed, "logits"]
+    before = runner.values()
+    for _ in runner.layers(probe_inputs(runner)):
+        pass
+    for expected, (name, arrays) in zip(probe["outputs"], runner.values().items()):
+        wanted = [expected["numbers"]] if expected["numbers"] else [numbers for _, numbers in before[name]]
+        pairs = [pair for (_, given), right in zip(arrays, wanted) for pair in zip(given, right)]
+        if max(abs(a - b) for a, b in pairs) > expected["max_error"]:
+            failed.append(name)
+    return failed
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

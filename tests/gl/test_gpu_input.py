@@ -41,12 +41,18 @@ def expected(picture: np.ndarray, size: int = SIZE) -> np.ndarray:
 
 def texels(session: Session) -> np.ndarray:
     """What lies in the session's input texture, gutters and alpha included."""
-    return session._transfers.read_texture(session.bundle.manifest.input.texture, session._handles)
+    return session._transfers.read_texture(session.bundle.manifest.input.textures[0], session._handles)
 
 
 def inside(session: Session) -> np.ndarray:
+    return within(session, texels(session))
+
+
+def within(session: Session, texture: np.ndarray) -> np.ndarray:
+    """The part of the input texture in which the picture lies."""
     entry = session.bundle.manifest.input
-    return texels(session)[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size]
+    view = entry.value.views[0]
+    return texture[view.y : view.y + entry.height, view.x : view.x + entry.width]
 
 
 def off(found: np.ndarray, wanted: np.ndarray) -> int:
@@ -108,11 +114,11 @@ def test_the_texture_around_the_picture_stays_zero(context: Context) -> None:
     rng = np.random.default_rng(0)
     stem = conv_node(rng, "stem", ("image",), 3, 4, kernel=(5, 5), padding=(2, 2, 2, 2))
     with Session(make_bundle(classifier(rng, [input_node(9), stem], 4)), context=context) as made:
-        entry, before = made.bundle.manifest.input, texels(made)
+        before = texels(made)
         made.upload(photograph(50, 40))
         found = texels(made)
         assert found.shape == before.shape
-        found[entry.y : entry.y + entry.size, entry.x : entry.x + entry.size] = 0
+        within(made, found)[:] = 0
         assert not found.any()
 
 
@@ -190,7 +196,7 @@ def test_what_is_no_texture_is_refused(context: Context, session: Session) -> No
 def test_a_picture_that_no_texture_holds_is_scaled_by_the_cpu(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session._picture, "_limit", 39)
+    monkeypatch.setattr(session._inputs.pictures["image"], "_limit", 39)
     for width, height, exact in ((40, 41, True), (39, 900, False)):
         picture = photograph(width, height)
         session.upload(picture)

@@ -109,7 +109,7 @@ def test_other_uses_of_the_session_come_between(session: Session, expected: list
     elif between == "run_layer":
         session.run_layer("stem", [np.zeros((9, 9, 3), np.float32)])
     elif between == "read_texture":
-        session.read_texture(session.bundle.manifest.outputs[0].value.texture)
+        session.read_texture(session.bundle.manifest.outputs[0].values[0].texture)
     else:
         session.selfcheck()
     frames.append(session.run_async(tiny_picture(3)))

@@ -15,9 +15,8 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.graph import Graph
-from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.runtime.drivers import ROLLED_FETCHES, driver_of
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
-from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
 from glsl_infer.runtime.session import Session
 
 LOOPS = {"stem", "mixed", "many", "flat", "tall", "unit", "depthwise"}

@@ -85,7 +85,7 @@ def test_wrong_layer_arguments_are_refused(context: Context, made: Bundle) -> No
             session.run_layer("nope", [])
         with pytest.raises(InputError, match="has 1 inputs"):
             session.run_layer("body", [])
-        with pytest.raises(InputError, match=r"the layer reads \(9, 9, 12\)"):
+        with pytest.raises(InputError, match=r"give numbers of shape \(9, 9, 12\)"):
             session.run_layer("body", [np.zeros((9, 9, 4))])
 
 
@@ -163,5 +163,5 @@ def test_statistics_count_the_frame(context: Context, made: Bundle) -> None:
 def test_a_model_that_makes_images_is_no_classifier(context: Context) -> None:
     rng = np.random.default_rng(0)
     image = make_bundle(Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 3)), "c"))
-    with pytest.raises(InputError, match="makes images and has no labels; use 'glsl-infer run'"):
+    with pytest.raises(InputError, match="makes no classes and has no labels; use 'glsl-infer run'"):
         Classifier(image, context=context)

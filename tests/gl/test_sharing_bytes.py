@@ -15,7 +15,7 @@ from random_networks import KINDS, network, pick
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower
-from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.assemble import classes_of, to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph
@@ -29,7 +29,7 @@ SHARED = [method for method in installed() if method != "naive"]
 
 def made(graph: Graph, memory: str, weights: str = "uniform", layout: str = "atlas") -> Bundle:
     program = lower.to_program(graph, weights=weights, layout=layout, memory=memory)
-    classes = bundles.classes_of(program.values[graph.output])
+    classes = classes_of(graph)
     return to_bundle(program, [f"class {index}" for index in range(classes)])
 
 

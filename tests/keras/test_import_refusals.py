@@ -30,24 +30,24 @@ class Add(L.Add):
     "outputs, message",
     [
         (
-            lambda: L.Conv2DTranspose(3, 2, name="up")(X),
-            "layer 'up': a Conv2DTranspose cannot be exported; these layers",
+            lambda: L.Conv2DTranspose(3, 2, (1, 2), name="up")(X),
+            "layer 'up': a transposed convolution with strides .1, 2.; give both axes",
         ),
-        (lambda: L.LeakyReLU(name="leak")(X), "layer 'leak': a LeakyReLU cannot be exported; .*: .* ReLU, "),
-        (lambda: L.Multiply(name="m")([X, X]), "layer 'm': a Multiply cannot be exported"),
-        (lambda: L.Cropping2D(1, name="crop")(X), "layer 'crop': a Cropping2D cannot be exported"),
+        (lambda: L.RandomCrop(4, 4, name="crop")(X), "layer 'crop': a RandomCrop cannot be exported"),
+        (lambda: L.Resizing(4, 4, "bicubic", name="r")(X), "layer 'r': interpolation='bicubic'; use one of"),
+        (lambda: L.Resizing(4, 3, antialias=True, name="r")(X), "layer 'r': a resize with antialias=True"),
         (lambda: L.Conv2D(4, 3, dilation_rate=2, name="c")(X), r"layer 'c': dilation_rate=\(2, 2\); only \(1, 1\)"),
         (lambda: L.DepthwiseConv2D(3, dilation_rate=2, name="d")(X), r"layer 'd': dilation_rate=\(2, 2\)"),
-        (lambda: L.Conv2D(4, 3, activation="tanh", name="c")(X), "layer 'c': activation 'tanh'.*use one of"),
-        (lambda: L.Activation("swish", name="a")(X), "layer 'a': activation 'silu' cannot be exported"),
-        (lambda: L.ReLU(6.0, threshold=1.0, name="r")(X), "layer 'r': a ReLU with {'threshold': 1.0}; only max"),
-        (lambda: L.ReLU(negative_slope=0.5, name="r")(X), "layer 'r': a ReLU with {'negative_slope': 0.5}"),
+        (lambda: L.Conv2D(4, 3, activation="celu", name="c")(X), "layer 'c': activation 'celu'.*use one of"),
+        (lambda: L.Activation("glu", name="a")(X), "layer 'a': activation 'glu' cannot be exported"),
+        (
+            lambda: L.ReLU(1.0, threshold=2.0, name="r")(X),
+            "layer 'r': a relu with a maximum of 1; .*above the threshold",
+        ),
         (lambda: L.ReLU(0.0, name="r")(X), "layer 'r': a ReLU with max_value=0.0; give a positive"),
         (lambda: L.Softmax(axis=1, name="s")(X), "layer 's': axis=1; only the last axis"),
         (lambda: L.BatchNormalization(axis=1, name="b")(X), "layer 'b': axis=1"),
         (lambda: L.Concatenate(axis=1, name="j")([X, X]), "layer 'j': axis=1"),
-        (lambda: L.Concatenate(name="j")([L.GlobalAveragePooling2D()(X)] * 2), "layer 'j': a concat of shape"),
-        (lambda: L.Add(name="a")([X, L.GlobalAveragePooling2D(keepdims=True)(X)]), "layer 'a': adds shapes.*broadcast"),
         (lambda: L.UpSampling2D(2, interpolation="bicubic", name="u")(X), "layer 'u': interpolation='bicubic'; use"),
         (
             lambda: L.MaxPooling2D(2, data_format="channels_first", name="p")(X),
@@ -70,8 +70,8 @@ def test_inputs_of_free_size_several_inputs_and_outputs() -> None:
     free = keras.Input((None, None, 3))
     with pytest.raises(ModelError, match="fixed"):
         importer.to_graph(keras.Model(free, L.ReLU()(free)))
-    with pytest.raises(ModelError, match="2 outputs"):
-        importer.to_graph(keras.Model(X, [L.ReLU()(X), L.ReLU()(X)]))
+    two = importer.to_graph(keras.Model(X, [L.ReLU(name="a")(X), L.ReLU(name="b")(X)]))
+    assert [output.name for output in two.outputs] == ["a", "b"]
     other = keras.Input((8, 8, 3))
     graph = importer.to_graph(keras.Model([X, other], L.Add()([X, other])))
     with pytest.raises(ModelError, match="2 inputs"):
@@ -97,7 +97,7 @@ def test_files_that_are_no_models(tmp_path: Path, content: bytes | None) -> None
     [
         (L.Conv2D(8, 3, name="bare"), "layer 'bare': the values of 'linear' have no fixed range; .*--calibrate DIR"),
         (L.Conv2D(8, 3, activation="relu", name="bare"), r"layer 'bare'.*'relu'.*ReLU\(max_value=...\)"),
-        (L.Permute((2, 1, 3), name="turned"), "layer 'turned': a Permute cannot be exported"),
+        (L.RandomCrop(4, 4, name="turned"), "layer 'turned': a RandomCrop cannot be exported"),
     ],
 )
 def test_what_shaders_cannot_do_is_refused_by_layer(body, message: str) -> None:
@@ -114,11 +114,11 @@ def test_labels_of_a_network_that_ends_in_a_map() -> None:
     assert made.manifest.outputs[0].purpose == "image"
 
 
-def test_pictures_that_are_not_square() -> None:
-    wide = keras.Input((8, 9, 3), name="wide")
-    outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.Conv2D(4, 3, activation="sigmoid")(wide)))
-    with pytest.raises(ModelError, match=r"layer 'wide'.*must be square"):
-        build(importer.to_graph(keras.Model(wide, outputs)), ["a", "b"])
+def test_every_layer_that_cannot_be_exported_is_named() -> None:
+    x = L.Conv2D(4, 3)(L.Lambda(lambda y: y, name="turned")(X))
+    outputs = L.Dense(2)(L.GlobalAveragePooling2D()(L.RandomCrop(4, 4, name="crop")(x)))
+    with pytest.raises(ModelError, match=r"layer 'turned': a Lambda cannot be.*\n  layer 'crop': a RandomCrop cannot"):
+        importer.to_graph(keras.Model(X, outputs))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def pooled(x: keras.KerasTensor) -> keras.KerasTensor:
 
 def test_the_existing_file_survives_a_refused_export(tmp_path: Path) -> None:
     model, out, labels = tmp_path / "m.keras", tmp_path / "m.glslnn", tmp_path / "labels.txt"
-    keras.Model(X, L.Cropping2D(name="crop")(X)).save(model)
+    keras.Model(X, L.RandomCrop(4, 4, name="crop")(X)).save(model)
     labels.write_text("a\nb\n")
     out.write_bytes(b"precious")
     with pytest.raises(ModelError, match="crop"):
@@ -185,4 +185,4 @@ def test_labels_must_fit(tmp_path: Path) -> None:
     graph = importer.to_graph(keras.Model(X, outputs))
     with pytest.raises(InputError, match="3 labels for 2 classes"):
         build(graph, ["a", "b", "c"])
-    assert np.isfinite(build(graph, ["a", "b"])[0].manifest.probe.logits).all()
+    assert np.isfinite(build(graph, ["a", "b"])[0].manifest.probe.outputs[0].numbers).all()

@@ -49,8 +49,8 @@ def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["pictures"], found["skipped"], found["failures"]) == (5, 0, [])
-    assert found["output"]["pictures"] == 5
-    assert found["output"]["cosine"] > 0.999
+    assert found["outputs"][0]["pictures"] == 5
+    assert found["outputs"][0]["cosine"] > 0.999
     layers = {one["layer"]: one for one in found["layers"]}
     convolutions = [layer.name for layer in bundle.read(folder / "m.glslnn").network.layers if layer.op == "conv2d"]
     assert set(convolutions) <= set(layers)
@@ -121,8 +121,8 @@ def test_logits_that_are_a_map_of_one_pixel_in_keras(folder: Path, tmp_path: Pat
     x = keras.layers.Conv2D(5, 1, name="preds")(x)
     x = keras.layers.Activation("softmax")(keras.layers.Reshape((5,))(x))
     found = validated(folder, tmp_path, keras.Model(picture, x), 5)
-    assert found["output"]["cosine"] > 0.999 and found["output"]["top1"] == 1.0
-    assert not found["softmax"]
+    assert found["outputs"][0]["cosine"] > 0.999 and found["outputs"][0]["top1"] == 1.0
+    assert not found["outputs"][0]["softmax"]
     assert next(one for one in found["layers"] if one["layer"] == "preds")["cosine"] > 0.999
 
 
@@ -134,9 +134,9 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> 
     x = keras.layers.Conv2D(5, 1, activation="softmax" if inside else None)(x)
     x = x if inside else keras.layers.Softmax()(x)
     found = validated(folder, tmp_path, keras.Model(picture, x))
-    assert found["softmax"] == inside, "logits inside a layer are nobody's to compare with"
-    assert found["output"]["cosine"] > 0.999
-    assert "top1" not in found["output"]
+    assert found["outputs"][0]["softmax"] == inside, "logits inside a layer are nobody's to compare with"
+    assert found["outputs"][0]["cosine"] > 0.999
+    assert "top1" not in found["outputs"][0]
 
 
 def test_only_tensors_that_keras_has_are_compared() -> None:
@@ -147,3 +147,42 @@ def test_only_tensors_that_keras_has_are_compared() -> None:
     tensors, nodes = tensors_of(model), computed_nodes(to_graph(model))
     assert tensors[nodes["conv"]] is model.get_layer("conv").output
     assert nodes["dense"] not in tensors  # the logits are inside the layer
+
+
+def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+    """From .npz files with an array for each input: exported, calibrated and compared, each output by its name."""
+    keras.utils.set_random_seed(6)
+    picture, numbers = keras.Input((24, 32, 1), name="picture"), keras.Input((5,), name="numbers")
+    x = keras.layers.Conv2D(8, 3, strides=2, activation="relu")(picture)
+    joined = keras.layers.Concatenate()([keras.layers.GlobalAveragePooling2D()(x), numbers])
+    outputs = {
+        "kind": keras.layers.Dense(3, activation="softmax")(joined),
+        "mask": keras.ops.argmax(keras.layers.Conv2D(3, 1)(x), axis=-1),
+        "rows": keras.layers.Activation("sigmoid")(keras.layers.Reshape((-1, 2))(keras.layers.Conv2D(4, 1)(x))),
+    }
+    keras.Model([picture, numbers], outputs).save(tmp_path / "model.keras")
+    rng = np.random.default_rng(0)
+    (tmp_path / "samples").mkdir()
+    for index in range(3):
+        pictures = rng.integers(0, 256, (2, 24, 32, 1), np.uint8)
+        np.savez(tmp_path / f"samples/{index}.npz", picture=pictures, numbers=rng.normal(0, 1, (2, 5)))
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    done = run("export", tmp_path / "model.keras", "-o", tmp_path / "m.glslnn", "--labels", tmp_path / "labels.txt",
+               "--calibrate", tmp_path / "samples", "--fit", "stretch", "--input-range", "picture=-1,1",
+               "--input-range", "numbers=-5,5", "--purpose", "rows=values")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    made = bundle.read(tmp_path / "m.glslnn").manifest
+    assert made.inputs[0].fit == "stretch/area-average"
+    assert [(output.name, output.purpose) for output in made.outputs] == [
+        ("kind", "classes"),
+        ("mask", "mask"),
+        ("rows", "values"),
+    ]
+    done = run("validate", tmp_path / "model.keras", tmp_path / "m.glslnn", "--data", tmp_path / "samples",
+               "--input-range", "picture=-1,1", "--json", "--min-top1", 0.8)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["pictures"] == 6
+    by_name = {output["name"]: output for output in found["outputs"]}
+    assert by_name["kind"]["cosine"] > 0.999 and by_name["rows"]["cosine"] > 0.999
+    assert by_name["mask"]["same"] > 0.8

@@ -29,14 +29,17 @@ def test_version_1_says_to_export_again(tmp_path: Path, good: bytes) -> None:
     old = {name: data for name, data in members.items() if name not in ("graph.json", "passes.bin")}
     old["manifest.json"] = b'{"format":"glslnn","version":1,"model":{},"input":{},"passes":[]}'
     path = zipped(tmp_path / "older.glslnn", old)
-    assert refusal(path) == f"{path}: the model has format version 1, this program reads version 2; export it again"
+    assert (
+        refusal(path)
+        == f"{path}: the model has format version 1, this program reads version 2; export it again (rule: version)"
+    )
 
 
 def test_another_profile(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     members["manifest.json"] = members["manifest.json"].replace(b'"profile":"es2"', b'"profile":"es3\\n"')
     path = zipped(tmp_path / "profile.glslnn", members)
-    assert refusal(path) == f"{path}: needs profile 'es3\\x0a'; this runner has es2; update the runner"
+    assert refusal(path) == f"{path}: needs profile 'es3\\x0a'; this runner has es2; update the runner (rule: version)"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +67,7 @@ def test_manifests_that_are_none(tmp_path: Path, good: bytes, text: bytes) -> No
 def test_numbers_that_no_float_holds(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     for number in (b"1" + b"0" * 400, b"1e999", b"-1e999", b"1e39", b"NaN", b"Infinity"):
-        changed = members["manifest.json"].replace(b'"logits":[', b'"logits":[' + number + b",", 1)
+        changed = members["manifest.json"].replace(b'"numbers":[', b'"numbers":[' + number + b",", 1)
         assert changed != members["manifest.json"]
         refusal(zipped(tmp_path / "numbers.glslnn", {**members, "manifest.json": changed}))
 

@@ -17,9 +17,10 @@ import tiny
 from bundle_files import Members, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, caps, network
+from glsl_infer.bundle import Bundle, format_constants, network
 from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
+from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.program.layout import FixedPoint, View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
@@ -48,6 +49,10 @@ def without(name: str) -> Change:
     return lambda made: replace(made, layers=tuple(entry for entry in made.layers if entry.name != name))
 
 
+def output(**fields: Any) -> Change:
+    return lambda made: replace(made, outputs=(replace(made.outputs[0], **fields),))
+
+
 def output_of(name: str, /, **fields: Any) -> Change:
     (value,) = (entry.output for entry in GOOD.layers if entry.name == name)
     return layer(name, output=replace(value, **fields))
@@ -57,21 +62,27 @@ EXPAND: Layer = next(entry for entry in GOOD.layers if entry.name == "expand")
 
 BROKEN: dict[str, tuple[Change, str]] = {
     "two layers": (layer("expand", name="stem"), "two layers are called 'stem'"),
-    "no layers": (lambda made: replace(made, layers=()), "its output 'dense' is no layer"),
+    "no layers": (lambda made: replace(made, layers=()), "graph: input 'image' is not what the manifest says"),
     "layer's member": (layer("stem", members=("weights/none.f32",)), "'weights/none.f32' is missing"),
     "unknown input": (layer("expand", inputs=("none",)), "layer 'expand': reads 'none', which is no layer before it"),
     "input of a later layer": (layer("stem", inputs=("expand",)), "layer 'stem': reads 'expand'"),
     "its own input": (layer("stem", inputs=("stem",)), "layer 'stem': reads 'stem'"),
-    "no input layer": (layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}), "exactly"),
-    "output layer": (lambda made: replace(made, output="none"), "graph: its output 'none' is no layer"),
-    "another output": (lambda made: replace(made, output="pool"), "output 'dense' is not that of layer 'pool'"),
+    "no input layer": (
+        layer("image", **{key: getattr(EXPAND, key) for key in ("op", "attrs", "members")}),
+        "input 'image'",
+    ),
+    "output layer": (output(layers=("none",)), "graph: output 'softmax': 'none' is no layer"),
+    "another output": (output(layers=("pool",)), "output 'softmax' is not what its layers and steps in the graph say"),
+    "other steps": (output(steps=(HostStep("argmax"),)), "output 'softmax' is not what its layers and steps"),
+    "another name": (output(name="other"), "graph: its outputs are not those of the manifest"),
+    "an output more": (lambda made: replace(made, outputs=made.outputs * 2), "graph: its outputs are not those"),
     "number of views": (output_of("stem", channels=9), "layer 'stem': 2 views for 9 channels"),
     "view in no texture": (output_of("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
     "view too far right": (output_of("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
     "view too far down": (output_of("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
-    "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its output does not fit"),
-    "vector too long": (output_of("pool", length=65), "layer 'pool': its output does not fit"),
-    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
+    "vector in no texture": (output_of("pool", texture="none"), "layer 'pool': its values do not fit texture"),
+    "vector too long": (output_of("pool", length=65), "layer 'pool': its values do not fit texture"),
+    "too many sums": (output_of("dense-products", columns=5), "layer 'dense-products': its values do not fit texture"),
     "output that nothing draws": (
         layer("pool", output=FixedPoint("dense-products.weights", 0, 2, 1.0)),
         "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
@@ -104,7 +115,7 @@ def test_what_is_broken_is_refused(name: str) -> None:
 def test_a_second_picture_is_refused() -> None:
     image = GOOD.layers[0]
     twice = replace(GOOD, layers=(image, replace(image, name="again"), *GOOD.layers[1:]))
-    with pytest.raises(BundleError, match="exactly one layer must be the input"):
+    with pytest.raises(BundleError, match="graph: input 'again' is not what the manifest says"):
         network.check(twice, BUNDLE.manifest, SIZES)
 
 
@@ -122,7 +133,7 @@ def test_a_texture_that_holds_another_layer_by_then() -> None:
 def test_an_output_that_another_layer_overwrites() -> None:
     last = replace(BUNDLE.manifest.passes[-1], layer="dense-products", clear=False)
     manifest = replace(BUNDLE.manifest, passes=(*BUNDLE.manifest.passes, last))
-    with pytest.raises(BundleError, match="output: texture 'dense' holds layer 'dense-products' at the end of a frame"):
+    with pytest.raises(BundleError, match="output 'softmax': texture 'dense' holds layer 'dense-products' at the end"):
         network.check(GOOD, manifest, SIZES)
 
 
@@ -135,7 +146,12 @@ def test_every_name_and_number_of_a_graph_is_checked(tmp_path: Path) -> None:
     """Each key of each kind of layer is taken away, and made another type."""
     members = tiny.tiny_members()
     data = json.loads(members["graph.json"])
-    changed = [{**data, "extra": 1}, {"layers": data["layers"]}, {"output": data["output"]}, {**data, "output": 5}]
+    changed = [{**data, "extra": 1}, {"layers": data["layers"]}, {"outputs": data["outputs"]}, {**data, "outputs": []}]
+    (end,) = data["outputs"]
+    for key in end:
+        for other in ({name: value for name, value in end.items() if name != key}, {**end, key: 5}):
+            changed.append({**data, "outputs": [other]})
+    changed.append({**data, "outputs": [{**end, "layers": []}]})
     for index in (0, 1, len(data["layers"]) - 1):
         entry = data["layers"][index]
         for key in entry:
@@ -198,7 +214,10 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
     made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError) as caught:
         _ = made.network
-    assert str(caught.value) == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it"
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'm.glslnn'}: layer 'stem': reads 'image', which is no layer before it (rule: graph)"
+    )
     data["graph"]["layers"][1]["inputs"] = ["other\nline"]
     made = bundles.read(zipped(tmp_path / "m.glslnn", bundle_data.members_from(data, tiny.tiny_members())))
     with pytest.raises(BundleError, match=r"reads 'other\\x0aline'") as caught:
@@ -208,5 +227,5 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
 
 def test_more_layers_than_any_network_has() -> None:
     data = json.loads(network.to_bytes(GOOD))
-    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {caps.MAX_LAYERS}"):
+    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {format_constants.MAX_LAYERS}"):
         network.from_json({**data, "layers": data["layers"][:1] * 2049})

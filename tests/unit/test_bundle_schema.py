@@ -19,8 +19,7 @@ import ranged
 import tiny
 
 import glsl_infer
-from glsl_infer import bundle
-from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.bundle import Bundle, format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
 from glsl_infer.lowering.weights_plan import WEIGHTS_MODES
@@ -95,7 +94,7 @@ SMALL, TABLE = shortened()
 IMAGE = {
     **SMALL,
     "outputs": as_json(ranged.ranged_bundle("image"))["outputs"],
-    "probe": {**SMALL["probe"], "logits": []},  # no classes
+    "probe": {**SMALL["probe"], "outputs": [{"numbers": [], "max_error": 0.0}]},
 }
 PLACES = dict(values(SMALL))
 OBJECTS = [place for place, value in PLACES.items() if isinstance(value, dict) and not FREE_KEYS & set(place[-1:])]
@@ -117,7 +116,9 @@ def test_every_object_of_the_schema_is_closed() -> None:
     for place, value in values(SCHEMA):
         if isinstance(value, dict) and "properties" in value and "type" in value:
             assert value["additionalProperties"] is False, name(place)
-            assert set(value["properties"]) - set(value["required"]) <= {"member", "clear"}, name(place)
+            assert set(value["properties"]) - set(value["required"]) <= {"member", "clear", "fit", "columns"}, name(
+                place
+            )
 
 
 BUNDLES = [
@@ -154,16 +155,57 @@ def test_an_image_has_its_own_keys() -> None:
         if isinstance(place[-1], str):
             refused_by_both(put(IMAGE, place, ...))
     refused_by_both(put(IMAGE, ("outputs", 0, "unknown"), 1))
-    refused_by_both(put(IMAGE, ("outputs", 0, "purpose"), "classes"))
     refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "image"))
     refused_by_both(put(SMALL, ("outputs", 0, "purpose"), "heat map"))
-    refused_by_both(put(SMALL, ("outputs", 0, "value", "columns"), 1))
+    refused_by_both(put(SMALL, ("outputs", 0, "values", 0, "columns"), 1))
+    refused_by_both(put(IMAGE, ("outputs", 0, "steps"), [{"step": "sigmoid"}]))
+    refused_by_both(put(IMAGE, ("outputs", 0, "values"), IMAGE["outputs"][0]["values"] * 2))
     fixed_map, vector = (SMALL["probe"]["layers"][index]["value"] for index in (2, 1))
-    for data in (SMALL, IMAGE):
-        refused_by_both(put(data, ("outputs", 0, "value"), fixed_map))
-        refused_by_both(put(data, ("inputs", 0, "value"), fixed_map))
-        refused_by_both(put(data, ("inputs", 0, "value"), vector))
-    refused_by_both(put(IMAGE, ("outputs", 0, "value"), vector))
+    for value in (fixed_map, vector):
+        refused_by_both(put(SMALL, ("inputs", 0, "value"), value))
+        refused_by_both(put(IMAGE, ("outputs", 0, "values", 0), value))
+
+
+def test_numbers_have_no_fit_and_any_value_but_partial_sums() -> None:
+    numbers = {**put(SMALL["inputs"][0], ("fit",), ...), "kind": "numbers"}
+    fixed_map, vector = (SMALL["probe"]["layers"][index]["value"] for index in (2, 1))
+    for value in (numbers["value"], fixed_map, vector):
+        data = put(SMALL, ("inputs", 0), {**numbers, "value": value})
+        VALIDATOR.validate(data)
+        manifest_json.from_json(data, TABLE)
+    refused_by_both(put(data, ("inputs", 0, "fit"), "stretch/area-average"))
+    refused_by_both(put(data, ("inputs", 0, "value", "columns"), 2))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"step": "rows"}],
+        [{"step": "rows", "columns": 0}],
+        [{"step": "softmax", "columns": 3}],
+        [{"step": "relu"}],
+        [{"step": "softmax", "more": 1}],
+        [{}],
+        ["softmax"],
+        {"step": "softmax"},
+        [{"step": "softmax"}] * 17,
+    ],
+    ids=str,
+)
+def test_steps_that_there_are_not(steps: Any) -> None:
+    refused_by_both(put(SMALL, ("outputs", 0, "steps"), steps))
+
+
+@pytest.mark.parametrize(
+    ("purpose", "steps"),
+    [("classes", [{"step": "argmax"}]), ("mask", []), ("values", [{"step": "rows", "columns": 2}])],
+)
+def test_what_only_the_reader_knows_of_steps(purpose: str, steps: Any) -> None:
+    data = put(put(SMALL, ("outputs", 0, "purpose"), purpose), ("outputs", 0, "steps"), steps)
+    VALIDATOR.validate(data)
+    with pytest.raises(BundleError, match=r"outputs\[0\]: ") as caught:
+        manifest_json.from_json(data, TABLE)
+    assert caught.value.rule == "outputs"
 
 
 @pytest.mark.parametrize("place", IMAGE_PLACES, ids=name)
@@ -200,7 +242,6 @@ RANGES = {
     ("version",): (2, 2),
     ("inputs", 0, "value", "height"): (1, 8192),
     ("inputs", 0, "value", "width"): (1, 8192),
-    ("inputs", 0, "value", "gutter"): (0, 64),
     ("inputs", 0, "value", "views", 0, 1): (0, 8192),
     ("probe", "layers", 0, "value", "height"): (1, 8192),
     ("probe", "layers", 0, "value", "width"): (1, 8192),
@@ -223,7 +264,7 @@ RANGES = {
     ("textures", 1, "clear", 0): (0, 255),
     ("textures", 1, "clear", 3): (0, 255),
     ("programs", 0, "varyings"): (1, 7),
-    ("outputs", 0, "value", "length"): (1, 1 << 20),
+    ("outputs", 0, "values", 0, "length"): (1, 1 << 20),
     ("probe", "layers", 0, "offset"): (0, 1 << 28),
     ("probe", "layers", 0, "count"): (1, 1 << 20),
 }
@@ -291,15 +332,22 @@ def test_numbers_fit_a_float(place: Place) -> None:
         (("probe", "layers", 2, "value", "gutter"), 0),
         (("probe", "layers", 2, "value", "scales"), [1.0]),
         (("probe", "layers", 0, "value", "scale"), 1.0),
-        (("outputs", 0, "value", "scale"), 0.0),
+        (("outputs", 0, "values", 0, "scale"), 0.0),
         (("textures", 1, "clear"), [0, 0, 0]),
         (("textures", 1, "clear"), [0] * 5),
         (("textures", 1, "clear"), 0),
         (("textures", 0, "clear"), [0, 0, 0, 0]),
-        (("textures", 1, "kind"), "input"),
+        (("inputs", 0, "value", "channels"), 2),
+        (("inputs",), []),
+        (("inputs",), SMALL["inputs"] * 17),
+        (("outputs",), []),
+        (("outputs",), SMALL["outputs"] * 17),
+        (("outputs", 0, "values"), []),
+        (("outputs", 0, "values"), SMALL["outputs"][0]["values"] * 65),
+        (("probe", "outputs"), []),
+        (("probe", "outputs", 0, "max_error"), -1.0),
         (("textures", 0, "kind"), "texture"),
         (("probe", "formula"), "x + y"),
-        (("probe", "max_error"), -1.0),
         (("probe", "layers", 0, "max_error"), -1.0),
         (("probe", "layers", 0, "mean_error"), -0.1),
         (("probe", "layers", 0, "value", "views", 0), ["stem", 0]),
@@ -331,11 +379,6 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
     [
         (("textures",), []),
         (("programs",), []),
-        (("inputs",), []),
-        (("inputs",), 2 * tiny.tiny_manifest()["inputs"]),
-        (("inputs", 0, "value", "channels"), 4),
-        (("outputs",), []),
-        (("outputs",), 2 * tiny.tiny_manifest()["outputs"]),
         (("probe", "layers"), []),
         (("probe", "layers", 0, "value", "views"), []),
         (("probe", "layers", 0, "value", "scales"), []),
@@ -344,7 +387,6 @@ def test_other_values_are_refused(place: Place, value: Any) -> None:
         (("probe", "layers", 0, "value", "scales"), [-0.0]),
         (("floats",), ["weights/probe.bin", *SMALL["floats"]]),
         (("floats",), ["shaders/prelude.glsl", *SMALL["floats"]]),
-        (("probe", "logits"), []),
         (("probe", "member"), "manifest.json"),
         (("textures", 0, "member"), "weights/none.f32"),
         (("programs", 0, "vertex"), "../quads1.vert"),
@@ -394,7 +436,7 @@ def test_the_schema_and_the_reader_agree_on_member_names() -> None:
         "weights/..",
         "",
     ):
-        assert bool(re.search(pattern, member)) == bool(bundle.bundle._MEMBER_NAME.fullmatch(member)), member
+        assert bool(re.search(pattern, member)) == bool(re.fullmatch(format_constants.FILE_PATTERN, member)), member
 
 
 def test_another_version_is_refused_before_anything_else() -> None:

@@ -17,7 +17,7 @@ import tiny
 from bundle_files import members_of, ordinary_user
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, manifest_json
+from glsl_infer.bundle import Bundle, container, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.tools.export import export
@@ -212,7 +212,7 @@ def test_an_export_with_too_long_a_manifest(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, good: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = manifest_bytes(good, tmp_path_factory.mktemp("good"))
-    monkeypatch.setattr("glsl_infer.bundle.bundle.MAX_MANIFEST_BYTES", size - 1)
+    monkeypatch.setitem(container.MOST, "manifest.json", size - 1)
     with pytest.raises(ModelError, match=r"tiny\.glslnn: not written, .*manifest\.json .*give the network fewer"):
         exported(tmp_path, monkeypatch)
     assert sorted(files_of(tmp_path))[1] == ("tiny.glslnn", b"old")

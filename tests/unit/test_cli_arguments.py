@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from command_line import COMMANDS, Capture
+from command_line import Capture
 
 import glsl_infer
-from glsl_infer.cli import main, main_classify
+from glsl_infer.cli import COMMANDS, main, main_classify
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,6 @@ from glsl_infer.cli import main, main_classify
         (["classify", "a.jpg", "--mod", "b"], "--mod"),
         (["classify", "a.jpg", "--context", "glx"], "invalid choice: 'glx'"),
         (["export"], "MODEL.keras"),
-        (["run", "a.glslnn"], "PICTURE"),
         (["run", "a.glslnn", "a.png", "--whole", "--overlap", "2.5"], "invalid int value: '2.5'"),
         (["export", "a.keras", "--labels", "l.txt"], "--out"),
         (["export", "a.keras", "-o", "a.glslnn", "--labels", "l.txt", "--weights", "big"], "invalid choice: 'big'"),

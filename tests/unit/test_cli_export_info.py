@@ -117,9 +117,18 @@ def test_export_prints_a_report(
         "--calibrate",
         picture,
     ]
-    argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1", "1"]
+    argv += ["--layout", "planar", "--memory", "by-size", "--percentile", "99.9", "--input-range", "-1,1"]
+    argv += ["--fit", "a=stretch", "--purpose", "b=values"]
     assert main([str(one) for one in argv]) == 0
-    options = Options(weights="baked", layout="planar", memory="by-size", percentile=99.9, input_range=(-1.0, 1.0))
+    options = Options(
+        weights="baked",
+        layout="planar",
+        memory="by-size",
+        percentile=99.9,
+        input_ranges={"": (-1.0, 1.0)},
+        fits={"a": "stretch"},
+        purposes={"b": "values"},
+    )
     assert exported == [
         ((model, out, labels), {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0})
     ]
@@ -217,7 +226,7 @@ def test_progress_is_for_terminals(
 def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], tell=told.append)
-    assert told[:2] == ["calibrating: picture 1 of 2", "calibrating: picture 2 of 2"]
+    assert told[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
     layers = len(optimize.optimize(tiny_graph()).nodes)
     for step in ("memory", "shaders", "probe"):
         assert sum(line.startswith(f"{step}: layer ") for line in told) >= layers - 1

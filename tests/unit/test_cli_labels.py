@@ -1,4 +1,4 @@
-"""Labels that do not fit: `export` says so in one line before it loads the model, and leaves an old file alone."""
+"""Labels that do not fit: `export` says so in one line, and leaves an old file alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import Capture, refused
+from graphs import classifier, conv_node, input_node
 from tiny import LABELS, tiny_graph, write_tiny
 
 from glsl_infer import bundle
@@ -33,8 +35,16 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keras gives the tiny network."""
+    monkeypatch.setattr(keras, "load", lambda path, *_: tiny_graph())
+
+
 @pytest.mark.parametrize("kind", BAD)
-def test_bad_labels(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path], kind: str) -> None:
+def test_bad_labels(
+    capsys: Capture, tmp_path: Path, imported: None, export_arguments: dict[str, Path], kind: str
+) -> None:
     make, said = BAD[kind]
     labels = tmp_path / "bad.txt"
     make(labels)
@@ -44,12 +54,6 @@ def test_bad_labels(capsys: Capture, tmp_path: Path, export_arguments: dict[str,
     assert message.startswith(f"error: {labels}: ")
     assert said in message
     assert argv["-o"].read_bytes() == b"old"
-
-
-@pytest.fixture
-def imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras gives the tiny network."""
-    monkeypatch.setattr(keras, "load", lambda path, **_: tiny_graph())
 
 
 def export(arguments: dict[str, Path]) -> list[object]:
@@ -84,3 +88,32 @@ def test_the_output_is_a_folder(capsys: Capture, imported: None, export_argument
     out.mkdir()
     assert f"{out}: is a folder; name a file" in refused(capsys, export(export_arguments))
     assert sorted(path.name for path in out.parent.iterdir()) == ["labels.txt", "model.keras", "out.glslnn"]
+
+
+def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]) -> None:
+    """Labels, a picture and the model: three runs would be needed otherwise."""
+    arguments = export_arguments
+    arguments["--labels"].write_bytes(b"a\n\nb\n")
+    photo = tmp_path / "photo.png"
+    photo.write_bytes(b"no picture")
+    assert main(list(map(str, [*export(arguments), "--calibrate", photo]))) == 2
+    first, *lines = capsys.readouterr().err.splitlines()
+    assert first == "error: 3 problems:"
+    for line, path in zip(lines, (arguments["--labels"], arguments["model"], photo)):
+        assert line.startswith(f"  {path}: ")
+    assert len(lines) == 3
+
+
+def test_a_layer_is_said_beside_the_labels(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
+) -> None:
+    """A ReLU without pictures to calibrate with: known only after the model is read."""
+    rng = np.random.default_rng(0)
+    body = [input_node(6), conv_node(rng, "open", ("image",), 3, 4, activation="relu")]
+    monkeypatch.setattr(keras, "load", lambda path, *_: classifier(rng, body, 4))
+    export_arguments["--labels"].write_text("a\nb\n")
+    assert main(list(map(str, export(export_arguments)))) == 2
+    first, labels, layer = capsys.readouterr().err.splitlines()
+    assert first == "error: 2 problems:"
+    assert "2 labels for the 3 classes" in labels
+    assert "layer 'open': the values of 'relu' have no fixed range" in layer

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from command_line import Capture, refused
 from PIL import Image
+from tiny import tiny_graph
 
 from glsl_infer.cli import main, main_classify
 from glsl_infer.errors import ImageError, InputError
+from glsl_infer.importers import keras
 
 
 def test_a_missing_picture(capsys: Capture, tmp_path: Path) -> None:
@@ -91,8 +93,13 @@ def test_export_to_a_missing_folder(capsys: Capture, tmp_path: Path, export_argu
     "content", [None, b"", b"a\n\nb\n", b"\xff\xfe\n"], ids=["missing", "empty", "gap", "no UTF-8"]
 )
 def test_export_with_bad_labels(
-    capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path], content: bytes | None
+    capsys: Capture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    export_arguments: dict[str, Path],
+    content: bytes | None,
 ) -> None:
+    monkeypatch.setattr(keras, "load", lambda path, *_: tiny_graph())
     labels = tmp_path / "bad.txt"
     if content is not None:
         labels.write_bytes(content)

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ranged
+import several
 import tiny
-from graphs import conv_node, input_node
+from activation_texts import CHANNELS, TEXTS
+from graphs import conv_node, dense_node, input_node, pool_node
 from plain_reference import PlainReference
 
 import glsl_infer
@@ -27,12 +29,13 @@ def check(path: Path) -> None:
     """Compare every layer with the engine's reference, and with the records of the probe."""
     plain = PlainReference(path)
     manifest = json.loads(plain.members["manifest.json"])
-    picture = probe.picture(manifest["inputs"][0]["value"]["height"])
-    engine = dict(reference.layers(bundles.read(path), picture))
+    made = bundles.read(path)
+    given = probe.inputs(made.manifest.inputs)
+    engine = dict(reference.all_values(made, given))
     records = list(struct.iter_unpack("<HH4s", plain.members[manifest["probe"]["member"]]))
     entries = {entry["layer"]: entry for entry in manifest["probe"]["layers"]}
     seen = 0
-    for name, found in plain.run(picture):
+    for name, found in plain.run(given):
         output = plain.layers[name]["output"]
         step = output["scale"] / 256 if "scale" in output else plain.range_of(name)[0] / 255
         off = np.abs(found - engine[name]) / np.abs(step)
@@ -60,6 +63,12 @@ def test_ranges_wide_convolutions_poolings_and_images(tmp_path: Path, end: str, 
 @pytest.mark.parametrize("weights", ["baked", "uniform"])
 def test_shuffle_groups_and_residual(tmp_path: Path, weights: str) -> None:
     check(tiny.write_tiny(tmp_path, weights=weights))
+
+
+@pytest.mark.parametrize("name", several.SEVERAL)
+def test_several_inputs_and_outputs(tmp_path: Path, name: str) -> None:
+    bundles.write(several.several_bundle(name), tmp_path / f"{name}.glslnn")
+    check(tmp_path / f"{name}.glslnn")
 
 
 def test_what_moves_values(tmp_path: Path) -> None:
@@ -100,6 +109,23 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
     assert "convolution_sum" in {node.op for node in made.nodes}
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_activations(tmp_path: Path, text: str) -> None:
+    rng = np.random.default_rng(5)
+    nodes = (
+        input_node(6),
+        conv_node(rng, "a", ("image",), 3, CHANNELS, activation=text),
+        Node("b", "activation", ("a",), {"function": text}),
+        pool_node("pool", "b"),
+        dense_node(rng, "c", "pool", CHANNELS, CHANNELS, activation=text),
+        dense_node(rng, "d", "c", CHANNELS, 3),
+    )
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("functions", nodes, "d"), pictures).graph
+    bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
+    check(tmp_path / "functions.glslnn")
 
 
 def test_it_uses_nothing_of_ours() -> None:

@@ -64,7 +64,7 @@ def test_gutters_are_as_wide_as_their_readers_need_even_through_a_shuffle() -> N
     ]
     made = program(classifier(rng, nodes, 64))
     gutters = {name: value.gutter for name, value in made.values.items() if isinstance(value, FeatureMap)}
-    assert gutters == {"image": 1, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
+    assert gutters == {"image": 0, "plain": 0, "shuffled": 2, "shuffle": 2, "reader": 0}
 
 
 def test_layer_names_that_are_no_file_names() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import tiny
 
-from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.manifest import Input, Manifest, Output, ProbeOutput
 from glsl_infer.bundle.manifest_check import check, needed_limits
+from glsl_infer.bundle.rules import RULES
 from glsl_infer.errors import BundleError
+from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture
-from glsl_infer.program.layout import View
+from glsl_infer.program.layout import FeatureMap, FixedPoint, View
 
 BUNDLE = tiny.tiny_bundle(memory="naive")
 """Every texture has the name of its layer."""
@@ -87,8 +89,26 @@ def picture(**fields: Any) -> Change:
 
 def result(**fields: Any) -> Change:
     """Say otherwise where the result lies."""
-    value = replace(GOOD.outputs[0].value, **fields)
-    return lambda manifest: replace(manifest, outputs=(replace(manifest.outputs[0], value=value),))
+    value = replace(GOOD.output.values[0], **fields)
+    return lambda manifest: replace(manifest, outputs=(replace(manifest.output, values=(value,)),))
+
+
+def more_textures(*names: str) -> Change:
+    """Textures of kind input that nobody needs."""
+    added = tuple(Texture(name, 4, 4, "input") for name in names)
+    return lambda manifest: replace(manifest, textures=(*manifest.textures, *added))
+
+
+def more_inputs(*inputs: Input) -> Change:
+    return lambda manifest: replace(manifest, inputs=(*manifest.inputs, *inputs))
+
+
+def more_outputs(*outputs: Output) -> Change:
+    return lambda manifest: replace(manifest, outputs=(*manifest.outputs, *outputs))
+
+
+def vector(texture: str) -> FixedPoint:
+    return FixedPoint(texture, 0, 2, 1.0)
 
 
 def probe(**fields: Any) -> Change:
@@ -191,34 +211,57 @@ BROKEN: dict[str, tuple[Change, str]] = {
     "view in no texture": (expected("stem", views=(View("none", 0, 0),) * 2), "layer 'stem': a view lies outside"),
     "view too far right": (expected("stem", views=(View("stem", 9, 0),) * 2), "layer 'stem': a view lies outside"),
     "view too far down": (expected("stem", views=(View("stem", 0, 99),) * 2), "layer 'stem': a view lies outside"),
-    "vector in no texture": (expected("pool", texture="none"), "layer 'pool': its output does not fit"),
-    "vector too long": (expected("pool", length=65), "layer 'pool': its output does not fit"),
-    "too many sums": (expected("dense-products", columns=5), "layer 'dense-products': its output does not fit"),
-    "sums too long": (expected("dense-products", length=5), "layer 'dense-products': its output does not fit"),
+    "vector in no texture": (expected("pool", texture="none"), "layer 'pool': its values do not fit texture"),
+    "vector too long": (expected("pool", length=65), "layer 'pool': its values do not fit texture"),
+    "too many sums": (expected("dense-products", columns=5), "layer 'dense-products': its values do not fit texture"),
+    "sums too long": (expected("dense-products", length=5), "layer 'dense-products': its values do not fit texture"),
     "output that nothing draws": (
         expected("pool", texture="dense-products.weights", length=2),
         "layer 'pool': nothing is drawn into texture 'dense-products.weights'",
     ),
     # 10. ends
-    "no inputs": (parts(inputs=()), "0 inputs"),
-    "two inputs": (parts(inputs=GOOD.inputs * 2), "2 inputs"),
-    "input texture unknown": (picture(views=(View("none", 0, 0),)), "input: no input texture is called 'none'"),
-    "input texture a target": (picture(views=(View("stem", 0, 0),)), "input: no input texture is called 'stem'"),
-    "picture too far right": (picture(views=(View("image", 5, 0),)), "input: a view lies outside its texture"),
-    "picture too far down": (picture(views=(View("image", 0, 5),)), "input: a view lies outside its texture"),
-    "picture too large": (picture(height=99, width=99), "input: a view lies outside its texture"),
-    "picture that is not square": (picture(height=8), "input: the picture must be square with 3 channels"),
-    "picture in grey": (picture(channels=1), "input: the picture must be square with 3 channels"),
-    "no outputs": (parts(outputs=()), "0 outputs"),
-    "two outputs": (parts(outputs=GOOD.outputs * 2), "2 outputs"),
-    "output unknown": (result(texture="none"), "output 'dense': its output does not fit"),
-    "output too long": (result(length=5), "output 'dense': its output does not fit"),
+    "no inputs": (parts(inputs=()), "there is no input; a model has 1 or more"),
+    "two inputs of a name": (parts(inputs=GOOD.inputs * 2), "two inputs are called 'image'"),
+    "two inputs in a texture": (
+        more_inputs(Input("more", "numbers", vector("image"))),
+        "input 'more': texture 'image' belongs to input 'image' too",
+    ),
+    "input texture unknown": (picture(views=(View("none", 0, 0),)), "input 'image': a view lies outside"),
+    "input texture a target": (
+        picture(views=(View("stem", 0, 0),), height=3, width=3),
+        "input 'image': texture 'stem' is of kind 'target', not 'input'",
+    ),
+    "input texture constant": (
+        more_inputs(Input("more", "numbers", vector("dense-products.weights"))),
+        "input 'more': texture 'dense-products.weights' is of kind 'constant'",
+    ),
+    "input texture of nobody": (more_textures("spare"), "texture 'spare' is of kind 'input', but no input lies in it"),
+    "picture on a colour": (texture("image", clear=(0, 0, 0, 1)), r"texture 'image' of a picture .* \[0, 0, 0, 0\]"),
+    "picture too far right": (picture(views=(View("image", 5, 0),)), "input 'image': a view lies outside its texture"),
+    "picture too far down": (picture(views=(View("image", 0, 5),)), "input 'image': a view lies outside its texture"),
+    "picture too large": (picture(height=99, width=99), "input 'image': a view lies outside its texture"),
+    "no outputs": (parts(outputs=()), "there is no output; a model has 1 or more"),
+    "two outputs of a name": (parts(outputs=GOOD.outputs * 2), "two outputs are called 'softmax'"),
+    "two for classes": (
+        more_outputs(replace(GOOD.output, name="more")),
+        "outputs 'softmax' and 'more' are both for 'classes'; at most one may be",
+    ),
+    "output unknown": (result(texture="none"), "output 'softmax': its values do not fit texture 'none'"),
+    "output too long": (result(length=5), "output 'softmax': its values do not fit texture 'dense'"),
     "output that is constant": (
         result(texture="dense-products.weights"),
-        "output 'dense': nothing is drawn into texture 'dense-products.weights'",
+        "output 'softmax': nothing is drawn into texture 'dense-products.weights'",
+    ),
+    "output that is an input": (
+        more_outputs(Output("more", "values", (vector("image"),))),
+        "output 'more': nothing is drawn into texture 'image'",
     ),
     # 11. probe
-    "number of logits": (probe(logits=(1.0, 2.0)), "probe: its logits"),
+    "probe's numbers": (
+        probe(outputs=(ProbeOutput((1.0, 2.0), 0.0),)),
+        "probe: 2 numbers of output 'softmax', not 3",
+    ),
+    "outputs of the probe": (probe(outputs=()), "probe: 0 outputs, where the model has 1"),
     "probe of no layer": (probe(layers=(replace(ENTRIES[0], layer="none"), *ENTRIES[1:])), "probe: layer "),
     "probe of a view": (probe(layers=(replace(ENTRIES[0], layer="unit-shuffle"), *ENTRIES[1:])), "probe: layer "),
     "probe lacks a layer": (probe(layers=ENTRIES[1:]), "probe: layer 'stem'"),
@@ -239,6 +282,17 @@ def test_what_is_broken_is_refused(name: str) -> None:
     with pytest.raises(BundleError, match=message) as caught:
         check(change(GOOD), SIZES)
     assert "\n" not in str(caught.value)
+    assert caught.value.rule in RULES
+
+
+def test_inputs_and_outputs_of_all_kinds() -> None:
+    """Numbers beside the picture, and an output of several values beside the classes."""
+    extra = FeatureMap(4, 4, 3, 0, (View("spare", 0, 0),))
+    changed = more_textures("spare")(more_inputs(Input("more", "numbers", extra))(GOOD))
+    joined = Output("more", "values", (GOOD.output.values[0], vector("dense")), (HostStep("concatenate"),))
+    changed = more_outputs(joined)(changed)
+    expected = (*changed.probe.outputs, ProbeOutput((), 0.0))
+    check(replace(changed, probe=replace(changed.probe, outputs=expected)), SIZES)
 
 
 @pytest.mark.parametrize("member", ["shaders/prelude.glsl", "labels.txt", "graph.json"])

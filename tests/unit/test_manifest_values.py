@@ -15,7 +15,7 @@ from bundle_files import members_of, refusal, rehashed, zipped
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import network
-from glsl_infer.bundle.manifest import Manifest
+from glsl_infer.bundle.manifest import Manifest, ProbeOutput
 from glsl_infer.bundle.manifest_check import check
 from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
@@ -106,8 +106,11 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "layer 'pool': its output has another number of bits than 'global_average_pool' stores",
     ),
     "16 bits for 8": (with_layer("peak", output=SUMS), "layer 'peak': its output has another number of bits"),
-    "picture elsewhere": (value("image", views=(View("image", 0, 0),)), "input: the picture is not what layer 'image'"),
-    "a grey picture": (value("image", channels=1), "input: the picture is not what layer 'image' says"),
+    "picture elsewhere": (
+        value("image", views=(View("image", 0, 0),)),
+        "graph: input 'image' is not what the manifest says",
+    ),
+    "a grey picture": (value("image", channels=1), "graph: input 'image' is not what the manifest says"),
     "a picture in 16 bits": (
         with_layer("image", output=FixedPoint("image", 0, 3, 1.0)),
         "layer 'image': its output has another number of bits than 'input' stores",
@@ -149,16 +152,18 @@ def test_the_result_is_that_of_the_last_layer() -> None:
     for end, changes in (("logits", {"scale": 9.0}), ("image", {"scales": (9.0,)})):
         made = GOOD[end]
         old = made.manifest.outputs[0]
-        name = {"logits": "dense", "image": "large"}[end]
-        changed: Any = replace(old.value, **changes)  # type: ignore[arg-type]
-        other = bundles.Bundle(replace(made.manifest, outputs=(replace(old, value=changed),)), made.members)
-        with pytest.raises(BundleError, match=f"bundle: output '{name}' is not that of layer '{name}'"):
+        changed: Any = replace(old.values[0], **changes)  # type: ignore[arg-type]
+        other = bundles.Bundle(replace(made.manifest, outputs=(replace(old, values=(changed,)),)), made.members)
+        with pytest.raises(BundleError, match=f"bundle: output '{old.name}' is not what its layers and steps"):
             _ = other.network
 
 
 def test_an_image_has_no_logits_and_no_labels(tmp_path: Path) -> None:
     made = GOOD["image"]
-    refused(made, lambda one: replace(one, probe=replace(one.probe, logits=(1.0,))), "probe: its logits do not fit")
+    numbers = (ProbeOutput((1.0,), 0.0),)
+    refused(
+        made, lambda old: replace(old, probe=replace(old.probe, outputs=numbers)), "probe: 1 numbers of output 'large'"
+    )
     path = ranged.write_ranged(tmp_path, "image")
     members = rehashed(members_of(path.read_bytes(), tmp_path), {"labels.txt": b"cat\n"})
     assert "1 labels for 0 classes" in refusal(zipped(path, members))
@@ -168,7 +173,7 @@ def test_an_image_lies_in_targets() -> None:
     made = GOOD["image"]
 
     def change(manifest: Manifest) -> Manifest:
-        return replace(manifest, outputs=(replace(manifest.outputs[0], value=manifest.input.value),))
+        return replace(manifest, outputs=(replace(manifest.outputs[0], values=(manifest.input.value,)),))
 
     refused(made, change, "output 'large': nothing is drawn into texture 'image'")
 
@@ -182,7 +187,7 @@ def test_attributes_are_checked_when_the_graph_of_a_file_is_asked_for(tmp_path: 
     for ask in (lambda: made.network, lambda: made.graph, lambda: made.values):
         with pytest.raises(BundleError) as caught:
             ask()
-        assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing"
+        assert str(caught.value) == f"{path}: layer 'unit-shuffle': attribute 'step' is missing (rule: graph)"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -193,7 +198,7 @@ def test_what_is_written_can_be_read(tmp_path: Path, end: str, layout: str) -> N
     read = bundles.read(ranged.write_ranged(tmp_path, end, layout))
     assert read.manifest == made.manifest
     assert min(x for one in read.manifest.passes for quad in one.quads for origin in quad.origins for x in origin) < 0
-    assert read.graph.nodes[-1].name == read.network.output
+    assert read.graph.nodes[-1].name == read.network.outputs[0].layers[0]
 
 
 @pytest.mark.parametrize(

@@ -63,8 +63,8 @@ def test_written_as_briefly_as_can_be() -> None:
 @pytest.mark.parametrize(
     "attrs, message",
     [
-        ({"scales": (1.0, 2.0)}, "scales .* of a picture of"),
-        ({"zeros": (0.0, float("nan"), 0.0)}, "zeros .* of a picture of"),
+        ({"scales": (1.0, 2.0)}, "scales .* of an input of"),
+        ({"zeros": (0.0, float("nan"), 0.0)}, "zeros .* of an input of"),
         ({"scales": (1.0, 0.0, 1.0)}, "a scale of 0"),
     ],
 )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pictures_made import noise, only_colour, saved
 from PIL import Image
 
-from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.pictures import preprocess, scaling
 
 
 def overlaps(side: int, size: int) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ def test_bands_change_nothing(side: int, size: int, monkeypatch: pytest.MonkeyPa
     pixels = noise(side, side)
     expected = preprocess.area_average(pixels, size)
     for band in (1, 100, 700, 3000):
-        monkeypatch.setattr(preprocess, "_BAND", band)
+        monkeypatch.setattr(scaling, "_BAND", band)
         assert (preprocess.area_average(pixels, size) == expected).all()
         assert (preprocess.load(Image.fromarray(pixels), size) == expected).all()
 

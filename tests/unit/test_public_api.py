@@ -166,7 +166,7 @@ def test_only_importers_import_keras() -> None:
     others = {path: names for path, names in found.items() if names and not path.startswith("importers")}
     drawing = {"tools/benchmark/plots.py", "tools/videocore/plot.py"}  # which only --plot and --profile import
     assert others == {path: {"matplotlib"} for path in drawing}
-    assert found["importers/keras/reader.py"] == {"keras"}
+    assert found["importers/keras/installed.py"] == {"keras"}
     assert found["importers/keras/layers.py"] == {"keras"}
 
 

@@ -10,10 +10,11 @@ from pages import ROOT
 from tiny import tiny_program
 
 from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE, templates
-from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
-from glsl_infer.runtime.pictures.resampling import external_prelude
+from glsl_infer.runtime.drivers import ROLLED_FETCHES
+from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
 NAMES = sorted(path.name for path in (ROOT / "shaders").iterdir() if path.is_file())
@@ -36,7 +37,9 @@ def test_there_are_templates() -> None:
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl", "store.glsl", "turns.glsl"])
+    text = codegen.fragment(
+        name, activation=activation("linear"), includes=["fixed_point.glsl", "store.glsl", "turns.glsl"]
+    )
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 
@@ -72,6 +75,12 @@ def test_what_reads_external_textures_compiles(name: str, tmp_path: Path) -> Non
     assert text.splitlines()[1].startswith("#extension"), "before all code, right behind #version"
     assert "sampler2D source" not in text
     lint(text, "frag", tmp_path)
+
+
+@pytest.mark.parametrize("kind", READING)
+@pytest.mark.parametrize("name", ["area_average.frag", "enlarge.frag"])
+def test_scaling_of_grey_and_of_alpha_compiles(name: str, kind: str, tmp_path: Path) -> None:
+    lint(PRELUDE_TEXT + template("store.glsl") + READING[kind] + template(name), "frag", tmp_path)
 
 
 def test_every_fragment_shader_asks_for_full_precision() -> None:

@@ -81,7 +81,7 @@ def test_concatenation(op: str) -> None:
     for channel in range(10):
         part, index = (0, channel) if channel < 4 else (1, 0) if channel == 4 else (2, channel - 5)
         np.testing.assert_array_equal(found[:, :, channel], parts[part][:, :, index])
-    for shapes in ([(2, 3, 4), (2, 4, 4)], [(4,), (4,)], []):
+    for shapes in ([(2, 3, 4), (2, 4, 4)], [(4,), (2, 3, 4)], []):
         with pytest.raises(ModelError, match="layer 'node'"):
             ops.get(op).shape(Node("node", op, tuple("abc"[: len(shapes)])), shapes)
 

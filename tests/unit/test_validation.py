@@ -57,7 +57,7 @@ def test_the_page_shows_every_layer_and_runs_nothing() -> None:
         "pictures": 1,
         "keras": "Keras",
         "driver": "a driver",
-        "output": {**one.as_json(), "top1": 1.0},
+        "outputs": [{"name": "y", "softmax": False, **one.as_json(), "top1": 1.0}],
         "layers": [row],
     }
     json.dumps(found)

@@ -73,6 +73,9 @@ def test_what_the_python_reader_refuses_in_a_manifest_is_refused_here(blank: Pag
         if not given[name].startswith(f"broken.glslnn: {' '.join(message.split()[:2])}")
     ]
     assert len(other_parts) < len(given) // 5, other_parts
+    rule = re.compile(r" \(rule: [a-z. ]+\)$")
+    other_rules = [name for name, (_, words) in wanted.items() if rule.findall(given[name]) != rule.findall(words)]
+    assert other_rules in ([], ["too many varyings"])  # which breaks two rules: the vertex shader has another text too
 
 
 def test_whole_bundles_are_read(blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]) -> None:
@@ -228,7 +231,8 @@ def test_more_than_the_gpu_has_is_refused_by_name(blank: Page, site: Site, tmp_p
 def test_a_vertex_shader_that_is_not_the_format_s(blank: Page, site: Site, tmp_path: Path) -> None:
     good = tiny.write_tiny(tmp_path).read_bytes()
     files = {kind: hostile_vertex_shader(tmp_path, good, kind).read_bytes() for kind in HOSTILE_VERTEX_SHADERS}
-    wanted = "broken.glslnn: program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format"
+    words = "program 'unit-pw': 'shaders/quads4.vert' is not the vertex shader of this format"
+    wanted = f"broken.glslnn: {words} (rule: vertex shaders)"
     assert refusals(blank, site, files) == dict.fromkeys(files, wanted)
 
 
@@ -252,9 +256,32 @@ def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: S
         blank.evaluate("lib.GlslInfer.load('/wrong.glslnn', undefined, {selfcheck: true})")
 
 
+def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: Path, good: dict[str, bytes]) -> None:
+    """Every text of the Python reader's tests, as a bundle's only shader; what else is wrong there comes later."""
+    unit = unit_tests("test_uniform_declarations")
+    manifest = json.loads(good["manifest.json"])
+    program = {**manifest["programs"][0], "samplers": ["image"], "uniforms": [["weights", 8], ["late", 1]]}
+    manifest["programs"] = [program]
+    files, wanted = {}, {}
+    for test in ("test_what_declares_what_is_set", "test_a_uniform_that_nobody_sets_is_refused"):
+        for index, text in enumerate(getattr(unit, test).pytestmark[0].args[1]):
+            changed = {program["fragment"]: text.encode(), "shaders/prelude.glsl": b"#version 100\n#define PRELUDE 1\n"}
+            members = {**good, **changed, "manifest.json": json.dumps(manifest).encode()}
+            files[f"{test} {index}"] = zipped(tmp_path / "text.zip", rehashed(members)).read_bytes()
+            wanted[f"{test} {index}"] = "nobody" in test
+    given = refusals(blank, site, files)
+    refused = (
+        f"program '{program['name']}': its shader declares the uniform 'other', which no pass sets (rule: uniforms)"
+    )
+    assert {name: refused in words for name, words in given.items()} == wanted
+    assert not [words for name, words in given.items() if "(rule: uniforms)" in words and not wanted[name]]
+
+
 def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_path: Path) -> None:
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
-    site.files["/bad.glslnn"] = zipped(tmp_path / "bad.zip", rehashed(members, {name: b"nonsense\n"})).read_bytes()
+    site.files["/bad.glslnn"] = zipped(
+        tmp_path / "bad.zip", rehashed(members, {name: members[name] + b"nonsense\n"})
+    ).read_bytes()
     with pytest.raises(PageError, match=r"ShaderError: layer 'stem' on .*: the driver refuses the fragment shader"):
         blank.evaluate("lib.GlslInfer.load('/bad.glslnn')")

@@ -14,7 +14,7 @@ from chromium import Page
 from reading import refusals
 from web_site import Site
 
-from glsl_infer.bundle import caps
+from glsl_infer.bundle import format_constants
 
 Manifest = dict[str, Any]
 
@@ -62,13 +62,13 @@ def layers(manifest: Manifest, count: int) -> None:
 
 
 COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int]] = {
-    "layers": (layers, caps.MAX_LAYERS, 1),
-    "textures": (textures, caps.MAX_TEXTURES, 1),
-    "programs": (programs, caps.MAX_PROGRAMS, 1),
-    "passes": (passes, caps.MAX_PASSES, 1),
-    "quads": (quads, caps.MAX_QUADS, 1),
-    "bytes of textures": (texture_bytes, caps.MAX_TEXTURE_BYTES, 4),
-    "texels drawn in a frame": (texels, caps.MAX_DRAWN_TEXELS, 1),
+    "layers": (layers, format_constants.MAX_LAYERS, 1),
+    "textures": (textures, format_constants.MAX_TEXTURES, 1),
+    "programs": (programs, format_constants.MAX_PROGRAMS, 1),
+    "passes": (passes, format_constants.MAX_PASSES, 1),
+    "quads": (quads, format_constants.MAX_QUADS, 1),
+    "bytes of textures": (texture_bytes, format_constants.MAX_TEXTURE_BYTES, 4),
+    "texels drawn in a frame": (texels, format_constants.MAX_DRAWN_TEXELS, 1),
 }
 """What changes a manifest to have so many, the cap, and the least that is more."""
 
@@ -83,7 +83,7 @@ def test_what_a_manifest_asks_for(blank: Page, site: Site, tmp_path: Path, good:
         return zipped(tmp_path / "asking.zip", bundle_data.members_from(manifest, good)).read_bytes()
 
     found = refusals(blank, site, {"most": asking_for(cap), "more": asking_for(cap + step)})
-    assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap}"
+    assert found["more"] == f"broken.glslnn: {cap + step} {what}; {AT_MOST} {cap} (rule: caps)"
     # Mostly its parts do not fit together, which is looked at later.
     assert AT_MOST not in found["most"]
     assert "unpacks to more" not in found["most"]
@@ -95,9 +95,12 @@ def test_a_shader(blank: Page, site: Site, tmp_path: Path, good: Members) -> Non
     def padded(size: int) -> bytes:
         return zipped(tmp_path / "shader.zip", rehashed(good, {name: good[name].ljust(size)})).read_bytes()
 
-    cap = caps.MAX_SHADER_BYTES
+    cap = format_constants.MAX_SHADER_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap}"}
+    assert found == {
+        "most": "",
+        "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap} (rule: caps)",
+    }
 
 
 def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
@@ -105,9 +108,9 @@ def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> N
         members = {**good, "manifest.json": good["manifest.json"].ljust(size)}
         return zipped(tmp_path / "manifest.zip", members).read_bytes()
 
-    cap = caps.MAX_MANIFEST_BYTES
+    cap = format_constants.MAX_MANIFEST_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB"}
+    assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB (rule: container)"}
 
 
 def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
@@ -116,29 +119,33 @@ def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None
     def padded(size: int) -> bytes:
         return zipped(tmp_path / "graph.zip", rehashed(good, {"graph.json": bytes(size)})).read_bytes()
 
-    cap = caps.MAX_GRAPH_BYTES
+    cap = format_constants.MAX_GRAPH_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
-    assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB"}
+    assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB (rule: container)"}
 
 
 def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Members) -> None:
     """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
     entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"labels.txt"))
-    rest = caps.MAX_BYTES - sum(map(len, good.values())) + int.from_bytes(whole[entry + 24 : entry + 28], "little")
+    rest = (
+        format_constants.MAX_BYTES
+        - sum(map(len, good.values()))
+        + int.from_bytes(whole[entry + 24 : entry + 28], "little")
+    )
 
     def declaring(size: int) -> bytes:
         return whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
 
     found = refusals(blank, site, {"most": declaring(rest), "more": declaring(rest + 1)})
-    assert found["more"] == "broken.glslnn: unpacks to more than 256 MiB"
+    assert found["more"] == "broken.glslnn: unpacks to more than 256 MiB (rule: container)"
     assert "damaged" in found["most"]
 
 
 def directories(whole: bytes) -> Iterator[tuple[str, bytes]]:
     """Ends of zip files that declare more of a directory than there should be."""
     end = len(whole) - 22
-    size = caps.MAX_DIRECTORY_BYTES + 1
+    size = format_constants.MAX_DIRECTORY_BYTES + 1
     yield "declared", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 :]
     yield "before a comment", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 : -2] + b"\5\0hello"
     yield "64-bit", whole[:end] + b"PK\6\7" + bytes(16) + whole[end:]
@@ -148,6 +155,6 @@ def test_the_directory_of_the_zip(blank: Page, site: Site, tmp_path: Path, good:
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
     assert refusals(blank, site, {"whole": whole}) == {"whole": ""}
     found = refusals(blank, site, dict(directories(whole)))
-    words = "broken.glslnn: the directory of the zip is larger than 16 MiB, which no model's is"
+    words = "broken.glslnn: the directory of the zip is larger than 16 MiB, which no model's is (rule: container)"
     assert found == dict.fromkeys(found, words)
     assert len(found) == 3

@@ -1,43 +1,61 @@
-"""The corpus of tests/conformance in the browser: sound bundles give the listed numbers, damaged ones are refused."""
+"""The corpus of tests/conformance in the browser: sound bundles give the listed numbers, damaged ones name a rule."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import numpy as np
 from chromium import Page
-from reading import refusals
-from web_site import ROOT, Site
+from conformance_files import FOLDER, INDEX, check_outputs
+from web_site import Site
 
-FOLDER = ROOT / "tests/conformance"
-INDEX: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "index.json").read_text("utf-8"))
-
-RUN = """async (file, pixels) => {
-    const bytes = async (name) => new Uint8Array(await (await fetch(`/${name}`)).arrayBuffer());
-    const model = await lib.GlslInfer.load(await lib.read(await bytes(file)));
-    const rgb = await bytes(pixels);
-    const rgba = new Uint8Array(4 * model.session.size ** 2).fill(255);
-    rgb.forEach((byte, i) => { rgba[4 * Math.floor(i / 3) + i % 3] = byte; });
-    const {data} = await model.run(rgba);
+RUN = """async ({file, inputs}) => {
+    const bytes = async (name) => (await fetch(`/${name}`)).arrayBuffer();
+    const model = await lib.GlslInfer.load(await lib.read(new Uint8Array(await bytes(file))));
+    const given = {};
+    for (const [index, {name, file, shape: [height, width, channels]}] of inputs.entries()) {
+        const {kind, value} = model.session.inputs[index];
+        const data = await bytes(file);
+        if (kind === "numbers") given[name] = new Float32Array(data);
+        else if (value.height === height && value.width === width) given[name] = new Uint8Array(data);
+        else given[name] = new ImageData(new Uint8ClampedArray(data), width, height);
+    }
+    const results = Object.values(await model.run(given)).map(({name, shape, data}) => [name, shape, [...data]]);
     model.session.selfcheck();
     model.close();
-    return Array.from(data);
+    return results;
+}"""
+
+READ = """async (names) => {
+    const refused = {};
+    for (const name of names) {
+        const file = new Uint8Array(await (await fetch(`/${name}`)).arrayBuffer());
+        const error = await lib.read(file, "damaged").then(() => undefined, (thrown) => thrown);
+        refused[name] = [error?.name, error?.rule, error?.message];
+    }
+    return refused;
 }"""
 
 
+def served(site: Site) -> None:
+    site.files.update({f"/{path.name}": path.read_bytes() for path in FOLDER.iterdir()})
+
+
 def test_sound_bundles_give_the_listed_numbers(blank: Page, site: Site) -> None:
+    served(site)
     assert INDEX["sound"]
     for entry in INDEX["sound"]:
-        names = (entry["file"], entry["picture"])
-        site.files.update({f"/{name}": (FOLDER / name).read_bytes() for name in names})
-        given = blank.evaluate(RUN, *names)
-        wanted = entry["output"]
-        assert len(given) == len(wanted)
-        assert max(abs(a - b) for a, b in zip(given, wanted)) <= entry["tolerance"], entry["file"]
+        results = blank.evaluate(RUN, entry)
+        check_outputs(entry, {name: np.array(data, np.float32).reshape(shape) for name, shape, data in results})
 
 
-def test_damaged_bundles_are_refused(blank: Page, site: Site) -> None:
-    files = {entry["file"]: (FOLDER / entry["file"]).read_bytes() for entry in INDEX["damaged"]}
-    assert files
-    given = refusals(blank, site, files)
-    assert [name for name, words in given.items() if not words.startswith("broken.glslnn: ") or "\n" in words] == []
+def test_damaged_bundles_are_refused_by_their_rule(blank: Page, site: Site) -> None:
+    served(site)
+    rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}
+    given: dict[str, Any] = blank.evaluate(READ, list(rules))
+    assert {name: rule for name, (_, rule, _) in given.items()} == rules
+    for kind, rule, message in given.values():
+        assert kind == "BundleError"
+        assert message.startswith("damaged: ")
+        assert message.endswith(f" (rule: {rule})")
+        assert "\n" not in message

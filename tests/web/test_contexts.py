@@ -9,7 +9,8 @@ from chromium import Page, PageError
 from web_site import Site
 
 LOGITS = (
-    "const bytes = (model) => new Uint8Array(4 * model.session.size ** 2).map((_, i) => i % 4 === 3 ? 255 : i % 251);"
+    "const bytes = (model) => new Uint8Array(4 * model.session.picture.value.width ** 2)"
+    ".map((_, i) => i % 4 === 3 ? 255 : i % 251);"
 )
 
 
@@ -135,7 +136,7 @@ def test_bad_arguments_are_refused_in_words(blank: Page) -> None:
         "one.classify(new Blob(['x']))": "ImageError: this is no picture",
         "one.session.readTexture('none', 0, 0, 1, 1)": "InputError: no texture 'none' is rendered into",
         "one.classify(new Uint8Array(66564), 0)": "InputError: top=0",
-        "other.classify(new Uint8Array(36864))": "InputError: the model makes images",
+        "other.classify(new Uint8Array(36864))": "InputError: the model has no labels",
     }.items():
         with pytest.raises(PageError, match=f"^{message}".replace("(", r"\(")):
             blank.evaluate(call)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from chromium import Browser, Page
 from demo_page import DROP, choose, drop, opened, status
+from picture_models import picture_model
 from PIL import Image
+from several import several_bundle
 from web_site import DEFAULT_MODEL, ROOT, SHOTS, Site
 
 import glsl_infer
 from glsl_infer import bundle as bundles
+from glsl_infer.bundle.manifest import FITS
 from glsl_infer.program.layout import FeatureMap
 
 PHOTOGRAPH = ROOT / "docs/images/carrots014.jpg"
@@ -174,6 +178,31 @@ def test_a_dropped_model_is_used(demo: Page, site: Site) -> None:
     demo.wait_for(f"document.getElementById('about').textContent.startsWith('{DEFAULT_MODEL.name}')")
     assert chosen(demo) == DEFAULT_MODEL.stem
     assert "mine" not in demo.evaluate("document.getElementById('model').textContent")
+
+
+def test_a_model_of_another_shape_shows_the_part_that_it_reads(demo: Page, site: Site, tmp_path: Path) -> None:
+    site.files["/wide.glslnn"] = picture_model(tmp_path / "wide.glslnn", (20, 50), FITS[1], 3, "mask")
+    demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
+    demo.wait_for("document.getElementById('status').textContent.includes('the centred square')")
+    demo.evaluate(DROP, "/wide.glslnn", "wide.glslnn")
+    demo.wait_for("document.getElementById('about').textContent.includes('reads 50 × 20 pixels')")
+    demo.wait_for("!document.getElementById('output').hidden")
+    sizes = "['picture', 'output'].map((id) => document.getElementById(id)).flatMap((one) => [one.width, one.height])"
+    shown = demo.evaluate(sizes)
+    assert abs(shown[0] / shown[1] - 50 / 20) < 0.02
+    assert shown[2:] == [50, 20]
+    demo.evaluate(DROP, f"/images/{PHOTOGRAPH.name}", PHOTOGRAPH.name)
+    demo.wait_for("document.getElementById('status').textContent.includes('in the shape of its own picture')")
+
+
+def test_a_model_with_other_inputs_is_refused_in_words(demo: Page, site: Site, tmp_path: Path) -> None:
+    bundles.write(several_bundle("several"), tmp_path / "several.glslnn")
+    site.files["/several.glslnn"] = (tmp_path / "several.glslnn").read_bytes()
+    demo.evaluate(DROP, "/several.glslnn", "several.glslnn")
+    demo.wait_for("document.getElementById('status').className === 'wrong'")
+    words = "This page shows models that read one picture. This one reads image (a picture) and numbers (numbers). "
+    assert status(demo).startswith(words)
+    assert chosen(demo) == DEFAULT_MODEL.stem
 
 
 def chosen(page: Page) -> str:

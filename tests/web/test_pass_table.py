@@ -73,7 +73,7 @@ def test_counts_and_lists_that_the_table_contradicts(blank: Page, site: Site, tm
         "fewer quads": ({"passes": {"count": count, "quads": quads - 1}}, f"pass {count - 1}: "),
         "no passes": ({"passes": {"count": 0, "quads": quads}}, "manifest.passes.count is 0, not an integer"),
         "an idle layer": ({"layers": [*layers, "idle"]}, "layers: 'idle' has no pass"),
-        "a layer twice": ({"layers": [*layers, layers[0]]}, f"manifest.layers: '{layers[0]}' is there twice"),
+        "a layer twice": ({"layers": [*layers, layers[0]]}, f"layers: '{layers[0]}' is there twice"),
         "a member that is not there": (
             {"floats": [*manifest["floats"], "weights/none.f32"]},
             "member 'weights/none.f32'",

@@ -72,7 +72,7 @@ def test_logits_and_labels_are_the_python_runners(
     with glsl_infer.Classifier(model) as classifier:
         for number, data in enumerate(photographs(model.stem.partition("-")[0])):
             with Image.open(io.BytesIO(data)) as image:
-                size = classifier.session.bundle.manifest.input.size
+                size = classifier.session.bundle.manifest.input.height
                 logits = classifier.session.run(preprocess.load(image, size))
             low, high = np.sort(logits)[-2:]
             if high - low > MARGIN:

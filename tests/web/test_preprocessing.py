@@ -21,8 +21,7 @@ STEPS = 2
 SEEN = """async (kind) => {
     const blob = await (await fetch("/picture")).blob();
     const bitmap = await createImageBitmap(blob, {premultiplyAlpha: "none", colorSpaceConversion: "default"});
-    const {size, bundle} = globalThis.model.session;
-    const {texture, x, y} = bundle.manifest.inputs[0].value.views[0];
+    const {width, height, views: [{texture, x, y}]} = globalThis.model.session.picture.value;
     let picture = bitmap;
     if (kind === "element") {
         picture = new Image();
@@ -36,7 +35,7 @@ SEEN = """async (kind) => {
         picture = blob;
     }
     await globalThis.model.run(picture);
-    const {data} = globalThis.model.session.readTexture(texture, x, y, size, size);
+    const {data} = globalThis.model.session.readTexture(texture, x, y, width, height);
     return Array.from(data);
 }"""
 

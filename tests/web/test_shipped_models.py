@@ -19,8 +19,8 @@ MODELS = sorted((ROOT / "models").glob("*.glslnn"))
 SELF_CHECK = """async (url) => {
     const model = await lib.GlslInfer.load(url);
     const errors = model.session.selfcheck();
-    const size = model.session.size;
-    const pixels = new Uint8Array(4 * size * size);
+    const {width, height} = model.session.picture.value;
+    const pixels = new Uint8Array(4 * width * height);
     for (let i = 0; i < pixels.length; i++) pixels[i] = i % 4 === 3 ? 255 : (i * i + 31 * i) % 251;
     const output = await model.run(pixels);
     const statistics = model.session.statistics();
@@ -37,15 +37,16 @@ def test_every_layer_is_within_its_tolerance_and_the_result_is_the_python_runner
     for error, allowed in zip(found["errors"], bundle.manifest.probe.layers):
         assert error["worst"] <= allowed.max_error, error
         assert error["mean"] <= allowed.mean_error, error
-    size = bundle.manifest.input.size
+    size = bundle.manifest.input.height
     places = np.arange(4 * size * size)
     pixels = ((places * places + 31 * places) % 251).astype(np.uint8).reshape(size, size, 4)[..., :3]
     with glsl_infer.Session(bundle) as session:
         expected = session.run(np.ascontiguousarray(pixels))
         statistics = session.statistics()
     assert found["shape"] == list(expected.shape)
-    output = bundle.manifest.outputs[0].value
-    allowed_step = bundle.manifest.probe.max_error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
+    output = bundle.manifest.output.values[0]
+    error = bundle.manifest.probe.outputs[0].max_error
+    allowed_step = error if isinstance(output, FixedPoint) else 3 * max(output.scales) / 255
     np.testing.assert_allclose(found["data"], expected.ravel()[:4096], rtol=0, atol=allowed_step)
     assert found["statistics"]["passes"] == statistics.passes
     assert found["statistics"]["jobs"] == statistics.jobs

@@ -61,7 +61,7 @@ export async function run(model: GlslInfer, file: string, nextPixels: () => Prom
   clear();
   const cards = (Object.keys(TITLES) as RunnerName[]).map((name) => cardOf(name, file));
   const mine = (running = cards);
-  page.runners.replaceChildren(...cards.map((one) => one.element));
+  page.runners.replaceChildren(...cards.map(({ element }) => element));
   page.comparison.hidden = false;
   page.comparisonTitle.focus();
 
@@ -74,7 +74,7 @@ export async function run(model: GlslInfer, file: string, nextPixels: () => Prom
 
   try {
     const lack = lackOf(await tfjsBuild(), file);
-    if (lack) cards.filter((one) => one.name !== "glsl-infer").forEach((one) => drop(one, lack));
+    if (lack) cards.filter(({ name }) => name !== "glsl-infer").forEach((card) => drop(card, lack));
     for (let pixels = await nextPixels(); pixels && running === mine; pixels = await nextPixels()) {
       for (const card of able) {
         if (!card.times.length) say(`Comparing: ${TITLES[card.name]} begins …`);

@@ -1,6 +1,6 @@
 /** The demo page: a model, a camera or a picture, and what comes out. */
 
-import { GlslInfer, read, type LayerError, type Picture } from "glsl-infer";
+import { fitted, GlslInfer, read, type Fit, type LayerError, type Picture, type Session } from "glsl-infer";
 import * as camera from "./camera.ts";
 import * as comparison from "./comparison.ts";
 import { complain, page, say } from "./elements.ts";
@@ -14,6 +14,14 @@ const DEFAULT_MODEL = "grocery-x22-257.glslnn";
 const MOST_SHOWN = 1024;
 /** Frames of a picture that each runner of a comparison computes, after its first. */
 const COMPARED = 10;
+
+/** What a network reads of a picture, in words. */
+const READ: Record<Fit, string> = {
+  "center-square/area-average": "the centred square",
+  "center-crop/area-average": "the centre, in the shape of its own picture",
+  "letterbox/area-average": "all of it, between black bars",
+  "stretch/area-average": "all of it, stretched to its own shape",
+};
 
 let model: GlslInfer | undefined;
 /** The file of the page's list that it came from, if it did. */
@@ -80,7 +88,9 @@ async function useModel(source: string | File): Promise<void> {
       if (model) showChoice();
     }
   }
-  if (picture && !camera.isOn()) await frame(picture);
+  if (!picture || camera.isOn()) return;
+  drawPicture(picture); // the other model may read another part of it
+  await frame(picture);
 }
 
 /** Let the list show the model that is used, whatever was chosen or dropped. */
@@ -95,15 +105,32 @@ async function load(source: string | File, name: string): Promise<GlslInfer> {
   const loaded = await GlslInfer.load(given, undefined, {
     progress: (bytes, of) => say(`Loading ${name}: ${kilobytes(bytes)}${of ? ` of ${kilobytes(of)}` : ""} …`),
   });
-  // Drivers put much of the work off until the first frame, which is thus no measure of the others.
-  await loaded.run(new Uint8Array(4 * loaded.session.size ** 2));
+  try {
+    const { value } = pictureOf(loaded);
+    // Drivers put much of the work off until the first frame, which is thus no measure of the others.
+    await loaded.run({ [pictureOf(loaded).name]: new Uint8Array(4 * value.width * value.height) });
+  } catch (error) {
+    loaded.close();
+    throw error;
+  }
   return loaded;
+}
+
+/** Return the picture that a model reads, and refuse a model that reads anything else: this page has one picture to give. */
+function pictureOf({ session }: GlslInfer): Session["picture"] {
+  if (session.inputs.length === 1 && session.inputs[0]!.kind === "picture") return session.picture;
+  const inputs = session.inputs.map(({ name, kind }) => `${name} (${kind === "picture" ? "a picture" : "numbers"})`);
+  throw new Error(
+    `This page shows models that read one picture. This one reads ${inputs.join(" and ")}. ` +
+      "The library runs it: model.run({name: …}).",
+  );
 }
 
 function describe({ session }: GlslInfer, name: string, milliseconds: number): void {
   const { passes, programs, textureBytes } = session.statistics();
+  const { width, height } = session.picture.value;
   page.about.textContent =
-    `${name}: ${kilobytes(session.bundle.bytes)}, reads ${session.size} × ${session.size} pixels; ` +
+    `${name}: ${kilobytes(session.bundle.bytes)}, reads ${width} × ${height} pixels; ` +
     `${programs} programs, ${passes} draws a frame, ${kilobytes(textureBytes)} of textures; ` +
     `ready in ${Math.round(milliseconds)} ms on ${session.context.renderer}`;
 }
@@ -168,8 +195,8 @@ async function frame(source: Picture): Promise<void> {
   if (!used) return;
   const begun = performance.now();
   try {
-    const output = await used.run(source);
-    if (used === model && shown === film) results.show(used, output, performance.now() - begun);
+    const outputs = await used.run({ [used.session.picture.name]: source });
+    if (used === model && shown === film) results.show(used, outputs, performance.now() - begun);
   } catch (error) {
     if (used === model && shown === film) throw error; // else the model is closed, or the camera is off
   }
@@ -194,15 +221,18 @@ async function open(files: FileList | null | undefined): Promise<void> {
   drawPicture(opened);
   enable(model !== undefined);
   await frame(opened);
-  say(`${file.name}: ${opened.width} × ${opened.height} pixels; the network reads the centred square.`);
+  const part = model ? READ[model.session.picture.fit] : "";
+  say(`${file.name}: ${opened.width} × ${opened.height} pixels${part && `; the network reads ${part}`}.`);
 }
 
-/** Show the centred square, which is what the network reads. */
+/** Show the part of a picture that the network reads. */
 function drawPicture(source: ImageBitmap): void {
-  const side = Math.min(source.width, source.height);
-  const [left, top] = [Math.floor((source.width - side) / 2), Math.floor((source.height - side) / 2)];
-  page.picture.width = page.picture.height = Math.min(side, MOST_SHOWN);
-  page.picture.getContext("2d")?.drawImage(source, left, top, side, side, 0, 0, page.picture.width, page.picture.height);
+  const { fit, value } = model?.session.picture ?? { fit: "stretch/area-average" as const, value: source };
+  const { x, y, width, height } = fitted(fit, source, value).from;
+  const zoom = Math.min(1, MOST_SHOWN / Math.max(width, height));
+  page.picture.width = Math.max(1, Math.round(zoom * width));
+  page.picture.height = Math.max(1, Math.round(zoom * height));
+  page.picture.getContext("2d")?.drawImage(source, x, y, width, height, 0, 0, page.picture.width, page.picture.height);
   page.picture.hidden = false;
   page.video.hidden = page.hint.hidden = true;
 }
@@ -241,9 +271,9 @@ async function compare(): Promise<void> {
 
 /** Return what a network has just read: the picture, scaled as training has scaled its own. */
 function inputPixels({ session }: GlslInfer): Pixels {
-  const { size } = session;
-  const { texture, x, y } = session.bundle.manifest.inputs[0]!.value.views[0]!;
-  return { size, data: session.readTexture(texture, x, y, size, size).data };
+  const { width, height, views } = session.picture.value;
+  const { texture, x, y } = views[0]!;
+  return { width, height, data: session.readTexture(texture, x, y, width, height).data };
 }
 
 function check(): void {

@@ -1,6 +1,6 @@
 /** What the network says: labels with bars, or its picture; and how fast it is. */
 
-import { toPicture, type GlslInfer, type Tensor } from "glsl-infer";
+import { toPicture, type GlslInfer, type Result, type Results, type Tensor } from "glsl-infer";
 import { page } from "./elements.ts";
 
 const TOP = 5;
@@ -11,16 +11,23 @@ const RECENT = 31;
 const recent: { end: number; took: number }[] = [];
 let frames = 0;
 
-/** Show the output of a frame, which took so many milliseconds. */
-export function show(model: GlslInfer, output: Tensor, took: number): void {
-  showOutput(model, output, TOP, page);
+/** Show the outputs of a frame, which took so many milliseconds. */
+export function show(model: GlslInfer, outputs: Results, took: number): void {
+  showOutput(model, shownOf(outputs), TOP, page);
   frames += 1;
   recent.push({ end: performance.now(), took });
   if (recent.length > RECENT) recent.shift();
-  page.time.value = milliseconds(median(recent.map((one) => one.took)));
+  page.time.value = milliseconds(median(recent.map(({ took }) => took)));
   const span = recent[recent.length - 1]!.end - recent[0]!.end;
   page.rate.value = recent.length > 1 ? ((1000 * (recent.length - 1)) / span).toFixed(1) : "–";
   page.frames.value = String(frames);
+}
+
+/** Return the output that is shown: the labels', else the first picture, else the first. */
+function shownOf(outputs: Results): Result {
+  const all = Object.values(outputs);
+  const best = (["classes", "image", "mask"] as const).map((purpose) => all.find((result) => result.purpose === purpose));
+  return best.find(Boolean) ?? all[0]!;
 }
 
 /** Forget the times and the labels: another model, or another source. */
@@ -39,10 +46,17 @@ export interface Place {
   readonly output: HTMLCanvasElement;
 }
 
-/** Show the `top` labels with bars, or the picture that a network has made. */
+/** Show the `top` labels with bars, or the picture that a network has made, or how many numbers it has said. */
 export function showOutput(model: GlslInfer, output: Tensor, top: number, place: Place): void {
-  if (model.labels.length) place.labels.replaceChildren(...model.rank(output.data, top).map(labelRow));
-  else showPicture(toPicture(model.session, output), place.output);
+  const { shape, data } = output;
+  if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map(labelRow));
+  const channels = shape[2] ?? 1;
+  const drawn = (shape.length === 2 || shape.length === 3) && (channels === 1 || channels === 3);
+  place.output.hidden = !drawn;
+  if (drawn) return showPicture(toPicture(model.session, output), place.output);
+  const row = document.createElement("li");
+  row.append(span(`${shape.join(" × ") || "1"} numbers`), span(`${data[0]!.toPrecision(4)}${data.length > 1 ? " …" : ""}`));
+  place.labels.replaceChildren(row);
 }
 
 function labelRow({ label, probability }: { readonly label: string; readonly probability: number }): HTMLLIElement {

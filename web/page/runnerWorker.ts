@@ -39,13 +39,13 @@ async function load(runner: RunnerName, model: string): Promise<Loaded> {
   // An address that is put together is left alone by the page's build: tfjs is no part of the page.
   const tfjs = (await import(new URL(`tfjs/${runner}.js`, location.href).href)) as Tfjs;
   const run = await tfjs.load(folderOf(model));
-  return { about: await tfjs.about(), run: ({ data, size }) => run({ data, width: size, height: size }) };
+  return { about: await tfjs.about(), run };
 }
 
 /** Return the bytes of all files that were loaded, as they were sent: compressed, where the server does that. */
 function loadedBytes(): number {
   const entries = performance.getEntriesByType("resource") as PerformanceResourceTiming[];
-  return entries.reduce((sum, one) => sum + one.encodedBodySize, 0);
+  return entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0);
 }
 
 async function answer({ start, pixels }: Task): Promise<Reply> {

@@ -5,9 +5,10 @@ import type { Tensor } from "glsl-infer";
 /** A runner: this library, or tfjs on one of its backends. */
 export type RunnerName = "glsl-infer" | "webgl" | "wasm";
 
-/** RGBA bytes of `size` x `size` pixels: what a network reads. */
+/** RGBA bytes of pixels: what a network reads. */
 export interface Pixels {
-  readonly size: number;
+  readonly width: number;
+  readonly height: number;
   readonly data: Uint8Array;
 }
 

@@ -6,11 +6,13 @@
 
 import { AGAIN, MANIFEST, open, type Members } from "./container.ts";
 import { BundleError, ContextError } from "./errors.ts";
-import { LABELS, type Manifest, type Pass } from "./manifest.ts";
+import { classesOf, shapeOfOutput } from "./hostSteps.ts";
+import { member } from "./lookup.ts";
+import { GRAPH, LABELS, PASSES, type Manifest, type Pass } from "./manifest.ts";
 import { check } from "./manifestCheck.ts";
 import { checkVersion, fromJson } from "./manifestJson.ts";
 import { checkRecords } from "./probe.ts";
-import { refuse, short } from "./refusal.ts";
+import { refuse, short, under } from "./refusal.ts";
 import { parse } from "./strictJson.ts";
 
 /** A bundle in memory: its manifest, its passes, its labels, and the bytes of every member but manifest.json. */
@@ -19,7 +21,7 @@ export interface Bundle {
   /** The draws of a frame, in order. */
   readonly passes: readonly Pass[];
   readonly members: Members;
-  /** The lines of labels.txt, verbatim; none where the model ends in an image. */
+  /** The lines of labels.txt, verbatim; none where no output is for classes. */
   readonly labels: readonly string[];
   /** Bytes of the file. */
   readonly bytes: number;
@@ -59,23 +61,32 @@ export async function fetchBundle(url: string, progress?: (bytes: number, of: nu
 export async function read(file: Uint8Array, name = "model"): Promise<Bundle> {
   try {
     const container = open(file);
-    const data = parse(utf8(container.manifest(), MANIFEST));
+    const text = container.manifest();
+    const data = under("keys", () => parse(utf8(text, MANIFEST)));
     checkVersion(data); // first of all: in another version the rest may look different
     const members = container.members();
+    for (const name of [PASSES, GRAPH, LABELS]) member(name, members);
     const manifest = fromJson(data);
     await checkHashes(manifest, members);
     const passes = check(manifest, members);
-    checkRecords(manifest.probe, members.get(manifest.probe.member)!);
-    const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
-    const output = manifest.outputs[0]!;
-    const classes = output.purpose === "classes" ? output.value.length : 0;
-    if (labels.length !== classes) refuse(`${labels.length} labels for ${classes} classes`);
+    under("probe", () => checkRecords(manifest.probe, members.get(manifest.probe.member)!));
+    const labels = under("labels", () => labelsOf(manifest, members));
     return { manifest, passes, members, labels, bytes: file.length };
   } catch (error) {
     if (!(error instanceof BundleError)) throw error;
     // Control characters that a hostile file put into a name are no part of a message.
-    refuse(`${name}: ${error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?")}`);
+    const message = error.message.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
+    refuse(`${name}: ${message}${error.rule ? ` (rule: ${error.rule})` : ""}`, error.rule);
   }
+}
+
+/** Return the labels: one for each class. */
+function labelsOf({ outputs }: Manifest, members: Members): string[] {
+  const labels = splitLabels(utf8(members.get(LABELS)!, LABELS));
+  const output = classesOf(outputs);
+  const [classes = 0] = output ? shapeOfOutput(output) : [];
+  if (labels.length !== classes) refuse(`${labels.length} labels for ${classes} classes`);
+  return labels;
 }
 
 /** Return the lines of a labels file; only a line feed (or CR LF) ends one, and the last may lack it. */
@@ -103,14 +114,14 @@ async function checkHashes(manifest: Manifest, members: Members): Promise<void> 
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) throw new ContextError("browsers check files only in pages over https or on localhost; open it that way");
   const missing = [...manifest.members.keys()].find((name) => !members.has(name));
-  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`);
+  if (missing !== undefined) refuse(`member '${short(missing)}' is missing${AGAIN}`, "container");
   await Promise.all(
     [...members].map(async ([name, bytes]) => {
       const digest = manifest.members.get(name);
-      if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`);
-      const found = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
-      if (Array.from(found, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
-        refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`);
+      if (digest === undefined) refuse(`member '${name}' is not in the manifest${AGAIN}`, "container");
+      const hash = new Uint8Array(await subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>));
+      if (Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("") !== digest) {
+        refuse(`member '${name}' is damaged (its sha256 differs)${AGAIN}`, "container");
       }
     }),
   );

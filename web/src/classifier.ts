@@ -3,8 +3,11 @@
 import { fetchBundle, type Bundle } from "./bundle.ts";
 import { ContextLostError, ImageError, InputError } from "./errors.ts";
 import type { Canvas } from "./gl/context.ts";
-import { most, sum } from "./lists.ts";
-import { Session, type Picture, type Tensor } from "./session.ts";
+import { classesOf, endsInProbabilities, softmax } from "./hostSteps.ts";
+import type { Numbers } from "./encode.ts";
+import type { Tensor } from "./frameReader.ts";
+import { isNamed, type Picture } from "./given.ts";
+import { Session, type Results } from "./session.ts";
 
 /** One class: its label as it stands in labels.txt, its probability in [0, 1] and its index. */
 export interface Prediction {
@@ -13,14 +16,17 @@ export interface Prediction {
   readonly index: number;
 }
 
-/** What `classify` returns: the most probable classes, best first, and all logits. */
+/** What `classify` returns: the most probable classes, best first, and the number of every class. */
 export interface Classification {
   readonly labels: readonly Prediction[];
   readonly logits: Float32Array;
 }
 
-/** A picture that `classify` and `run` take: what a texture can be made of, an image file, or RGBA bytes. */
+/** A picture that `classify` and `run` take: what a texture can be made of, an image file, or bytes. */
 export type AnyPicture = Picture | Blob;
+
+/** What `classify` and `run` take for every input, by name. */
+export type AnyInputs = Readonly<Record<string, AnyPicture | Numbers>>;
 
 /** Settings of `GlslInfer.load`. */
 export interface Options {
@@ -59,50 +65,66 @@ export class GlslInfer {
     return new GlslInfer(session);
   }
 
-  /** All labels, in the order of the logits; none where the model ends in an image. */
+  /** All labels, in the order of the numbers; none where no output is for classes. */
   get labels(): readonly string[] {
     return this.session.bundle.labels;
   }
 
   /**
-   * Return the most probable classes of a picture of any size.
+   * Return the most probable classes of a picture of any size, or of inputs by name.
    *
    * Where the browser has taken the graphics context away, waits up to 10 seconds for it to come back.
    *
    * @param top how many, at least 1.
-   * @throws InputError the model has no labels, or `top` is no number from 1 on.
+   * @throws InputError the model has no labels, or `top` is no number from 1 on, or an input is missing.
    * @throws ImageError the picture cannot be used.
    * @throws ContextLostError the graphics context did not come back.
    */
-  async classify(picture: AnyPicture, top = 5): Promise<Classification> {
-    if (!this.labels.length) throw new InputError("the model makes images and has no labels; use 'run'");
+  async classify(given: AnyPicture | Numbers | AnyInputs, top = 5): Promise<Classification> {
+    const output = classesOf(this.session.outputs);
+    if (!output) throw new InputError("the model has no labels; use 'run'");
     if (!(top >= 1)) throw new InputError(`top=${top}; at least 1 is possible`);
-    const { data } = await this.run(picture);
+    const { data } = (await this._run(isNamed(given) ? given : { [this.session.onlyInput().name]: given }))[output.name]!;
     return { labels: this.rank(data, top), logits: data };
   }
 
-  /** Return the model's output for a picture: logits (classes,), or an image (height, width, channels). See `classify`. */
-  async run(picture: AnyPicture): Promise<Tensor> {
-    const still = await decode(picture);
+  /**
+   * Return the output of a model with one input and one output: numbers and their shape. With an object of inputs by
+   * name, return all outputs by name. See `classify`, and `Session.run`.
+   */
+  run(given: AnyInputs): Promise<Results>;
+  run(given: AnyPicture | Numbers): Promise<Tensor>;
+  run(given: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results>;
+  async run(given: AnyPicture | Numbers | AnyInputs): Promise<Tensor | Results> {
+    if (isNamed(given)) return this._run(given);
+    const results = await this._run({ [this.session.onlyInput().name]: given });
+    return results[this.session.onlyOutput().name]!;
+  }
+
+  private async _run(given: AnyInputs): Promise<Results> {
+    const still: [string, Picture | Numbers][] = [];
     try {
+      for (const [name, entry] of Object.entries(given)) still.push([name, await decode(entry)]);
       for (;;) {
         await this.session.whenUsable();
         try {
-          return this.session.run(still);
+          return this.session.run(Object.fromEntries(still));
         } catch (error) {
           if (!(error instanceof ContextLostError)) throw error; // lost in the middle: once more when it is back
         }
       }
     } finally {
-      if (still !== picture && still instanceof ImageBitmap) still.close();
+      for (const [name, picture] of still) {
+        if (picture !== given[name] && picture instanceof ImageBitmap) picture.close();
+      }
     }
   }
 
-  /** Return the `top` classes of some logits; equal ones keep the order of the labels. */
-  rank(logits: ArrayLike<number>, top = 5): Prediction[] {
-    const probabilities = softmax(logits);
-    return probabilities
-      .map((probability, index) => ({ label: this.labels[index]!, probability, index }))
+  /** Return the `top` classes of the numbers of all; equal ones keep the order of the labels. */
+  rank(numbers: ArrayLike<number>, top = 5): Prediction[] {
+    const output = classesOf(this.session.outputs);
+    const probabilities = output && endsInProbabilities(output) ? numbers : softmax(numbers);
+    return Array.from(probabilities, (probability, index) => ({ label: this.labels[index]!, probability, index }))
       .sort((a, b) => b.probability - a.probability)
       .slice(0, top);
   }
@@ -113,18 +135,10 @@ export class GlslInfer {
   }
 }
 
-/** Return probabilities of logits: non-negative, with the sum 1. */
-export function softmax(logits: ArrayLike<number>): number[] {
-  const largest = most(Array.from(logits), Number, -Infinity);
-  const powers = Array.from(logits, (logit) => Math.exp(logit - largest));
-  const total = sum(powers, Number);
-  return powers.map((power) => power / total);
-}
-
 /** Decode image files and image elements as preprocessing defines: upright, in sRGB, alpha as it is. */
-async function decode(picture: AnyPicture): Promise<Picture> {
+async function decode(picture: AnyPicture | Numbers): Promise<Picture | Numbers> {
   const element = typeof HTMLImageElement !== "undefined" && picture instanceof HTMLImageElement;
-  if (!(picture instanceof Blob) && !element) return picture as Picture;
+  if (!(picture instanceof Blob) && !element) return picture as Picture | Numbers;
   try {
     if (element) await picture.decode();
     return await createImageBitmap(picture, { premultiplyAlpha: "none", colorSpaceConversion: "default" });

@@ -16,11 +16,13 @@
  * Messages are for the person who reads them: what was given, what is allowed, what to do.
  */
 
+import type { Rule } from "./refusal.ts";
+
 /** Base of all errors of this package. */
 export class GlslInferError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = Object.entries(CLASSES).find(([, one]) => one === new.target)?.[0] ?? "GlslInferError";
+    this.name = Object.entries(CLASSES).find(([, kind]) => kind === new.target)?.[0] ?? "GlslInferError";
   }
 }
 
@@ -28,7 +30,15 @@ export class GlslInferError extends Error {
 export class InputError extends GlslInferError {}
 
 /** A `.glslnn` file that is missing, damaged, foreign or too new. */
-export class BundleError extends InputError {}
+export class BundleError extends InputError {
+  /** @param rule the part of the format that its contents break; none where the file cannot be had. */
+  constructor(
+    message: string,
+    readonly rule?: Rule,
+  ) {
+    super(message);
+  }
+}
 
 /** A picture that has no pixels, or more than the GPU takes. */
 export class ImageError extends InputError {}

@@ -100,20 +100,20 @@ export function recorderOf(
   }
 
   /** Uniforms, as "program uniform", that have one value in all passes. */
-  const constant = new Map<string, { one: Pass; name: string; value: UniformValue }>();
+  const constant = new Map<string, { pass: Pass; name: string; value: UniformValue }>();
   const varying = new Set<string>();
-  for (const one of passes) {
-    for (const [name, value] of one.uniforms) {
-      const key = uniformKey(one, name);
+  for (const pass of passes) {
+    for (const [name, value] of pass.uniforms) {
+      const key = uniformKey(pass, name);
       const known = constant.get(key);
-      if (!known) constant.set(key, { one, name, value });
+      if (!known) constant.set(key, { pass, name, value });
       else if (!sameValue(known.value, value)) varying.add(key);
     }
   }
   for (const key of varying) constant.delete(key);
-  for (const { one, name, value } of constant.values()) {
-    gl.useProgram(programs.get(one.program)!.program);
-    uniform(one.program, name, value)?.();
+  for (const { pass, name, value } of constant.values()) {
+    gl.useProgram(programs.get(pass.program)!.program);
+    uniform(pass.program, name, value)?.();
   }
 
   return (drawn) => {
@@ -123,21 +123,21 @@ export function recorderOf(
     let target = "";
     let program = "";
     let active = -1;
-    for (const one of drawn) {
-      if (one.target !== target) {
-        target = one.target;
+    for (const pass of drawn) {
+      if (pass.target !== target) {
+        target = pass.target;
         calls.push(bindTarget(target));
       }
-      if (one.clear) calls.push(clearing(gl, sizes.get(target)!.clear));
-      if (one.program !== program) {
-        program = one.program;
+      if (pass.clear) calls.push(clearing(gl, sizes.get(target)!.clear!));
+      if (pass.program !== program) {
+        program = pass.program;
         const linked = programs.get(program)!.program;
         calls.push(() => gl.useProgram(linked));
       }
       // The active unit first: what changes there needs no activeTexture.
-      const units = [...one.textures.keys()].sort((a, b) => Number(a !== active) - Number(b !== active));
+      const units = [...pass.textures.keys()].sort((a, b) => Number(a !== active) - Number(b !== active));
       units.forEach((unit) => {
-        const name = one.textures[unit]!;
+        const name = pass.textures[unit]!;
         if (bound[unit] === name) return;
         bound[unit] = name;
         const texture = textures.get(name)!;
@@ -145,16 +145,16 @@ export function recorderOf(
         active = unit;
         calls.push(() => gl.bindTexture(gl.TEXTURE_2D, texture));
       });
-      for (const [name, value] of one.uniforms) {
-        const key = uniformKey(one, name);
+      for (const [name, value] of pass.uniforms) {
+        const key = uniformKey(pass, name);
         const known = uniforms.get(key);
         if (constant.has(key) || (known && sameValue(known, value))) continue;
         uniforms.set(key, value);
         const call = uniform(program, name, value);
         if (call) calls.push(call);
       }
-      const first = firstVertex.get(one)!;
-      const count = CORNERS.length * one.quads.length;
+      const first = firstVertex.get(pass)!;
+      const count = CORNERS.length * pass.quads.length;
       calls.push(() => gl.drawArrays(gl.TRIANGLES, first, count));
     }
     return calls;
@@ -169,20 +169,20 @@ export function recorderOf(
 export function vertices(manifest: Manifest, passes: readonly Pass[], varyings: number): Vertices {
   const textures = byName(manifest.textures);
   const width = 2 + 4 * varyings;
-  const quads = sum(passes, (one) => one.quads.length);
+  const quads = sum(passes, (pass) => pass.quads.length);
   const data = new Float32Array(width * CORNERS.length * (1 + quads));
   const first = new Map<Pass, number>();
   let row = 0;
   for (const [cx, cy] of CORNERS) data.set([2 * cx - 1, 2 * cy - 1], width * row++);
-  for (const one of passes) {
-    first.set(one, row);
-    const target = textures.get(one.target)!;
-    const sizes = one.sources.map((source) => textures.get(one.textures[source.unit]!)!);
-    for (const quad of one.quads) {
+  for (const pass of passes) {
+    first.set(pass, row);
+    const target = textures.get(pass.target)!;
+    const sizes = pass.sources.map((source) => textures.get(pass.textures[source.unit]!)!);
+    for (const quad of pass.quads) {
       for (const corner of CORNERS) {
         const at = width * row++;
         data.set(position(quad, corner, target), at);
-        one.sources.forEach((source, k) => {
+        pass.sources.forEach((source, k) => {
           data.set(coordinate(quad, corner, source, quad.origins[k]!, sizes[k]!), at + 2 + 2 * k);
         });
       }
@@ -210,13 +210,13 @@ function coordinate(quad: Quad, corner: Corner, source: Source, origin: Corner, 
 }
 
 /** Return whether two values of the same uniform are equal. */
-function sameValue(one: UniformValue, other: UniformValue): boolean {
-  if (isSlice(one) || isSlice(other)) return isSlice(one) && isSlice(other) && same(one, other);
-  return one.every((number, i) => number === other[i]);
+function sameValue(a: UniformValue, b: UniformValue): boolean {
+  if (isSlice(a) || isSlice(b)) return isSlice(a) && isSlice(b) && same(a, b);
+  return a.every((number, i) => number === b[i]);
 }
 
-function uniformKey(one: Pass, name: string): string {
-  return `${one.program}\n${name}`;
+function uniformKey(pass: Pass, name: string): string {
+  return `${pass.program}\n${name}`;
 }
 
 /** Return the little-endian floats of a member, wherever in memory it begins. */

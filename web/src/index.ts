@@ -11,17 +11,23 @@
 export { read, fetchBundle, type Bundle } from "./bundle.ts";
 export {
   GlslInfer,
-  softmax,
+  type AnyInputs,
   type AnyPicture,
   type Classification,
   type Options,
   type Prediction,
 } from "./classifier.ts";
+export type { Numbers } from "./encode.ts";
 export * from "./errors.ts";
+export { fitted, type Fitted, type Rectangle } from "./fits.ts";
+export type { Result, Tensor } from "./frameReader.ts";
+export type { Given, Inputs, Picture } from "./given.ts";
 export type { Canvas } from "./gl/context.ts";
+export { classesOf, softmax } from "./hostSteps.ts";
 export { toPicture } from "./images.ts";
 export type { FeatureMap, FixedMap, FixedPoint, Value, View } from "./layout.ts";
-export type { Manifest, Pass } from "./manifest.ts";
+export type { Fit, HostStep, Input, Manifest, Output, Pass } from "./manifest.ts";
 export type { PictureSource } from "./preprocess.ts";
 export type { LayerError } from "./probe.ts";
-export { Session, type Picture, type Statistics, type Tensor } from "./session.ts";
+export type { Rule } from "./refusal.ts";
+export { Session, type Results, type Statistics } from "./session.ts";

@@ -1,6 +1,6 @@
 /** Where the output of a layer lies in textures; docs/bundle-format.md, "values in textures". */
 
-import { sum } from "./lists.ts";
+import { product, sum } from "./lists.ts";
 
 /** The tile of one slice (4 channels): the texture's name and the texel of pixel (0, 0). */
 export interface View {
@@ -95,7 +95,12 @@ export function shapeOf(value: Value): number[] {
   return [value.height, value.width, value.channels];
 }
 
+/** Return how many numbers a value holds. */
+export function sizeOf(value: Value): number {
+  return product(shapeOf(value));
+}
+
 /** Return whether two parts of a manifest are equal in every field. */
-export function same<T>(one: T, other: T): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+export function same<T>(a: T, b: T): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }

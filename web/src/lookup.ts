@@ -7,5 +7,5 @@ export type ByName<T> = ReadonlyMap<string, T>;
 
 /** Return the size of a member. */
 export function member(name: string, members: Members): number {
-  return (members.get(name) ?? refuse(`member '${short(name)}' is missing`)).length;
+  return (members.get(name) ?? refuse(`member '${short(name)}' is missing`, "members")).length;
 }

@@ -5,14 +5,8 @@
  * together.
  */
 
-import type { FeatureMap, FixedPoint, Value, View } from "./layout.ts";
-
-export const FORMAT = "glslnn";
-export const VERSION = 2;
-/** What a driver must have: WebGL 1, with highp floats in fragment shaders. */
-export const PROFILE = "es2";
-export const FIT = "center-square/area-average";
-export const PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256";
+import type { FITS, HOST_STEPS, Keys, PURPOSES } from "./formatConstants.ts";
+import type { FeatureMap, FixedMap, FixedPoint, Value } from "./layout.ts";
 
 /** Member that every fragment shader begins with. */
 export const PRELUDE = "shaders/prelude.glsl";
@@ -23,13 +17,14 @@ export const GRAPH = "graph.json";
 /** The member with the draws; see `passTable.ts`. */
 export const PASSES = "passes.bin";
 
-/** A picture that the runner uploads to the only view of `value`, a square of 3 channels. */
-export interface Input {
-  readonly name: string;
-  readonly kind: "picture";
-  readonly fit: string;
-  readonly value: FeatureMap;
-}
+/** How any picture becomes that of an input. */
+export type Fit = (typeof FITS)[number];
+
+/** What the runner uploads: a picture, which is one view of a feature map, or numbers. */
+export type Input = { readonly name: string } & (
+  | { readonly kind: "picture"; readonly fit: Fit; readonly value: FeatureMap }
+  | { readonly kind: "numbers"; readonly value: Value }
+);
 
 /** What the bundle needs of a driver. */
 export interface Limits {
@@ -42,14 +37,14 @@ export interface Limits {
 
 export type Clear = readonly [number, number, number, number];
 
-/** An RGBA8 texture: `clear` is what a target is filled with, `member` holds the texels of a constant. */
+/** An RGBA8 texture: `clear` is what a target or an input is filled with, `member` holds the texels of a constant. */
 export interface Texture {
   readonly name: string;
   readonly width: number;
   readonly height: number;
   readonly kind: "input" | "target" | "constant";
-  readonly member: string | undefined;
-  readonly clear: Clear;
+  readonly member?: string;
+  readonly clear?: Clear;
 }
 
 /** A pair of shaders: the k-th sampler reads texture unit k; uniforms have so many floats. */
@@ -73,7 +68,7 @@ export type UniformValue = Slice | Float32Array;
 
 /** Return entries by name. */
 export function byName<T extends { readonly name: string }>(entries: readonly T[]): Map<string, T> {
-  return new Map(entries.map((one) => [one.name, one]));
+  return new Map(entries.map((entry) => [entry.name, entry]));
 }
 
 /** Return whether a uniform's value is a part of a member. */
@@ -109,11 +104,19 @@ export interface Pass {
   readonly uniforms: ReadonlyMap<string, UniformValue>;
 }
 
-/** The result: a vector in fixed point with a number for each of the `classes`, or an `image`, a feature map. */
-export type Output = { readonly name: string } & (
-  | { readonly purpose: "classes"; readonly value: FixedPoint }
-  | { readonly purpose: "image"; readonly value: FeatureMap }
-);
+/** What the CPU does after the last pass; `columns` belongs to `rows` alone. */
+export interface HostStep {
+  readonly step: (typeof HOST_STEPS)[number];
+  readonly columns?: number;
+}
+
+/** A result: the values that passes leave, and the steps that make one array of them. */
+export interface Output {
+  readonly name: string;
+  readonly purpose: (typeof PURPOSES)[number];
+  readonly values: readonly Value[];
+  readonly steps: readonly HostStep[];
+}
 
 /** `count` records of a layer from `offset` on, how far its stored integers may be off, and where its output lies. */
 export interface ProbeLayer {
@@ -125,12 +128,17 @@ export interface ProbeLayer {
   readonly value: Value;
 }
 
-/** A built-in picture and what every layer must make of it. */
+/** Built-in inputs and what every layer must make of them. */
 export interface Probe {
   readonly formula: string;
   readonly member: string;
   readonly layers: readonly ProbeLayer[];
-  readonly logits: readonly number[];
+  readonly outputs: readonly ProbeOutput[];
+}
+
+/** What an output must be: the numbers of its only vector before host steps, or none; and how far it may be off. */
+export interface ProbeOutput {
+  readonly numbers: readonly number[];
   readonly max_error: number;
 }
 
@@ -155,8 +163,20 @@ export interface Manifest {
   readonly members: ReadonlyMap<string, string>;
 }
 
-/** Return where the picture lies: its texture, the texel of its first pixel, and its side in pixels. */
-export function pictureOf({ inputs }: Manifest): View & { readonly size: number } {
-  const { views, height } = inputs[0]!.value;
-  return { ...views[0]!, size: height };
+/** What the reader makes of every object of manifest.json. */
+export interface Objects extends Record<keyof Keys, object> {
+  manifest: Manifest;
+  input: { name: string; kind: Input["kind"]; fit?: Fit; value: Value };
+  limits: Limits;
+  texture: Texture;
+  program: ShaderProgram;
+  passes: Manifest["passes"];
+  output: Output;
+  host_step: HostStep;
+  probe: Probe;
+  probe_layer: ProbeLayer;
+  probe_output: ProbeOutput;
+  fixed_point: Omit<FixedPoint, "kind">;
+  fixed_map: Omit<FixedMap, "kind">;
+  feature_map: Omit<FeatureMap, "kind">;
 }

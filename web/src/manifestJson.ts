@@ -1,69 +1,91 @@
 /** The manifest from JSON, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 
-import { isFixed, isMap, type FeatureMap, type FixedMap, type FixedPoint, type Value, type View } from "./layout.ts";
 import {
-  FIT,
+  BYTE_RANGE,
+  COLUMNS_RANGE,
+  COORDINATE_RANGE,
+  COUNT_RANGE,
+  FITS,
+  FLOATS_RANGE,
   FORMAT,
+  FRAGMENT_UNIFORM_VECTORS_RANGE,
+  GUTTER_RANGE,
+  HOST_STEPS,
+  INPUT_KINDS,
+  MAX_INPUTS,
+  MAX_OUTPUTS,
+  MAX_SAMPLERS,
+  MAX_STEPS,
+  MAX_UNIFORMS,
+  MAX_VALUES,
+  OFFSET_RANGE,
   PROBE_FORMULA,
   PROFILE,
+  PURPOSES,
+  SIDE_RANGE,
+  TEXTURE_KINDS,
+  TEXTURE_SIZE_RANGE,
+  TEXTURE_UNITS_RANGE,
+  VARYING_VECTORS_RANGE,
+  VARYINGS_RANGE,
   VERSION,
-  type Clear,
-  type Input,
-  type Limits,
-  type Manifest,
-  type Output,
-  type Probe,
-  type ProbeLayer,
-  type ShaderProgram,
-  type Texture,
-} from "./manifest.ts";
-import { identifier, integer, list, made, mapOf, number, numberFrom, object, oneOf, positive, text, tuple, type Reader } from "./strict.ts";
-import { refuse, short } from "./refusal.ts";
+  VERTEX_ATTRIBUTES_RANGE,
+} from "./formatConstants.ts";
+import { isFixed, isMap, type Value, type View } from "./layout.ts";
+import type { Clear, Input, Manifest } from "./manifest.ts";
+import { refuse, short, under } from "./refusal.ts";
+import {
+  counted,
+  identifier,
+  integer,
+  list,
+  made,
+  mapOf,
+  number,
+  numberFrom,
+  object,
+  oneOf,
+  positive,
+  ruled,
+  text,
+  tuple,
+  type Reader,
+} from "./strict.ts";
 import type { Json } from "./strictJson.ts";
 
-const MAX_SIDE = 8192;
-const MAX_UNIFORMS = 64;
-const count = integer(1, 1 << 20);
+const count = integer(...COUNT_RANGE);
 /** Of passes and quads; `checkCaps` says what is too many. */
 const amount = integer(1, 1 << 30);
-const side = integer(1, MAX_SIDE);
-const place = integer(0, MAX_SIDE);
-const byte = integer(0, 255);
-const offset = integer(0, 2 ** 28);
+const side = integer(...SIDE_RANGE);
+const place = integer(...COORDINATE_RANGE);
+const byte = integer(...BYTE_RANGE);
 const noLess = numberFrom(0);
 
 const view = made(tuple(text, place, place), ([texture, x, y]): View => ({ texture, x, y }));
 const size = { height: side, width: side, channels: count, views: list(view) };
-const fixedPoint = object<Omit<FixedPoint, "kind">>({ texture: text, columns: place, length: count, scale: positive });
-const fixedMap = object<Omit<FixedMap, "kind">>({ ...size, scale: positive });
-const featureMap = object<Omit<FeatureMap, "kind">>({
+const fixedPoint = object("fixed_point", { texture: text, columns: place, length: count, scale: positive });
+const fixedMap = object("fixed_map", { ...size, scale: positive });
+const featureMap = object("feature_map", {
   ...size,
-  gutter: integer(0, 64),
+  gutter: integer(...GUTTER_RANGE),
   scales: list(number),
   zeros: list(number),
 });
-/** Where a layer's output lies. */
+
+/** Where numbers lie in textures. */
 export const value: Reader<Value> = (data, where) => {
   if (!(data instanceof Map) || !data.has("views")) return { kind: "fixed", ...fixedPoint(data, where) };
   if (data.has("scale")) return { kind: "fixedMap", ...fixedMap(data, where) };
   return { kind: "map", ...featureMap(data, where) };
 };
 
-const clear: Reader<Clear> = tuple(byte, byte, byte, byte);
-const texture: Reader<Texture> = (data, where) => {
-  const given = data instanceof Map ? data : new Map<string, Json>();
-  const fields = object({
-    name: text,
-    width: side,
-    height: side,
-    kind: oneOf("input", "target", "constant"),
-    ...(given.has("member") && { member: text }),
-    ...(given.get("kind") === "target" && { clear }),
-  });
-  return { member: undefined, clear: [0, 0, 0, 0], ...fields(data, where) };
-};
+/** A value that is whole: no partial sums. */
+const wholeValue = made(value, (given, where) =>
+  isFixed(given) && given.columns ? refuse(`${where}: 'columns' is ${given.columns}; a vector has 0`) : given,
+);
 
-function checkUnique(given: readonly string[], where: string): void {
+/** Refuse names that are there twice. */
+export function checkUnique(given: Iterable<string>, where: string): void {
   const seen = new Set<string>();
   for (const name of given) {
     if (seen.has(name)) refuse(`${where}: '${short(name)}' is there twice`);
@@ -71,84 +93,104 @@ function checkUnique(given: readonly string[], where: string): void {
   }
 }
 
-/** Names, none of them twice. */
-const names: Reader<string[]> = made(list(text), (given, where) => {
-  checkUnique(given, where);
-  return given;
-});
+const input: Reader<Input> = made(
+  object("input", { name: text, kind: oneOf(...INPUT_KINDS), fit: oneOf(...FITS), value: wholeValue }),
+  ({ name, kind, fit, value: given }, where) => {
+    if (kind === "numbers") return { name, kind, value: given };
+    if (!isMap(given) || given.views.length !== 1 || ![1, 3, 4].includes(given.channels)) {
+      refuse(`${where}: a picture is a feature map of 1, 3 or 4 channels in one view`);
+    }
+    return { name, kind, fit: fit!, value: given };
+  },
+);
 
-const input: Reader<Input> = (data, where) => {
-  const { value: given, ...fields } = object<Omit<Input, "value"> & { value: Value }>({
+const output = made(
+  object("output", {
     name: text,
-    kind: oneOf("picture"),
-    fit: oneOf(FIT),
-    value,
-  })(data, where);
-  if (!isMap(given) || given.views.length !== 1) refuse(`${where}: a picture is a feature map in one texture`);
-  return { ...fields, value: given };
-};
+    purpose: oneOf(...PURPOSES),
+    values: counted(1, MAX_VALUES, wholeValue),
+    steps: counted(0, MAX_STEPS, object("host_step", { step: oneOf(...HOST_STEPS), columns: integer(...COLUMNS_RANGE) })),
+  }),
+  (given, where) => {
+    const { purpose, values, steps } = given;
+    if (purpose === "image" && (values.length > 1 || steps.length || !isMap(values[0]!))) {
+      refuse(`${where}: an image is one feature map without host steps`);
+    }
+    return given;
+  },
+);
 
-const output: Reader<Output> = (data, where) => {
-  const { name, purpose, value: given } = object<{ name: string; purpose: Output["purpose"]; value: Value }>({
-    name: text,
-    purpose: oneOf("classes", "image"),
-    value,
-  })(data, where);
-  if (purpose === "classes" && isFixed(given) && !given.columns) return { name, purpose, value: given };
-  if (purpose === "image" && isMap(given)) return { name, purpose, value: given };
-  return refuse(`${where}: '${purpose}' must be a vector in fixed point if 'classes', an 8-bit map if 'image'`);
-};
-
-const uniforms = made(list(tuple(identifier, integer(1, 1 << 14))), (given, where) => {
-  if (given.length > MAX_UNIFORMS) refuse(`${where}: ${given.length} uniforms; a program has at most ${MAX_UNIFORMS}`);
+const uniforms = made(counted(0, MAX_UNIFORMS, tuple(identifier, integer(...FLOATS_RANGE))), (given, where) => {
   checkUnique(given.map(([name]) => name), where);
+  const odd = given.find(([, floats]) => floats > 4 && floats % 4);
+  if (odd) refuse(`${where}: '${short(odd[0])}' has ${odd[1]} numbers; give 1 to 4, or whole vec4s`);
   return new Map(given);
 });
 
-const manifest = object<Manifest>({
+const manifest = object("manifest", {
   format: oneOf(FORMAT),
   version: count,
   profile: text,
   name: text,
-  inputs: list(input),
-  limits: object<Limits>({
-    texture_units: integer(1, 32),
-    texture_size: side,
-    fragment_uniform_vectors: integer(0, 4096),
-    varying_vectors: integer(1, 32),
-    vertex_attributes: integer(1, 32),
-  }),
-  textures: list(texture),
-  programs: list(
-    object<ShaderProgram>({
-      name: text,
-      vertex: text,
-      fragment: text,
-      samplers: list(identifier),
-      varyings: integer(1, 7),
-      uniforms,
+  inputs: ruled("inputs", counted(1, MAX_INPUTS, input)),
+  limits: ruled(
+    "limits",
+    object("limits", {
+      texture_units: integer(...TEXTURE_UNITS_RANGE),
+      texture_size: integer(...TEXTURE_SIZE_RANGE),
+      fragment_uniform_vectors: integer(...FRAGMENT_UNIFORM_VECTORS_RANGE),
+      varying_vectors: integer(...VARYING_VECTORS_RANGE),
+      vertex_attributes: integer(...VERTEX_ATTRIBUTES_RANGE),
     }),
   ),
-  layers: names,
-  floats: names,
-  passes: object<Manifest["passes"]>({ count: amount, quads: amount }),
-  outputs: list(output),
-  probe: object<Probe>({
-    formula: oneOf(PROBE_FORMULA),
-    member: text,
-    layers: list(
-      object<ProbeLayer>({
-        layer: text,
-        offset,
-        count,
-        max_error: noLess,
-        mean_error: noLess,
-        value,
+  textures: ruled(
+    "textures",
+    list(
+      object("texture", {
+        name: text,
+        width: side,
+        height: side,
+        kind: oneOf(...TEXTURE_KINDS),
+        member: text,
+        clear: tuple<[...Clear]>(byte, byte, byte, byte),
       }),
     ),
-    logits: list(number),
-    max_error: noLess,
-  }),
+  ),
+  programs: ruled(
+    "programs",
+    list(
+      object("program", {
+        name: text,
+        vertex: text,
+        fragment: text,
+        samplers: counted(0, MAX_SAMPLERS, identifier),
+        varyings: integer(...VARYINGS_RANGE),
+        uniforms,
+      }),
+    ),
+  ),
+  layers: list(text),
+  floats: list(text),
+  passes: object("passes", { count: amount, quads: amount }),
+  outputs: ruled("outputs", counted(1, MAX_OUTPUTS, output)),
+  probe: ruled(
+    "probe",
+    object("probe", {
+      formula: oneOf(PROBE_FORMULA),
+      member: text,
+      layers: list(
+        object("probe_layer", {
+          layer: text,
+          offset: integer(...OFFSET_RANGE),
+          count,
+          max_error: noLess,
+          mean_error: noLess,
+          value,
+        }),
+      ),
+      outputs: list(object("probe_output", { numbers: list(number), max_error: noLess })),
+    }),
+  ),
   members: mapOf(text),
 });
 
@@ -159,7 +201,7 @@ const manifest = object<Manifest>({
  */
 export function fromJson(data: Json): Manifest {
   checkVersion(data);
-  return manifest(data, "manifest");
+  return under("keys", () => manifest(data, "manifest"));
 }
 
 /**
@@ -168,19 +210,23 @@ export function fromJson(data: Json): Manifest {
  * @throws BundleError another format, version or profile.
  */
 export function checkVersion(data: Json): void {
-  if (!(data instanceof Map) || data.get("format") !== FORMAT) {
-    return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
-  }
-  const version = count(data.get("version") ?? null, "manifest.version");
-  if (version < VERSION) refuse(`the model has format version ${version}, this program reads version ${VERSION}; export it again`);
-  if (version > VERSION) {
-    refuse(
-      `the model has format version ${version}, this program reads up to ${VERSION}; ` +
-        "reload the page, or ask its author to update glsl-infer",
-    );
-  }
-  const profile = text(data.get("profile") ?? null, "manifest.profile");
-  if (profile !== PROFILE) {
-    refuse(`the model needs profile '${short(profile)}'; this runner has ${PROFILE}; update the runner`);
-  }
+  under("version", () => {
+    if (!(data instanceof Map) || data.get("format") !== FORMAT) {
+      return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
+    }
+    const version = count(data.get("version") ?? null, "manifest.version");
+    if (version < VERSION) {
+      refuse(`the model has format version ${version}, this program reads version ${VERSION}; export it again`);
+    }
+    if (version > VERSION) {
+      refuse(
+        `the model has format version ${version}, this program reads up to ${VERSION}; ` +
+          "reload the page, or ask its author to update glsl-infer",
+      );
+    }
+    const profile = text(data.get("profile") ?? null, "manifest.profile");
+    if (profile !== PROFILE) {
+      refuse(`the model needs profile '${short(profile)}'; this runner has ${PROFILE}; update the runner`);
+    }
+  });
 }

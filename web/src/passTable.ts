@@ -1,13 +1,14 @@
 /** The draws of a frame from passes.bin, a binary table; docs/bundle-format.md has its bytes. */
 
+import { SIDE_RANGE, SOURCES_RANGE, UNIT_RANGE } from "./formatConstants.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { PASSES, type Manifest, type Pass, type Quad, type UniformValue } from "./manifest.ts";
 import { refusalOf, refuse, type Refuse } from "./refusal.ts";
 
 /** Largest coordinate, in texels. */
-const MAX_SIDE = 8192;
-const MAX_SOURCES = 14;
-const MAX_UNIT = 31;
+const MAX_SIDE = SIDE_RANGE[1];
+const MAX_SOURCES = SOURCES_RANGE[1];
+const MAX_UNIT = UNIT_RANGE[1];
 
 /**
  * Read the passes, with names in place of indices.

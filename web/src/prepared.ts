@@ -4,7 +4,7 @@ import type { Bundle } from "./bundle.ts";
 import { clearing, recorderOf, vertices, type Call, type Handles, type Linked } from "./frame.ts";
 import type { Context } from "./gl/context.ts";
 import { objectsOf, type Objects } from "./gl/objects.ts";
-import { PRELUDE, pictureOf, type Pass } from "./manifest.ts";
+import { PRELUDE, type Pass } from "./manifest.ts";
 import { textOf } from "./memberText.ts";
 import { preprocessorOf, type Preprocessor } from "./preprocess.ts";
 
@@ -17,7 +17,8 @@ export interface Prepared {
   readonly frame: readonly Call[];
   /** The calls of each layer that draws, in order. */
   readonly layerCalls: ReadonlyMap<string, readonly Call[]>;
-  readonly preprocess: Preprocessor;
+  /** What draws pictures of any size into each input that is a picture. */
+  readonly preprocess: ReadonlyMap<string, Preprocessor>;
   /** Make the context's vertex arrays and fixed state this model's. */
   readonly activate: () => void;
 }
@@ -40,7 +41,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
       const fragment = prelude + textOf(entry.fragment, members);
       return { entry, vertex, fragment, program: objects.startProgram(vertex, fragment, attributes) };
     });
-    const users = new Map([...passes].reverse().map((one) => [one.program, one.layer]));
+    const users = new Map([...passes].reverse().map((pass) => [pass.program, pass.layer]));
     const linked = new Map<string, Linked>();
     for (const { entry, vertex, fragment, program } of started) {
       objects.checkProgram(program, vertex, fragment, `layer '${users.get(entry.name) ?? entry.name}' on ${context.renderer}`);
@@ -53,7 +54,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     return linked;
   }
 
-  /** Make textures, and framebuffers of all that are drawn into; a target is filled with its `clear`. */
+  /** Make textures, and framebuffers of all but constants, which are filled with their `clear`. */
   function allocate(programs: Map<string, Linked>): Handles {
     const textures = new Map<string, WebGLTexture>();
     const framebuffers = new Map<string, WebGLFramebuffer>();
@@ -63,7 +64,7 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
       textures.set(name, texture);
       if (kind === "constant") continue;
       framebuffers.set(name, objects.framebuffer(texture));
-      clearing(gl, clear)();
+      clearing(gl, clear!)();
     }
     return { programs, textures, framebuffers };
   }
@@ -92,19 +93,24 @@ export function prepare({ manifest, passes, members }: Bundle, context: Context)
     const vertexBuffer = objects.buffer(data);
     const record = recorderOf(gl, handles, manifest, passes, members, first);
     const byLayer = new Map<string, Pass[]>();
-    for (const one of passes) {
-      const drawn = byLayer.get(one.layer);
-      if (drawn) drawn.push(one);
-      else byLayer.set(one.layer, [one]);
+    for (const pass of passes) {
+      const drawn = byLayer.get(pass.layer);
+      if (drawn) drawn.push(pass);
+      else byLayer.set(pass.layer, [pass]);
     }
-    const { texture, x, y, size } = pictureOf(manifest);
+    const preprocess = new Map<string, Preprocessor>();
+    for (const input of manifest.inputs) {
+      if (input.kind !== "picture") continue;
+      const framebuffer = handles.framebuffers.get(input.value.views[0]!.texture)!;
+      preprocess.set(input.name, preprocessorOf(gl, objects, prelude, input.fit, framebuffer, input.value));
+    }
     return {
       generation,
       objects,
       handles,
       frame: record(passes),
       layerCalls: new Map([...byLayer].map(([name, drawn]) => [name, record(drawn)])),
-      preprocess: preprocessorOf(gl, objects, prelude, { framebuffer: handles.framebuffers.get(texture)!, x, y, size }),
+      preprocess,
       activate: () => activate(vertexBuffer),
     };
   } catch (error) {

@@ -1,21 +1,24 @@
 /**
  * From any picture to the texels that a network reads, in two draws: docs/bundle-format.md, "preprocessing".
  *
- * The centred square is scaled by exact area average (shrinking) or bilinearly (enlarging), first along rows, then along
- * columns. Between the two a pixel is rounded to bytes, which the definition does not do when it shrinks: the result is
- * within one step of it.
+ * What the input's fit takes of a picture is scaled by exact area average (shrinking) or bilinearly (enlarging), one axis
+ * after the other; an axis that shrinks goes first. Between the two a pixel is rounded to bytes, which the definition does
+ * not do when both shrink: the result is within one step of it.
  */
 
 import { ImageError } from "./errors.ts";
+import { fitted } from "./fits.ts";
 import { drawWholeViewport } from "./frame.ts";
 import type { Objects } from "./gl/objects.ts";
 import FRAGMENT from "./glsl/preprocess.frag";
 import VERTEX from "./glsl/viewport.vert";
+import type { FeatureMap } from "./layout.ts";
+import type { Fit } from "./manifest.ts";
 
 /** What a picture may be: a video, an image, a canvas, or pixels. */
 export type PictureSource = TexImageSource;
 
-const UNIFORMS = ["source", "texel", "origin", "axis", "side", "size", "extent"] as const;
+const UNIFORMS = ["source", "texel", "origin", "axis", "side", "size", "keep", "extent"] as const;
 
 type Pair = readonly [number, number];
 
@@ -24,35 +27,38 @@ interface Scaler {
   readonly at: Readonly<Record<(typeof UNIFORMS)[number], WebGLUniformLocation | null>>;
 }
 
-/** Where the network's picture lies: framebuffer of the input's texture, and the rectangle in it. */
-export interface Place {
-  readonly framebuffer: WebGLFramebuffer;
-  readonly x: number;
-  readonly y: number;
-  readonly size: number;
-}
-
-/** Scales a picture into the network's input. */
+/** Scales a picture into an input of the network. */
 export type Preprocessor = (picture: PictureSource) => void;
 
 /**
- * Return what draws pictures into the input of one session; it needs that session's vertex arrays and fixed state.
+ * Return what draws pictures into one input of a session; it needs that session's vertex arrays and fixed state.
  *
  * It throws ImageError where a picture has no pixels yet, or more than a texture holds.
+ *
+ * @param framebuffer of the input's texture.
+ * @param value where the picture lies in it.
  */
-export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prelude: string, place: Place): Preprocessor {
-  const { size } = place;
+export function preprocessorOf(
+  gl: WebGLRenderingContext,
+  objects: Objects,
+  prelude: string,
+  fit: Fit,
+  framebuffer: WebGLFramebuffer,
+  value: FeatureMap,
+): Preprocessor {
+  const { channels } = value;
+  const { x, y } = value.views[0]!;
   const source = objects.texture(1, 1);
-  const rows = objects.texture(1, 1);
-  const rowsFramebuffer = objects.framebuffer(rows);
+  const between = objects.texture(1, 1);
+  const betweenFramebuffer = objects.framebuffer(between);
   const scalers = new Map<string, Scaler>();
-  let rowsSide = 0;
+  let allocated = "";
 
-  /** Return the program for a square of `side` texels: loops of GLSL ES 1.00 have a constant length. */
-  function scalerFor(side: number): Scaler {
+  /** Return the program from `side` texels to `size` pixels: loops of GLSL ES 1.00 have a constant length. */
+  function scalerFor(side: number, size: number): Scaler {
     const enlarge = side < size;
     const taps = enlarge ? 2 : Math.ceil(side / size) + 1;
-    const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n`;
+    const lines = `${enlarge ? "#define ENLARGE\n" : ""}#define TAPS ${taps}\n#define CHANNELS ${channels}\n`;
     const known = scalers.get(lines);
     if (known) return known;
     const program = objects.program(VERTEX, prelude + lines + FRAGMENT, "preprocessing");
@@ -63,6 +69,27 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
     return scaler;
   }
 
+  /**
+   * Scale along one axis (0: rows, 1: columns) into the viewport, which has the size `to`.
+   *
+   * @param texture of the size `texels`; from `origin` on, the size `from` is used of it.
+   * @param kept channels.
+   */
+  function scale(axis: 0 | 1, texture: WebGLTexture, texels: Pair, origin: Pair, from: Pair, to: Pair, kept: number): void {
+    const { program, at } = scalerFor(from[axis], to[axis]);
+    gl.useProgram(program);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.uniform1i(at.source, 0);
+    gl.uniform1f(at.side, from[axis]);
+    gl.uniform1f(at.size, to[axis]);
+    gl.uniform2f(at.texel, 1 / texels[0], 1 / texels[1]);
+    gl.uniform2f(at.origin, ...origin);
+    gl.uniform2f(at.axis, 1 - axis, axis);
+    gl.uniform3f(at.keep, 1, kept > 1 ? 1 : 0, kept > 1 ? 1 : 0);
+    gl.uniform2f(at.extent, ...to);
+    drawWholeViewport(gl);
+  }
+
   return (picture) => {
     const [width, height] = sizeOf(picture);
     const most = gl.getParameter(gl.MAX_TEXTURE_SIZE) as number;
@@ -70,7 +97,6 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
     if (width > most || height > most) {
       throw new ImageError(`the picture has ${width} x ${height} pixels, this GPU takes ${most} a side; shrink it first`);
     }
-    const side = Math.min(width, height);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, source);
     try {
@@ -78,35 +104,31 @@ export function preprocessorOf(gl: WebGLRenderingContext, objects: Objects, prel
     } catch {
       throw new ImageError("the browser does not give this picture's pixels away: it comes from another site without CORS");
     }
-    const { program, at } = scalerFor(side);
-    gl.useProgram(program);
-    gl.uniform1i(at.source, 0);
-    gl.uniform1f(at.side, side);
-    gl.uniform1f(at.size, size);
+    const { from, to } = fitted(fit, { width, height }, value);
+    const begin: Pair = [from.width, from.height];
+    const end: Pair = [to.width, to.height];
+    const first = end[0] > begin[0] && end[1] < begin[1] ? 1 : 0;
+    const middle: Pair = first ? [begin[0], end[1]] : [end[0], begin[1]];
 
-    /** Scale along one axis: from a texture of so many texels, from `origin` on, to so many rows of `size` pixels. */
-    function scale(texture: WebGLTexture, texels: Pair, origin: Pair, axis: Pair, lines: number): void {
-      gl.bindTexture(gl.TEXTURE_2D, texture);
-      gl.uniform2f(at.texel, 1 / texels[0], 1 / texels[1]);
-      gl.uniform2f(at.origin, ...origin);
-      gl.uniform2f(at.axis, ...axis);
-      gl.uniform2f(at.extent, size, lines);
-      drawWholeViewport(gl);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, betweenFramebuffer);
+    if (allocated !== String(middle)) {
+      gl.bindTexture(gl.TEXTURE_2D, between);
+      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, ...middle, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
+      allocated = String(middle);
     }
+    gl.viewport(0, 0, ...middle);
+    scale(first, source, [width, height], [from.x, from.y], begin, middle, 3);
 
-    gl.bindFramebuffer(gl.FRAMEBUFFER, rowsFramebuffer);
-    if (side !== rowsSide) {
-      gl.bindTexture(gl.TEXTURE_2D, rows);
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, size, side, 0, gl.RGBA, gl.UNSIGNED_BYTE, null);
-      rowsSide = side;
+    gl.bindFramebuffer(gl.FRAMEBUFFER, framebuffer);
+    if (to.width < value.width || to.height < value.height) {
+      gl.enable(gl.SCISSOR_TEST);
+      gl.scissor(x, y, value.width, value.height);
+      gl.clearColor(0, 0, 0, 1);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+      gl.disable(gl.SCISSOR_TEST);
     }
-    gl.viewport(0, 0, size, side);
-    const corner: Pair = [Math.floor((width - side) / 2), Math.floor((height - side) / 2)];
-    scale(source, [width, height], corner, [1, 0], side);
-
-    gl.bindFramebuffer(gl.FRAMEBUFFER, place.framebuffer);
-    gl.viewport(place.x, place.y, size, size);
-    scale(rows, [size, side], [0, 0], [0, 1], size);
+    gl.viewport(x + to.x, y + to.y, ...end);
+    scale(first ? 0 : 1, between, middle, [0, 0], middle, end, channels);
   };
 }
 

@@ -1,4 +1,4 @@
-/** The probe: a picture by formula, and what every layer of a network must make of it. */
+/** The probe: inputs by formula, and what every layer of a network must make of them. */
 
 import { isFixed, isMap, sizeOfFixed } from "./layout.ts";
 import { littleEndian } from "./littleEndian.ts";
@@ -21,16 +21,9 @@ export function passed(error: LayerError): boolean {
   return error.worst <= error.allowed.max_error && error.mean <= error.allowed.mean_error;
 }
 
-/** Return the probe's picture: RGBA bytes of `size` x `size` pixels, top row first, alpha 255. */
-export function picture(size: number): Uint8Array {
-  const pixels = new Uint8Array(4 * size * size).fill(255);
-  for (let y = 0; y < size; y++) {
-    for (let x = 0; x < size; x++) {
-      const value = Math.floor((3 * x * x + 5 * y * y + 7 * x * y) / 8);
-      for (let c = 0; c < 3; c++) pixels[4 * (y * size + x) + c] = (value + 89 * c) % 256;
-    }
-  }
-  return pixels;
+/** Return the byte of column x, row y and channel c of the `index`-th input. */
+export function byteOf(x: number, y: number, c: number, index: number): number {
+  return (Math.floor((3 * x * x + 5 * y * y + 7 * x * y) / 8) + 89 * c + 37 * index) % 256;
 }
 
 /**

@@ -1,25 +1,22 @@
 /** Runs a bundle on the GPU. */
 
 import type { Bundle } from "./bundle.ts";
-import { GlError, ImageError, InputError, RunError, SelfCheckError } from "./errors.ts";
+import type { Upload } from "./encode.ts";
+import { GlError, InputError, RunError, SelfCheckError } from "./errors.ts";
+import { readerOf, rounded, type FrameReader, type Result, type Tensor } from "./frameReader.ts";
+import { isNamed, listed, matched, probeOf, uploadOf, type Given, type Inputs } from "./given.ts";
 import { Context, type Canvas } from "./gl/context.ts";
 import { require } from "./gl/limits.ts";
-import { areaOf, isFixed, shapeOf, sizeOfFixed, texturesOf, type Value } from "./layout.ts";
+import { areaOf, type FeatureMap } from "./layout.ts";
 import { most } from "./lists.ts";
-import { byName, pictureOf, type ProbeLayer, type Texture } from "./manifest.ts";
+import { byName, type Input, type Output, type ProbeLayer, type Texture } from "./manifest.ts";
 import { prepare, type Prepared } from "./prepared.ts";
 import type { PictureSource } from "./preprocess.ts";
 import * as probe from "./probe.ts";
-import { unpack, type Texels } from "./texels.ts";
+import type { Texels } from "./texels.ts";
 
-/** Numbers and their shape, in row-major order: (classes,) of logits, (height, width, channels) of a feature map. */
-export interface Tensor {
-  readonly shape: readonly number[];
-  readonly data: Float32Array;
-}
-
-/** RGBA bytes at the model's size, or anything that a texture can be made of. */
-export type Picture = Uint8Array | Uint8ClampedArray | PictureSource;
+/** The result of every output, by name. */
+export type Results = Readonly<Record<string, Result>>;
 
 /** What one frame takes: exact counts. */
 export interface Statistics {
@@ -76,28 +73,66 @@ export class Session {
     this._requireOpen();
   }
 
-  /** Side of the picture that the model reads, in pixels. */
-  get size(): number {
-    return pictureOf(this.bundle.manifest).size;
+  /** What the model takes: name, kind, and the value with height, width and channels (or length). */
+  get inputs(): readonly Input[] {
+    return this.bundle.manifest.inputs;
+  }
+
+  /** What the model returns: name, purpose, values and host steps. */
+  get outputs(): readonly Output[] {
+    return this.bundle.manifest.outputs;
   }
 
   /**
-   * Return the output for a picture.
+   * The picture that the model reads: name, fit and size.
    *
-   * @param picture RGBA bytes of size x size pixels, which are uploaded as they are; or a video, an image, a canvas,
-   *     pixels of any size, of which the centred square is scaled by the one definition of preprocessing.
+   * @throws InputError it has another input, or several.
+   */
+  get picture(): Input & { readonly kind: "picture"; readonly value: FeatureMap } {
+    const [input] = this.inputs;
+    if (this.inputs.length === 1 && input?.kind === "picture") return input;
+    throw new InputError(`the model reads ${listed(this.inputs)}, not one picture; give an object with these names`);
+  }
+
+  /** The only input. Throws InputError where there are several. @internal */
+  onlyInput(): Input {
+    if (this.inputs.length === 1) return this.inputs[0]!;
+    throw new InputError(`the model has the inputs ${listed(this.inputs)}; give an object with these names`);
+  }
+
+  /** The only output. Throws InputError where there are several. @internal */
+  onlyOutput(): Output {
+    if (this.outputs.length === 1) return this.outputs[0]!;
+    throw new InputError(
+      `the model has the outputs ${listed(this.outputs)}; give an object of inputs by name to get them all`,
+    );
+  }
+
+  /**
+   * Return the output for one input, or with an object of inputs by name all outputs by name.
+   *
+   * @param given a picture: bytes of its own size, RGBA or as many a pixel as it has channels; or a video, an image, a
+   *     canvas, pixels of any size, which the one definition of preprocessing makes fit. Or numbers, as many as the input
+   *     holds; what it cannot store becomes the nearest that it can.
+   * @throws InputError an input is missing, unknown or of the wrong kind, or has a NaN in it; or the model has several
+   *     inputs or outputs, and no object was given.
    * @throws ImageError the picture cannot be used.
    * @throws ContextLostError the context is lost: wait for `whenUsable()`.
    * @throws GlError the driver reports an error in the first frame.
    */
-  run(picture: Picture): Tensor {
-    const { frame } = this._begin(picture);
+  run(given: Inputs): Results;
+  run(given: Given): Tensor;
+  run(given: Given | Inputs): Tensor | Results;
+  run(given: Given | Inputs): Tensor | Results {
+    const named = isNamed(given);
+    if (!named) this.onlyOutput();
+    const { frame } = this._begin(given);
     for (const call of frame) call();
-    const result = this._read(this.bundle.manifest.outputs[0]!.value);
+    const results = this.outputs.map(this._reader().resultOf);
     this.context.requireUsable(); // what a lost context returned is no result
     if (!this._checked) this._checkErrors("in the first frame");
     this._checked = true;
-    return result;
+    return named ? Object.fromEntries(results.map((result) => [result.name, result])) : results[0]!;
   }
 
   /**
@@ -105,12 +140,12 @@ export class Session {
    *
    * Finish the loop before you run anything else on this canvas.
    */
-  *layers(picture: Picture): Generator<{ readonly layer: string; readonly output: Tensor }> {
-    const { layerCalls } = this._begin(picture);
+  *layers(given: Given | Inputs): Generator<{ readonly layer: string; readonly output: Tensor }> {
+    const { layerCalls } = this._begin(given);
     const layers = this._probeLayers();
     for (const [layer, calls] of layerCalls) {
       for (const call of calls) call();
-      yield { layer, output: this._read(layers.get(layer)!.value) };
+      yield { layer, output: rounded(this._reader().numbersOf(layers.get(layer)!.value)) };
       this._enter();
     }
   }
@@ -124,14 +159,14 @@ export class Session {
     const { manifest, members } = this.bundle;
     const allowed = this._probeLayers();
     const member = members.get(manifest.probe.member)!;
-    const { layerCalls } = this._begin(probe.picture(this.size));
+    const { layerCalls } = this._beginProbe();
     const errors: probe.LayerError[] = [];
     for (const [name, calls] of layerCalls) {
       for (const call of calls) call();
       const layer = allowed.get(name)!;
-      errors.push(probe.compare(layer, member, this._texelsOf(layer.value)));
+      errors.push(probe.compare(layer, member, this._reader().texelsOf(layer.value)));
     }
-    const last = this._read(manifest.outputs[0]!.value);
+    const last = this._outputNumbers();
     this.context.requireUsable();
     for (const error of errors) {
       if (!probe.passed(error)) {
@@ -151,7 +186,7 @@ export class Session {
     const { manifest, passes } = this.bundle;
     return {
       passes: passes.length,
-      jobs: passes.filter((one) => one.clear).length,
+      jobs: passes.filter(({ clear }) => clear).length,
       programs: manifest.programs.length,
       calls: this._enter().frame.length,
       textureBytes: 4 * areaOf(manifest.textures),
@@ -199,55 +234,60 @@ export class Session {
     if (this._closed) throw new RunError("the session is closed");
   }
 
-  private _begin(picture: Picture): Prepared {
-    const prepared = this._enter();
-    if (!(picture instanceof Uint8Array || picture instanceof Uint8ClampedArray)) {
-      prepared.preprocess(picture);
-      return prepared;
-    }
+  /** Upload what was given. */
+  private _begin(given: Given | Inputs): Prepared {
+    const pairs = matched(this.inputs, isNamed(given) ? given : { [this.onlyInput().name]: given });
+    const uploads = pairs.map(([input, entry]) => uploadOf(input, entry)); // all are looked at before one is drawn
+    const made = this._enter();
+    uploads.forEach((upload, index) => {
+      if (Array.isArray(upload)) this._put(made, upload as readonly Upload[]);
+      else made.preprocess.get(this.inputs[index]!.name)!(upload as PictureSource);
+    });
+    return made;
+  }
+
+  /** Upload the probe. */
+  private _beginProbe(): Prepared {
+    const made = this._enter();
+    this.inputs.forEach((input, index) => this._put(made, probeOf(input, index)));
+    return made;
+  }
+
+  private _put({ handles }: Prepared, uploads: readonly Upload[]): void {
     const { gl } = this.context;
-    const { texture, size, x, y } = pictureOf(this.bundle.manifest);
-    if (picture.length !== 4 * size * size) {
-      throw new ImageError(
-        `${picture.length} bytes were given; the model reads ${4 * size * size}: RGBA of ${size} x ${size} pixels ` +
-          "(a video, an image or a canvas may have any size)",
-      );
-    }
     gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, prepared.handles.textures.get(texture)!);
-    const bytes = new Uint8Array(picture.buffer, picture.byteOffset, picture.length); // WebGL 1 takes no clamped ones
-    gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, size, size, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
-    return prepared;
+    for (const { texture, x, y, width, height, data } of uploads) {
+      gl.bindTexture(gl.TEXTURE_2D, handles.textures.get(texture)!);
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, x, y, width, height, gl.RGBA, gl.UNSIGNED_BYTE, data);
+    }
   }
 
   private _probeLayers(): Map<string, ProbeLayer> {
     return new Map(this.bundle.manifest.probe.layers.map((layer) => [layer.layer, layer]));
   }
 
-  private _read(value: Value): Tensor {
-    return { shape: shapeOf(value), data: unpack(value, this._texelsOf(value)) };
+  private _reader(): FrameReader {
+    return readerOf(this._textures, (name, width, height) => this.readTexture(name, 0, 0, width, height));
   }
 
-  /** Read back the textures of a value: of a vector just its texels, of a map all. */
-  private _texelsOf(value: Value): Map<string, Texels> {
-    const one = (name: string): Texels => {
-      const { width, height } = this._textures.get(name)!;
-      const [w, h] = isFixed(value) ? sizeOfFixed(value) : [width, height];
-      return this.readTexture(name, 0, 0, w, h);
-    };
-    return new Map(texturesOf(value).map((name) => [name, one(name)]));
+  /** Return the numbers of every output before host steps. */
+  private _outputNumbers(): number[][] {
+    const reader = this._reader();
+    return this.outputs.map(({ values }) => values.flatMap((value) => Array.from(reader.numbersOf(value).data)));
   }
 
-  private _checkWholeFrame(last: Tensor): void {
-    const { logits, max_error } = this.bundle.manifest.probe;
-    const { data } = this.run(probe.picture(this.size));
-    const wanted = logits.length ? logits : last.data;
-    const off = most(data.keys(), (i) => Math.abs(data[i]! - wanted[i]!));
-    if (off <= max_error) return;
-    throw new SelfCheckError(
-      `every layer comes out right, but the output of a whole frame is off by ${off}, where ${max_error} is tolerated; ` +
-        `please report it with the name of this GPU (${this.context.renderer})`,
-    );
+  private _checkWholeFrame(last: readonly number[][]): void {
+    for (const call of this._beginProbe().frame) call();
+    const given = this._outputNumbers();
+    this.bundle.manifest.probe.outputs.forEach(({ numbers, max_error }, k) => {
+      const wanted = numbers.length ? numbers : last[k]!;
+      const off = most(given[k]!.keys(), (i) => Math.abs(given[k]![i]! - wanted[i]!));
+      if (off <= max_error) return;
+      throw new SelfCheckError(
+        `every layer comes out right, but output '${this.outputs[k]!.name}' of a whole frame is off by ${off}, where ` +
+          `${max_error} is tolerated; please report it with the name of this GPU (${this.context.renderer})`,
+      );
+    });
   }
 
   private _checkErrors(when: string): void {

@@ -4,13 +4,12 @@
  * An object is read key by key: every one must be there and none may be left over. Readers throw BundleError.
  */
 
-import { refuse, short } from "./refusal.ts";
+import { IDENTIFIER_PATTERN, MAX_NUMBER, ONLY, type Keys } from "./formatConstants.ts";
+import type { Objects } from "./manifest.ts";
+import { refuse, short, under, type Rule } from "./refusal.ts";
 import { WrittenAsFraction, type Json, type JsonObject } from "./strictJson.ts";
 
 export type Reader<T> = (value: Json, where: string) => T;
-
-/** The largest 32-bit float; it also keeps out infinity. */
-const MAX_NUMBER = 3.4028234663852886e38;
 
 const HALF_PAIR = /\p{Surrogate}/u;
 
@@ -22,14 +21,14 @@ export const text: Reader<string> = (value, where) => {
 };
 
 /** One of some strings. */
-export function oneOf<T extends string>(...allowed: T[]): Reader<T> {
+export function oneOf<T extends string>(...allowed: readonly T[]): Reader<T> {
   return (value, where) =>
-    allowed.find((one) => one === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
+    allowed.find((word) => word === value) ?? refuse(`${where} is ${show(value)}, not one of ${allowed.join(", ")}`);
 }
 
 /** A name that GLSL allows. */
 export const identifier: Reader<string> = (value, where) =>
-  /^[A-Za-z_]\w*$/.test(text(value, where))
+  IDENTIFIER_PATTERN.test(text(value, where))
     ? (value as string)
     : refuse(`${where}: '${short(value as string)}' is not a name that GLSL allows`);
 
@@ -54,13 +53,24 @@ export const number = numberFrom(-MAX_NUMBER);
 
 export const positive: Reader<number> = (value, where) => numberFrom(0)(value, where) || refuse(`${where} is 0, not positive`);
 
-export const boolean: Reader<boolean> = (value, where) =>
-  typeof value === "boolean" ? value : refuse(`${where} is ${show(value)}, not true or false`);
-
 /** A list of any length. */
 export function list<T>(item: Reader<T>): Reader<T[]> {
   return (value, where) =>
-    Array.isArray(value) ? value.map((one, i) => item(one, `${where}[${i}]`)) : refuse(`${where} is not a list`);
+    Array.isArray(value) ? value.map((entry, i) => item(entry, `${where}[${i}]`)) : refuse(`${where} is not a list`);
+}
+
+/** A list of so many items. */
+export function counted<T>(least: number, most: number, item: Reader<T>): Reader<T[]> {
+  return made(list(item), (given, where) =>
+    given.length < least || given.length > most
+      ? refuse(`${where} has ${given.length} entries; ${least} to ${most} are possible`)
+      : given,
+  );
+}
+
+/** What breaks a rule of its own where it is refused. */
+export function ruled<T>(rule: Rule, reader: Reader<T>): Reader<T> {
+  return (value, where) => under(rule, () => reader(value, where));
 }
 
 /** A list of given items. */
@@ -83,21 +93,27 @@ export const fieldsOf: Reader<JsonObject> = (value, where) =>
 /** An object with free keys. */
 export function mapOf<T>(item: Reader<T>, name: Reader<string> = (value) => value as string): Reader<Map<string, T>> {
   return (value, where) =>
-    new Map([...fieldsOf(value, where)].map(([key, one]) => [name(key, where), item(one, `${where}['${short(key)}']`)]));
+    new Map([...fieldsOf(value, where)].map(([key, entry]) => [name(key, where), item(entry, `${where}['${short(key)}']`)]));
 }
 
-/** An object with exactly these keys. */
-export function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
+/** An object with exactly the keys that the format has for it, some of them only where another key says so. */
+export function object<K extends keyof Keys>(
+  kind: K,
+  fields: { readonly [P in Keys[K]]: Reader<Objects[K][P & keyof Objects[K]]> },
+): Reader<Objects[K]> {
+  const readers = Object.entries(fields) as [Keys[K], Reader<unknown>][];
   return (value, where) => {
     const given = fieldsOf(value, where);
-    const result = {} as T;
-    for (const key in fields) {
+    const result = new Map<string, unknown>();
+    for (const [key, reader] of readers) {
+      const [other = "", ...words] = ONLY[`${kind}.${key}`] ?? [];
+      if (other && !words.includes(given.get(other) as string)) continue;
       const field = given.get(key);
       if (field === undefined) refuse(`${where}: '${key}' is missing`);
-      result[key] = fields[key](field, `${where}.${key}`);
+      result.set(key, reader(field, `${where}.${key}`));
     }
-    for (const key of given.keys()) if (!(key in fields)) refuse(`${where}: unknown key '${short(key)}'`);
-    return result;
+    for (const key of given.keys()) if (!result.has(key)) refuse(`${where}: unknown key '${short(key)}'`);
+    return Object.fromEntries(result) as unknown as Objects[K];
   };
 }
 

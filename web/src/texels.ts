@@ -20,12 +20,12 @@ export function joinFixed16(high: number, low: number): number {
  * @param value where a layer's output lies.
  * @param textures read back, by name.
  */
-export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Float32Array {
+export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Float64Array {
   // Partial sums are read as a row of pixels, one a column; a vector is one pixel.
   const [height, width, channels] =
     isFixed(value) ? [1, value.columns || 1, value.length] : [value.height, value.width, value.channels];
   const perTexel = isMap(value) ? 4 : 2;
-  const numbers = new Float32Array(height * width * channels);
+  const numbers = new Float64Array(height * width * channels);
   for (let c = 0; c < channels; c++) {
     const view = viewOf(value, Math.floor(c / perTexel));
     const texels = textures.get(view.texture)!;

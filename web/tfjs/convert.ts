@@ -41,6 +41,10 @@ export function convert(bundle: Bundle): Converted {
   const { members } = bundle;
   const graph = graphOf(bundle);
   const layers = byName(graph.layers);
+  const [result] = graph.outputs;
+  if (graph.outputs.length !== 1 || result?.layers.length !== 1 || result.steps.length) {
+    throw new Error("it has several outputs, or host steps");
+  }
   const parts: Float32Array[] = [];
   const products = new Map<string, Products>();
   const made: TfjsLayer[] = [];
@@ -163,7 +167,7 @@ export function convert(bundle: Bundle): Converted {
     weights.set(part, at);
     at += part.length;
   }
-  return { model: { input, output: graph.output, layers: made }, weights };
+  return { model: { input, output: result.layers[0]!, layers: made }, weights };
 }
 
 /** Return from which channel each channel of a shuffled map comes: slices of 4 in another order. */

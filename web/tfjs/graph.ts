@@ -1,10 +1,10 @@
-/** graph.json: the network itself, which no runner reads but the conversion does; docs/bundle-format.md specifies it. */
+/** graph.json: the network itself, which no runner reads but the conversion does; docs/graph-format.md specifies it. */
 
 import type { Bundle } from "../src/bundle.ts";
 import type { Value } from "../src/layout.ts";
 import { GRAPH } from "../src/manifest.ts";
 import { value } from "../src/manifestJson.ts";
-import { integer, list, mapOf, number, object, text, type Reader } from "../src/strict.ts";
+import { fieldsOf, integer, list, made, mapOf, number, text, type Reader } from "../src/strict.ts";
 import { parse, type Json } from "../src/strictJson.ts";
 
 type Scalar = string | number | boolean | null;
@@ -21,10 +21,26 @@ export interface Layer {
   readonly output: Value;
 }
 
-/** The layers in order, and the one whose output is the result. */
+/** A result: the layers that it is made of, and the names of the host steps. */
+export interface GraphOutput {
+  readonly layers: readonly string[];
+  readonly steps: readonly string[];
+}
+
+/** The results, and all layers in order. */
 export interface Graph {
-  readonly output: string;
+  readonly outputs: readonly GraphOutput[];
   readonly layers: readonly Layer[];
+}
+
+/** An object that has these keys, and perhaps others. */
+function object<T>(fields: { [K in keyof T]: Reader<T[K]> }): Reader<T> {
+  return (given, where) => {
+    const read = fieldsOf(given, where);
+    const result = {} as T;
+    for (const key in fields) result[key] = fields[key](read.get(key) ?? null, `${where}.${key}`);
+    return result;
+  };
 }
 
 const scalar: Reader<Scalar> = (given, where) => {
@@ -35,7 +51,12 @@ const attribute: Reader<Attribute> = (given: Json, where) =>
   Array.isArray(given) ? list(scalar)(given, where) : scalar(given, where);
 
 const graph = object<Graph>({
-  output: text,
+  outputs: list(
+    object<GraphOutput>({
+      layers: list(text),
+      steps: list(made(object<{ step: string }>({ step: text }), ({ step }) => step)),
+    }),
+  ),
   layers: list(
     object<Layer>({
       name: text,

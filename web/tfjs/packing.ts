@@ -37,19 +37,19 @@ export function packedConvolution(layer: Layer, members: Members): PackedConvolu
   }
 
   const touched = Array.from({ length: slices }, (_, slice) => {
-    const found = new Set<number>();
+    const channelsRead = new Set<number>();
     for (let filter = 4 * slice; filter < Math.min(4 * slice + 4, filters); filter++) {
-      for (let i = 0; i < channels; i++) found.add(firstOf(filter) + i);
+      for (let i = 0; i < channels; i++) channelsRead.add(firstOf(filter) + i);
     }
-    return sorted(found);
+    return sorted(channelsRead);
   });
   const reads = touched.map((all) => sorted(new Set(all.map((channel) => channel >> 2))));
-  const slots = Math.max(...reads.map((one) => one.length));
+  const slots = Math.max(...reads.map(({ length }) => length));
   const lanes = Array.from({ length: slots }, (_, slot) =>
     sorted(new Set(touched.flatMap((all, i) => all.filter((c) => c >> 2 === reads[i]![slot]).map((c) => c & 3)))),
   );
   const starts = [0];
-  for (const one of lanes) starts.push(starts[starts.length - 1]! + taps * one.length);
+  for (const lane of lanes) starts.push(starts[starts.length - 1]! + taps * lane.length);
   const { column, bias } = columnsOf(layer, members, slices, starts[slots]!);
   return {
     packedKernel(tap, channel, filter) {

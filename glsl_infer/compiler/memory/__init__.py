@@ -64,18 +64,18 @@ def plan_textures(
     Raises:
         InputError, MissingExtraError: as for ``plan``.
     """
-    return _plan([_choices(one) for one in sizes], lifetimes, method, BYTES_A_TEXEL, most_larger)
+    return _plan([_choices(size) for size in sizes], lifetimes, method, BYTES_A_TEXEL, most_larger)
 
 
 def _choices(sizes: Size | Sequence[Size]) -> Choices:
     """Return one size, or several, as several."""
     several: list[Size] = []
     alone: list[int] = []
-    for one in sizes:
-        if isinstance(one, int):
-            alone.append(one)
+    for size in sizes:
+        if isinstance(size, int):
+            alone.append(size)
         else:
-            several.append(one)
+            several.append(size)
     return tuple(several) or (tuple(alone),)
 
 

@@ -19,7 +19,7 @@ def absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, k
         changed = False
         for node in graph.nodes:
             for before in (graph.by_name[name] for name in reversed(node.inputs)):
-                alone = len(graph.consumers[before.name]) == 1 and before.name != graph.output
+                alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
                 merged = merge(graph, node, before) if alone else None
                 if merged is not None:
                     nodes = [merged if one is node else one for one in graph.nodes if one is not before]

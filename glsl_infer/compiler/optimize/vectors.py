@@ -12,10 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
-
-ELEMENTWISE = ("activation", "batch_norm", "identity", "rescaling", "softmax")
-"""Operators of one input that do the same to a vector as to a map of one pixel."""
 
 
 class Rewrite(NamedTuple):
@@ -42,20 +40,36 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
     return graph
 
 
+def vectors_apart(graph: Graph) -> Graph:
+    """Let vectors be joined, added and activated by operators of their own: they are stored in 16 bits."""
+
+    def apart(node: Node) -> Node:
+        other = ops.get(node.op).on_vectors
+        if other is None or len(graph.shapes[node.name]) != 1:
+            return node
+        attrs = {key: value for key, value in node.attrs.items() if key == "fused"}
+        made = Node(node.name, other, node.inputs, attrs)
+        return made.with_activation(node.activation) if "activation" in ops.get(other).attrs else made
+
+    return graph.rebuilt([apart(node) for node in graph.nodes])
+
+
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
-    if node.op in ("reshape", "flatten"):
+    if ops.get(node.op).broadcasts:
+        return _rewrite_operands(graph, node)
+    if ops.get(node.op).only_reshapes:
         return _rewrite_reshape(graph, node)
-    if before.op != "reshape" or len(node.inputs) != 1:
+    if not ops.get(before.op).only_reshapes or len(node.inputs) != 1:
         return None
     (source,) = before.inputs
     if len(graph.shapes[source]) != 1 or graph.shapes[before.name][:2] != (1, 1):
         return None
-    if node.op == "global_average_pool":
+    if ops.get(node.op).averages:
         return Rewrite((), source)
-    if node.op in ELEMENTWISE:
+    if ops.get(node.op).elementwise:
         vector = replace(node, inputs=(source,))
-    elif node.op == "conv2d" and shape[:2] == (1, 1):
+    elif ops.get(node.op).convolves and shape[:2] == (1, 1):
         vector = _as_dense(node, source)
     else:
         return None
@@ -63,15 +77,32 @@ def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     return Rewrite((vector, back), back.name)
 
 
+def _rewrite_operands(graph: Graph, node: Node) -> Rewrite | None:
+    """Let an operation on a map and a map of one pixel read the vector that the latter was made of."""
+
+    def vector(name: str) -> str:
+        before = graph.by_name[name]
+        if not ops.get(before.op).only_reshapes or graph.shapes[name][:2] != (1, 1):
+            return name
+        if len(graph.shapes[before.inputs[0]]) != 1:
+            return name
+        return before.inputs[0]
+
+    inputs = tuple(vector(name) for name in node.inputs)
+    if inputs == node.inputs or all(len(graph.shapes[name]) == 1 for name in inputs):
+        return None
+    return Rewrite((replace(node, inputs=inputs),), node.name)
+
+
 def _rewrite_reshape(graph: Graph, node: Node) -> Rewrite | None:
     before = graph.by_name[node.inputs[0]]
     given, shape = graph.shapes[before.name], graph.shapes[node.name]
     if given == shape:
         return Rewrite((), before.name)
-    if before.op in ("reshape", "flatten"):
+    if ops.get(before.op).only_reshapes:
         # A flatten in between would round to 16 bits; the map is what its texture holds.
         return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
-    if node.op == "reshape" and len(given) == 3 and len(shape) == 1:
+    if not ops.get(node.op).has_shader and len(given) == 3 and len(shape) == 1:
         return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
     return None
 
@@ -103,13 +134,13 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
             nodes += rewrite.nodes
         else:
             nodes.append(replace(one, inputs=tuple(follow(name) for name in one.inputs)))
-    output = follow(graph.output)
-    read, kept = {output}, []
+    outputs = graph.outputs_renamed(follow)
+    read, kept = {layer for output in outputs for layer in output.layers}, []
     for one in reversed(nodes):
-        if one.op not in ("reshape", "flatten") or one.name in read:
+        if not ops.get(one.op).only_reshapes or one.name in read:
             read.update(one.inputs)
             kept.append(one)
-    return Graph(graph.name, tuple(reversed(kept)), output)
+    return Graph(graph.name, tuple(reversed(kept)), outputs)
 
 
 def _free_name(graph: Graph, wanted: str) -> str:

@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.picture import has_alpha_lane
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.operator import GraphOnlyOperator
 
@@ -39,7 +41,7 @@ class Prepared:
 
 def prepare(
     graph: Graph,
-    pictures: Sequence[NDArray[np.uint8]] = (),
+    pictures: Sequence[Inputs] = (),
     *,
     percentile: float = 100.0,
     layout: str = "atlas",
@@ -52,7 +54,7 @@ def prepare(
 
     Args:
         graph: what ``optimize.optimize`` returned.
-        pictures: for calibration, uint8 (size, size, 3) as the network reads them.
+        pictures: typical inputs for calibration, as ``reference.run`` takes them.
         percentile: see ``calibration.extremes``.
         layout: see ``compiler.lower.to_program``.
         per_channel: see ``ranges.assign_ranges``; for comparison.
@@ -63,14 +65,15 @@ def prepare(
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
-    _require_stored_values(graph)
+    require_stored_values(graph)
+    graph = assign_input_ranges(graph, pictures, headroom)
     ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
     return Prepared(scaled, ranges, wide, scales)
 
 
-def _require_stored_values(graph: Graph) -> None:
+def require_stored_values(graph: Graph) -> None:
     """Refuse what no texture could hold: NaN, what the optimiser left over, and maps' operators on vectors."""
     for node in graph.nodes:
         operator = ops.get(node.op)
@@ -78,9 +81,9 @@ def _require_stored_values(graph: Graph) -> None:
             if not np.isfinite(weights).all():
                 advice = "the training has diverged; export a checkpoint from before"
                 raise ModelError.layer(node.name, f"a {name} with numbers that are infinite or none", advice)
-        if isinstance(operator, GraphOnlyOperator) and node.op != "dense":
+        if isinstance(operator, GraphOnlyOperator) and not operator.staged:
             raise operator.refusal(node)
-        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":
+        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and not operator.staged:
             advice = "apply it to a feature map, or give the Dense layer before it an activation"
             raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector", advice)
 
@@ -92,7 +95,7 @@ def carry_offset_in_alpha(graph: Graph) -> Graph:
     """
     nodes = []
     for node in graph.nodes:
-        reads_picture = node.op == "conv2d" and graph.by_name[node.inputs[0]].op == "input"
+        reads_picture = "alpha" in node.attrs and has_alpha_lane(graph.by_name[node.inputs[0]])
         if reads_picture and any(node.attrs["padding"]) and any(graph.by_name[node.inputs[0]].attrs["zeros"]):
             nodes.append(_ungrouped(node).with_attrs(alpha=True))
         else:

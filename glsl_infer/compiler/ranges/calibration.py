@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.reference import Inputs
 
 BINS = 4096
 
@@ -16,14 +17,14 @@ Extremes = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def extremes(
-    graph: Graph, names: Collection[str], pictures: Sequence[NDArray[np.uint8]], percentile: float = 100.0
+    graph: Graph, names: Collection[str], pictures: Sequence[Inputs], percentile: float = 100.0
 ) -> dict[str, Extremes]:
     """Return the extremes of some layers over all pixels of all pictures, in float32.
 
     Args:
         graph: at any step.
         names: layers to look at.
-        pictures: uint8 (size, size, 3), as the network reads them; at least one.
+        pictures: typical inputs, as ``reference.run`` takes them; at least one.
         percentile: 100 for lowest and highest; 99.9 leaves out the highest and the lowest 0.1 % of each
             channel's values.
     """
@@ -46,7 +47,7 @@ def extremes(
 
 
 def _values(
-    graph: Graph, names: Collection[str], pictures: Sequence[NDArray[np.uint8]]
+    graph: Graph, names: Collection[str], pictures: Sequence[Inputs]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
     """Yield (layer, values as (pixels, channels)) of every picture."""
     for picture in pictures:

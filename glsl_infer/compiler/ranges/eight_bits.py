@@ -16,7 +16,8 @@ from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.activations import Activation, activation
+from glsl_infer.graph.network import IMAGE
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range, compact
 
@@ -49,7 +50,7 @@ class RangeChoice:
 
 def assign_ranges(
     graph: Graph,
-    pictures: Sequence[NDArray[np.uint8]] = (),
+    pictures: Sequence[Inputs] = (),
     percentile: float = 100.0,
     *,
     per_channel: bool = True,
@@ -59,7 +60,7 @@ def assign_ranges(
 
     Args:
         graph: an optimised graph.
-        pictures: uint8 (size, size, 3), as the network reads them.
+        pictures: typical inputs, as ``reference.run`` takes them.
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
         headroom: see ``HEADROOM``.
@@ -70,12 +71,12 @@ def assign_ranges(
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = _shown(graph)
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
-    open_ended = [node for node in learnt if not np.isfinite(_function(node).high)]
+    open_ended = [node for node in learnt if not node.activation.bounded]
     if open_ended and not pictures:
         node = open_ended[0]
         raise ModelError.layer(
             node.name,
-            f"the values of '{_function_name(node)}' have no fixed range" + _others(open_ended),
+            f"the values of '{node.activation.name}' have no fixed range" + _others(open_ended),
             "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
         )
     seen = calibration.extremes(graph, {node.name for node in learnt}, pictures, percentile) if pictures else {}
@@ -92,7 +93,7 @@ def assign_ranges(
                 one = ranges[node.inputs[0]]
             elif one is None and node.name in seen:
                 low, high = seen[node.name]
-                high = np.minimum(high, _function(node).high)
+                low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
                 one = choose(
                     low,
                     high,
@@ -101,7 +102,7 @@ def assign_ranges(
                     headroom=headroom,
                 )
                 chosen_by = by
-            one = one or Range((_function(node).high,))
+            one = one or Range((node.activation.high,))
             node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
         nodes.append(node)
@@ -141,7 +142,7 @@ def choose(
     best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
     zeros = candidates[best, 0]
     scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
-    return Range(compact([float(one) for one in scales]), compact([float(one) for one in zeros]))
+    return Range(compact([float(scale) for scale in scales]), compact([float(one) for one in zeros]))
 
 
 def bounds_of(graph: Graph) -> dict[str, Bounds]:
@@ -176,23 +177,15 @@ def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
 
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:
-    return node.op != "input" and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
-
-
-def _function_name(node: Node) -> str:
-    return str(node.attrs.get("activation", node.attrs.get("function", "linear")))
-
-
-def _function(node: Node) -> Activation:
-    return activation(_function_name(node))
+    return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     """Return the range that needs no pictures: a sigmoid's, and that of an output that is a picture itself."""
-    function = _function(node)
-    if not function.clips:
-        return Range()
-    if node.name in shown and np.isfinite(function.high):
+    function = node.activation
+    if function.bounded and not function.clips:
+        return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
+    if node.name in shown and function.bounded:
         return Range((function.high,))
     return None
 
@@ -200,7 +193,7 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
     """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
     common: set[str] = set()
-    equal = {graph.output}
+    equal = _images(graph)
     for node in reversed(graph.nodes):
         operator = ops.get(node.op)
         for name in node.inputs:
@@ -214,11 +207,16 @@ def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
 
 def _shown(graph: Graph) -> set[str]:
     """Return the nodes whose values the output shows, moved at most: a picture should keep its whole range."""
-    shown = {graph.output}
+    shown = _images(graph)
     for node in reversed(graph.nodes):
         if node.name in shown and ops.get(node.op).keeps_range:
             shown.update(node.inputs)
     return shown
+
+
+def _images(graph: Graph) -> set[str]:
+    """Return the nodes whose values are outputs to look at."""
+    return {layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers}
 
 
 def _others(nodes: Sequence[Node]) -> str:

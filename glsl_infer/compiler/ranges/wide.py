@@ -24,6 +24,7 @@ from glsl_infer.compiler.lower import gutters
 from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
+from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering import weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -72,7 +73,7 @@ def split_wide(
     nodes: list[Node] = []
     layers: list[WideLayer] = []
     for node in graph.nodes:
-        if node.op != "conv2d":
+        if not ops.get(node.op).convolves:
             nodes.append(node)
             continue
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
@@ -147,7 +148,7 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
         shape = graph.shapes[node.name]
         if isinstance(ops.get(node.op), ViewOperator):
             textures[node.name] = frozenset().union(*(textures[name] for name in node.inputs))
-        elif node.op == "input" or node.name not in ranges or len(shape) != 3:
+        elif has_alpha_lane(node) or node.name not in ranges or len(shape) != 3:
             textures[node.name] = frozenset([node.name])
         else:
             height, width, channels = shape
@@ -156,7 +157,8 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
             names = []
             for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
                 members = colours.count(colour) if gutter else len(colours)
-                placed = place(f"{node.name}.{number}", height, width, members, gutter, layout)
+                own_layout = "atlas" if node.operator.is_input else layout
+                placed = place(f"{node.name}.{number}", height, width, members, gutter, own_layout)
                 names += [] if placed is None else [name for name, _, _ in placed.textures]
             textures[node.name] = frozenset(names)
     return textures

@@ -1,13 +1,25 @@
 """A Keras model -> a graph. Keras is imported here, and nowhere else in the package."""
 
+from glsl_infer.importers.keras.call import same_padding
+from glsl_infer.importers.keras.ends import Ends
 from glsl_infer.importers.keras.reader import (
     load,
     load_model,
-    same_padding,
+    outputs_of,
     tensors_of,
     to_graph,
     version,
     with_outputs,
 )
 
-__all__ = ["load", "load_model", "same_padding", "tensors_of", "to_graph", "version", "with_outputs"]
+__all__ = [
+    "Ends",
+    "load",
+    "load_model",
+    "outputs_of",
+    "same_padding",
+    "tensors_of",
+    "to_graph",
+    "version",
+    "with_outputs",
+]

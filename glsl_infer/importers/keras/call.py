@@ -1,4 +1,4 @@
-"""What a converter gets, and what converters share: options that are refused, arrays, padding, activations."""
+"""What a converter gets: one call of a Keras layer, its options that are refused, its padding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Node, Shape, activations
+from glsl_infer.graph import Node, Shape
 
 
 @dataclass(frozen=True)
@@ -80,93 +80,3 @@ def pair(value: Any) -> tuple[int, int]:
     """Return (y, x) of an option that Keras takes as one number or two."""
     first, second = value if isinstance(value, (list, tuple)) else (value, value)
     return int(first), int(second)
-
-
-def array(variable: Any) -> NDArray[np.float32]:
-    """Return the value of a Keras variable."""
-    from keras import ops
-
-    return np.ascontiguousarray(ops.convert_to_numpy(variable), np.float32)
-
-
-def kernel(call: Call) -> NDArray[np.float32]:
-    """Return a layer's kernel; refuse one that Keras has quantised, whose numbers mean something else."""
-    mode = getattr(call.layer, "quantization_mode", None)
-    if mode is not None:
-        raise call.refused(f"weights quantised to '{mode}'", "export the model from before it was quantised")
-    return array(call.layer.kernel)
-
-
-def bias(call: Call, outputs: int) -> NDArray[np.float32]:
-    """Return a layer's bias, zeros if it has none."""
-    return array(call.layer.bias) if call.layer.use_bias else np.zeros(outputs, np.float32)
-
-
-def per_channel(call: Call, value: Any, what: str) -> tuple[float, ...]:
-    """Return a constant as one number, or one for each channel of the first input."""
-    if not isinstance(value, (int, float, list, tuple, np.ndarray)):
-        value = array(value)  # a tensor; a number must not lose its digits on this way
-    numbers = np.asarray(value, np.float64)
-    channels = call.shapes[0][-1]
-    if numbers.size not in (1, channels) or (numbers.size > 1 and numbers.shape[-1] != numbers.size):
-        raise call.refused(
-            f"{what} of shape {numbers.shape} on an input of {call.shapes[0]}", "give one number, or one a channel"
-        )
-    return tuple(numbers.reshape(-1).tolist())
-
-
-def relu_name(call: Call, layer: Any) -> str:
-    """Return the activation that a ReLU layer is."""
-    options = {"negative_slope": layer.negative_slope, "threshold": layer.threshold}
-    given = {key: value for key, value in options.items() if value}
-    if given:
-        raise call.refused(f"a ReLU with {given}", "only max(x, 0), with a max_value or without, can be exported")
-    if layer.max_value is None:
-        return "relu"
-    name = activations.limited_relu(float(layer.max_value))
-    try:
-        activations.activation(name)
-    except ValueError:
-        raise call.refused(f"a ReLU with max_value={layer.max_value}", "give a positive max_value") from None
-    return name
-
-
-def piecewise_linear_name(call: Call, layer: Any) -> str:
-    """Return the activation that a layer with a ``function`` of straight pieces is."""
-    try:
-        name: str = layer.function().name
-        activations.activation(name)
-    except ValueError as error:
-        raise call.refused(str(error), "its weights have left what training leads to; take an earlier state") from None
-    return name
-
-
-def activation_node(name: str, inputs: tuple[str, ...], function: str) -> Node:
-    """Return the node of an activation function, of which softmax is none in the graph."""
-    if function == "softmax":
-        return Node(name, "softmax", inputs)
-    return Node(name, "activation", inputs, {"function": function})
-
-
-def function_name(call: Call) -> str:
-    """Return the name of a layer's ``activation``: one of the engine's, or ``softmax``."""
-    given = call.layer.activation
-    function = str(getattr(given, "__name__", type(given).__name__))
-    if function == "ReLU":
-        return relu_name(call, given)
-    if function in ("LearnableSigmoid", "ClippedLinear"):
-        return piecewise_linear_name(call, given)
-    function = {"PiecewiseLinearSigmoid": "piecewise_linear_sigmoid", "relu6": "relu(6)"}.get(function, function)
-    if function != "softmax":
-        try:
-            activations.activation(function)
-        except ValueError:
-            advice = f"use one of: {', '.join(activations.NAMES)}, softmax"
-            raise call.refused(f"activation '{function}' cannot be exported", advice) from None
-    return function
-
-
-def own_activation(call: Call) -> list[Node]:
-    """Return the node of the ``activation=`` argument of a layer, if it has one."""
-    function = function_name(call)
-    return [] if function == "linear" else [activation_node(f"{call.name}-activation", (call.name,), function)]

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import (
-    Call,
-    Converter,
-    activation_node,
-    array,
-    bias,
-    function_name,
-    kernel,
-    own_activation,
-    pair,
-    per_channel,
-    piecewise_linear_name,
-    relu_name,
-)
+from glsl_infer.graph import Node, Shape
+from glsl_infer.graph.picture import PICTURE_CHANNELS
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
+from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
+
+_EPSILON = 1e-7
+"""The least deviation that Keras' Normalization divides by: its backend's epsilon."""
 
 
 def _input(call: Call) -> list[Node]:
     shape = tuple(call.layer.batch_shape)[1:]
-    if len(shape) != 3 or None in shape:
-        raise call.refused(f"an input of shape {shape}", "give keras.Input a fixed (height, width, channels)")
-    return [call.node("input", {"shape": shape})]
+    if len(shape) not in (1, 3) or None in shape:
+        raise call.refused(
+            f"an input of shape {shape}",
+            "give keras.Input a fixed (height, width, channels), or (length,) for a vector of numbers",
+        )
+    if len(shape) == 1:
+        return [call.node("input_fixed", {"shape": shape})]
+    return [call.node("input", {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape))]
+
+
+def numbers_map(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of an input map of numbers whose range is not known yet."""
+    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
 def _rescaling(call: Call) -> list[Node]:
@@ -55,7 +59,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
     padding = call.padding((weights.shape[0], weights.shape[1]), strides)
     attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -65,7 +69,7 @@ def _dense(call: Call) -> list[Node]:
         node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
     else:
         node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _batch_norm(call: Call) -> list[Node]:
@@ -80,31 +84,19 @@ def _batch_norm(call: Call) -> list[Node]:
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
 
 
-def _activation(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, function_name(call))]
-
-
-def _relu(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, relu_name(call, call.layer))]
-
-
-def _piecewise(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
-
-
-def _piecewise_linear(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
+def _normalization(call: Call) -> list[Node]:
+    layer, last = call.layer, len(call.shapes[0])
+    if layer.axis not in (None, -1, last, (-1,), (last,), ()):
+        advice = "only the last axis, the channels, can be exported"
+        raise call.refused(f"a normalization along axis {layer.axis}", advice)
+    mean, deviation = (np.asarray(array(value), np.float64).reshape(-1) for value in (layer.mean, layer.variance))
+    deviation = np.maximum(np.sqrt(deviation), _EPSILON)
+    scales, offsets = (deviation, mean) if layer.invert else (1.0 / deviation, -mean / deviation)
+    return [call.node("rescaling", {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())})]
 
 
 def _channel_shuffle(call: Call) -> list[Node]:
     return [call.node("channel_shuffle", {"step": int(call.layer.step)})]
-
-
-def add(call: Call) -> list[Node]:
-    """Convert an addition of several tensors."""
-    if len(set(call.shapes)) != 1:
-        raise call.refused(f"adds shapes {list(call.shapes)}", "make them equal; broadcasting cannot be exported")
-    return [call.node("add", {"activation": "linear"})]
 
 
 def concatenate(call: Call) -> list[Node]:
@@ -193,16 +185,21 @@ _TRAINING_ONLY = (
 LAYERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
+    "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
+    "SeparableConv2D": convolutions.separable,
+    "Conv2DTranspose": convolutions.transposed,
     "BatchNormalization": _batch_norm,
-    "Activation": _activation,
-    "ReLU": _relu,
-    "PiecewiseLinearSigmoid": _piecewise,
-    "LearnableSigmoid": _piecewise_linear,
-    "ClippedLinear": _piecewise_linear,
+    "Activation": activations.activation_layer,
+    **activations.converters(activations.LAYERS),
     "ChannelShuffle": _channel_shuffle,
-    "Add": add,
+    "Add": arithmetic.add,
+    "Average": arithmetic.average,
+    "Maximum": arithmetic.binary("maximum"),
+    "Minimum": arithmetic.binary("minimum"),
+    "Multiply": arithmetic.binary("multiply"),
+    "Subtract": arithmetic.binary("subtract"),
     "Concatenate": concatenate,
     "MaxPooling2D": max_pool,
     "AveragePooling2D": average_pool,
@@ -210,6 +207,11 @@ LAYERS: Mapping[str, Converter] = {
     "ZeroPadding2D": _zero_padding,
     "UpSampling2D": _up_sampling,
     "DepthToSpace": depth_to_space,
+    "Cropping2D": geometry.cropping,
+    "CenterCrop": geometry.center_crop,
+    "Resizing": geometry.resizing,
+    "Permute": geometry.permute,
+    "GlobalMaxPooling2D": geometry.global_max_pool,
     "Flatten": _flatten,
     "Reshape": _reshape,
     "Dense": _dense,

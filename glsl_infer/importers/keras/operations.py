@@ -8,24 +8,29 @@ import numpy as np
 
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
+from glsl_infer.importers.keras import activations, arithmetic, geometry
 from glsl_infer.importers.keras import converters as layers
-from glsl_infer.importers.keras.call import Call, Converter, activation_node, per_channel
+from glsl_infer.importers.keras.arithmetic import binary
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.weights import per_channel
 
 Constant = tuple[float, ...]
 
 
-def _arithmetic(rescaling: Callable[[Constant, bool], tuple[Constant, Constant] | None]) -> Converter:
-    """Return a converter of an operation on a tensor and a constant.
+def _arithmetic(
+    rescaling: Callable[[Constant, bool], tuple[Constant, Constant] | None], several: Converter
+) -> Converter:
+    """Return a converter of an operation on a tensor and a constant, or on ``several`` tensors.
 
     ``rescaling`` gets the constant and whether it stands first, and returns (scales, offsets) or None.
     """
 
     def convert(call: Call) -> list[Node]:
         kind = type(call.layer).__name__
+        if all(_is_tensor(argument) for argument in call.arguments):
+            return several(call)
         if len(call.inputs) != 1 or len(call.arguments) != 2:
-            raise call.refused(
-                f"{with_article(kind)} of {len(call.inputs)} tensors", "of several tensors only the sum can be exported"
-            )
+            raise call.refused(f"{with_article(kind)} of {len(call.arguments)} values", "give it two")
         first = not _is_tensor(call.arguments[0])
         constant = per_channel(call, call.arguments[0 if first else 1], "a constant")
         found = rescaling(constant, first)
@@ -40,16 +45,8 @@ def _is_tensor(value: object) -> bool:
     return hasattr(value, "_keras_history")
 
 
-def _add(call: Call) -> list[Node]:
-    return layers.add(call) if len(call.inputs) > 1 else _add_constant(call)
-
-
 def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
-
-
-def _function(name: str) -> Converter:
-    return lambda call: [activation_node(call.name, call.inputs, name)]
 
 
 def _reshape(call: Call) -> list[Node]:
@@ -71,19 +68,22 @@ def _subtracted(constant: Constant, first: bool) -> tuple[Constant, Constant]:
     return ((-1.0,), constant) if first else ((1.0,), tuple(-value for value in constant))
 
 
-_add_constant = _arithmetic(lambda constant, first: ((1.0,), constant))
-
 OPERATIONS: Mapping[str, Converter] = {
-    "Add": _add,
-    "Subtract": _arithmetic(_subtracted),
-    "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,))),
-    "Divide": _arithmetic(_divided),
-    "TrueDivide": _arithmetic(_divided),
+    "Add": _arithmetic(lambda constant, first: ((1.0,), constant), arithmetic.add),
+    "Subtract": _arithmetic(_subtracted, binary("subtract")),
+    "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,)), binary("multiply")),
+    "Divide": _arithmetic(_divided, binary("divide")),
+    "TrueDivide": _arithmetic(_divided, binary("divide")),
+    "Maximum": binary("maximum"),
+    "Minimum": binary("minimum"),
+    "GetItem": geometry.get_item,
+    "Flip": geometry.flip,
+    "Pad": geometry.pad,
+    "Resize": geometry.resize,
+    "SpaceToDepth": geometry.space_to_depth,
+    "Transpose": geometry.transpose,
     "Negative": _negative,
-    "Relu": _function("relu"),
-    "Relu6": _function("relu(6)"),
-    "Sigmoid": _function("sigmoid"),
-    "HardSigmoid": _function("hard_sigmoid"),
+    **activations.converters(activations.OPERATIONS),
     "Softmax": layers.softmax,
     "Concatenate": layers.concatenate,
     "MaxPool": layers.max_pool,

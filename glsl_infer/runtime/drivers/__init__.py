@@ -13,11 +13,18 @@ from glsl_infer.gl import rounding
 from glsl_infer.gl.context import Context
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
-from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
 from glsl_infer.runtime.drivers.nvidia import is_nvidia
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
 
-__all__ = ["Driver", "driver_of"]
+__all__ = ["ROLLED_FETCHES", "Driver", "driver_of"]
+
+ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
+"""The line by which shaders that fetch their weights have loops; without it they have no loops, but more lines.
+
+llvmpipe compiles loops sooner, and so does NVIDIA's driver. VideoCore IV needs straight lines; nothing was measured on
+others. Shaders whose weights are in uniforms, or in their text, never have loops: what a loop there spares a compiler
+is less than what it costs a frame (docs/performance.md).
+"""
 
 
 class Driver:
@@ -38,7 +45,7 @@ class Driver:
 
     @property
     def device_lines(self) -> str:
-        """The ``#define`` lines for shaders on this device; see ``rounding``, ``videocore`` and ``loops``."""
+        """The ``#define`` lines for shaders on this device; see ``rounding``, ``videocore`` and ``ROLLED_FETCHES``."""
         lines = ROUND_STORES if self.rounds_stores else ""
         if self.late_fetch:
             return lines + LATE_FETCH
@@ -61,7 +68,7 @@ class Driver:
 
     @cached_property
     def rolled_fetches(self) -> bool:
-        """Whether shaders that fetch all they read are written as loops; see ``loops``."""
+        """Whether shaders that fetch all they read are written as loops; see ``ROLLED_FETCHES``."""
         return is_llvmpipe(self._text(GL.GL_RENDERER)) or is_nvidia(self._text(GL.GL_VENDOR))
 
     @cached_property

@@ -1,7 +1,7 @@
 """What NVIDIA's driver does well with, and no other is known to (docs/performance.md has what it gains).
 
 Its compiler takes a third of the time for loops where weights are fetched from textures, and draws them as fast
-(``loops``). It has threads, and waits to be told of them (``compiler_threads``).
+(``ROLLED_FETCHES``). It has threads, and waits to be told of them (``gl.compiler_threads``).
 
 Its GPUs draw at once into memory. A tile-based one, as in phones and in a Raspberry Pi, is told by a clear that it need
 not fetch what a target held, so that a clear at the start of every job spares it work; to these a clear is one more

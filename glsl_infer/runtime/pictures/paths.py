@@ -11,8 +11,10 @@ from glsl_infer.errors import ImageError
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm"}
 
 
-def find(paths: Sequence[Path]) -> list[Path]:
+def find(paths: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
     """Return the files among ``paths``, and the pictures in (and below) the folders, sorted.
+
+    ``also`` are endings of other files in folders that count.
 
     Raises:
         ImageError: a path does not exist or cannot be read, or a folder holds no pictures.
@@ -30,7 +32,7 @@ def find(paths: Sequence[Path]) -> list[Path]:
         if not folder:
             found.append(path)
             continue
-        inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in SUFFIXES and one.is_file())
+        inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in {*SUFFIXES, *also} and one.is_file())
         if not inside:
             raise ImageError(f"{path}: a folder without pictures ({', '.join(sorted(SUFFIXES))})")
         found += inside

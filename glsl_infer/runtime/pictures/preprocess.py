@@ -1,11 +1,10 @@
 """From any picture to the bytes that a network reads: one definition for training and every runner.
 
-Manifests call it ``bundle.manifest.FIT``.
-
 1. The first frame of an animation, EXIF orientation applied, 16-bit values scaled to 8 bits.
-2. Alpha over white; an ICC profile converted to sRGB; no linearisation: bytes are averaged as they are.
-3. The centred square: of width w and height h, side s = min(w, h) from x = (w - s) // 2, y = (h - s) // 2.
-4. Shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
+2. Alpha over white, or kept for networks that read it; an ICC profile converted to sRGB; no linearisation: bytes are
+   averaged as they are. Grey for networks that read one channel.
+3. The part of the picture that the input's fit takes (``fits``).
+4. Scaling (``scaling``): shrinking, the exact area average in integers; enlarging, Pillow's bilinear filter.
 
 docs/bundle-format.md repeats this definition for people who write a runner.
 """
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Union
 
@@ -22,8 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 
+from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
+from glsl_infer.runtime.pictures import scaling
+from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
+
+__all__ = ["ImageSource", "area_average", "load", "load_for", "open_image", "to_square"]
 
 ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
 
@@ -38,17 +41,34 @@ _UPRIGHT = {
 }
 """What makes a picture of an EXIF orientation upright."""
 
-_BAND = 1 << 20
-"""Pixels that are averaged at a time."""
 
+def load(
+    source: ImageSource, size: Union[int, tuple[int, int]], *, fit: str = CENTER_SQUARE, channels: int = 3
+) -> NDArray[np.uint8]:
+    """Return ``source`` as the network reads it: uint8 ``(height, width, channels)``, sRGB.
 
-def load(source: ImageSource, size: int) -> NDArray[np.uint8]:
-    """Return ``source`` as the network reads it: uint8 ``(size, size, 3)``, sRGB.
+    Args:
+        source: a path, a Pillow image or a uint8 array; see ``open_image``.
+        size: ``(height, width)`` in pixels, or the side of a square.
+        fit: how a picture of another shape becomes this one, one of ``glsl_infer.bundle.manifest.FITS``.
+        channels: 1 (grey), 3 (colours) or 4 (colours and alpha, which is 255 where the picture has none).
 
     Raises:
         ImageError: the picture cannot be read; the message names the file.
     """
-    return to_square(_read(source, whole=False), size)
+    height, width = (size, size) if isinstance(size, int) else size
+    return scaling.fit(
+        _read(source, whole=fit != CENTER_SQUARE, alpha=channels == 4, grey=channels == 1), fit, height, width
+    )
+
+
+def load_for(source: ImageSource, entry: Input) -> NDArray[np.uint8]:
+    """Return ``source`` as an input of a bundle reads it: uint8 (height, width, channels), fitted as it says.
+
+    Raises:
+        ImageError: the picture cannot be read; the message names the file.
+    """
+    return load(source, (entry.height, entry.width), fit=entry.fit or CENTER_SQUARE, channels=entry.channels)
 
 
 def open_image(source: ImageSource) -> Image.Image:
@@ -63,23 +83,35 @@ def open_image(source: ImageSource) -> Image.Image:
     return _read(source, whole=True)
 
 
-def _read(source: ImageSource, *, whole: bool) -> Image.Image:
-    """Do the work of ``open_image``; unless ``whole``, what the centred square leaves out may be missing."""
+def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool = False) -> Image.Image:
+    """Do the work of ``open_image``.
+
+    Args:
+        source: as there.
+        whole: if false, what the centred square leaves out may be missing.
+        alpha: return RGBA instead of laying the picture over white.
+        grey: return L.
+    """
+    image = _opened(source, whole=whole, alpha=alpha)
+    return image.convert("L") if grey else image
+
+
+def _opened(source: ImageSource, *, whole: bool, alpha: bool) -> Image.Image:
     if isinstance(source, np.ndarray):
-        return _to_srgb(_from_array(source), whole=whole)
+        return _to_srgb(_from_array(source), whole=whole, alpha=alpha)
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, about damaged metadata and large pictures
             if isinstance(source, Image.Image):
-                return _to_srgb(source, whole=whole)
+                return _to_srgb(source, whole=whole, alpha=alpha)
             kind = not_a_file(source)
             if kind:
                 raise ImageError(f"is {kind}, not a picture; give a picture file")
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")
-                return _to_srgb(image, whole=whole)
+                return _to_srgb(image, whole=whole, alpha=alpha)
     except FileNotFoundError:
         raise ImageError(f"{what}: no such file") from None
     except UnidentifiedImageError:
@@ -104,63 +136,7 @@ def _read(source: ImageSource, *, whole: bool) -> Image.Image:
 
 def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:
     """Cut the centred square out of an RGB ``image`` and scale it to uint8 ``(size, size, 3)``."""
-    side = min(image.size)
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-
-    def rows(begin: int, end: int) -> NDArray[np.uint8]:
-        return np.asarray(image.crop((left, top + begin, left + side, top + end)), np.uint8)
-
-    if side > size:
-        return _average(rows, side, size)
-    if side < size:
-        return np.asarray(Image.fromarray(rows(0, side)).resize((size, size), Image.Resampling.BILINEAR))
-    return np.ascontiguousarray(rows(0, side))
-
-
-def area_average(pixels: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """Shrink uint8 ``(side, side, channels)`` to ``(size, size, channels)`` by the exact area average.
-
-    In units of 1/size of a source pixel all overlaps are integers, so the result is exact: each output
-    pixel is ``floor(sum / side**2 + 1/2)`` of the sum of overlap times value. (Pillow's BOX filter is not:
-    it weighs every pixel whose centre lies inside the window alike.)
-    """
-    return _average(lambda begin, end: pixels[begin:end], pixels.shape[0], size)
-
-
-def _average(rows: Callable[[int, int], NDArray[np.uint8]], side: int, size: int) -> NDArray[np.uint8]:
-    """Do the work of ``area_average`` in bands of about ``_BAND`` pixels: the rest is never in memory twice.
-
-    ``rows`` returns the source's rows from one number to before another.
-    """
-    area = side * side
-    step = max(1, _BAND * size // area)
-    bands = []
-    for begin in range(0, size, step):
-        end = min(begin + step, size)
-        first = begin * side // size
-        sums = _overlap_sums(rows(first, -(-end * side // size)), side, size, range(begin, end))
-        total = _overlap_sums(sums.transpose(1, 0, 2), side, size, range(size)).transpose(1, 0, 2)
-        bands.append(((2 * total + area) // (2 * area)).astype(np.uint8))
-    return np.concatenate(bands)
-
-
-def _overlap_sums(values: NDArray[np.generic], side: int, size: int, windows: range) -> NDArray[np.int64]:
-    """Sum the first axis into some of ``size`` equal windows, each value times its overlap in 1/size of a step.
-
-    ``values`` begins at the step in which the first of ``windows`` begins; all windows cover ``side`` steps.
-    """
-    start = windows[0] * side // size
-    out = np.empty((len(windows), *values.shape[1:]), np.int64)
-    for place, index in enumerate(windows):
-        first, before = divmod(index * side - start * size, size)
-        last, after = divmod((index + 1) * side - start * size, size)
-        # All of first .. last-1, less what lies before the window, plus the start of last.
-        window = values[first:last].sum(axis=0, dtype=np.int64) * size
-        window -= values[first].astype(np.int64) * before
-        if after:
-            window += values[last].astype(np.int64) * after
-        out[place] = window
-    return out
+    return scaling.fit(image, CENTER_SQUARE, size, size)
 
 
 def _from_array(array: NDArray[np.uint8]) -> Image.Image:
@@ -173,27 +149,35 @@ def _from_array(array: NDArray[np.uint8]) -> Image.Image:
     return Image.fromarray(array)
 
 
-def _to_srgb(image: Image.Image, *, whole: bool) -> Image.Image:
+def _to_srgb(image: Image.Image, *, whole: bool, alpha: bool = False) -> Image.Image:
     if 0 in image.size:
         raise ImageError(f"a picture of {image.width} x {image.height} pixels has nothing to show")
     image.load()
     profile, turn = image.info.get("icc_profile"), _turn(image)
-    if image.mode == "RGB" and turn is None and not profile and "transparency" not in image.info:
+    if image.mode == "RGB" and turn is None and not profile and not alpha and "transparency" not in image.info:
         return image.copy() if whole else image
     image = image.copy() if whole else _around_square(image)
     if turn is not None:
         image = image.transpose(turn)
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):
         image = _to_8_bit(image)
+    opacity = None
     if image.mode in ("LA", "PA", "RGBA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
-        white = Image.new("RGBA", image.size, (255, 255, 255, 255))
-        image = Image.alpha_composite(white, image).convert("RGB")
+        if alpha:
+            opacity = image.getchannel("A")
+            image = image.convert("RGB")
+        else:
+            white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+            image = Image.alpha_composite(white, image).convert("RGB")
     elif image.mode in ("P", "1"):
         image = image.convert("RGB")
     if profile:
         image = _convert_profile(image, profile)
-    return image if image.mode == "RGB" else image.convert("RGB")
+    image = image if image.mode == "RGB" else image.convert("RGB")
+    if alpha:
+        image.putalpha(255 if opacity is None else opacity)
+    return image
 
 
 def _around_square(image: Image.Image) -> Image.Image:

@@ -1,4 +1,4 @@
-"""The centred square of a picture, scaled by shaders: what ``preprocess.to_square`` does, without the CPU.
+"""A part of a picture, scaled by shaders: what ``scaling.fit`` does, without the CPU.
 
 Two passes, along x and along y. What lies between them is rounded to 8 bits once more than ``preprocess`` rounds, so
 that a value may be one step off; tests hold two.
@@ -18,34 +18,47 @@ from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
 from glsl_infer.gl.egl_image import TEXTURE_EXTERNAL
 from glsl_infer.gl.objects import FRAMEBUFFER, RGBA, TEXTURE_2D, UNSIGNED_BYTE, Objects
-from glsl_infer.program.texels import put_rgb
+from glsl_infer.program.texels import put_picture
+from glsl_infer.runtime.pictures.fits import Fitted, Region
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.resources import template
 
 EXTERNAL = "#extension GL_OES_EGL_image_external : require\n#define SAMPLER highp samplerExternalOES\n"
 """What makes a shader read a GL_TEXTURE_EXTERNAL_OES; such a sampler would be lowp if it did not say otherwise."""
 
+COLOUR, GREY, ALPHA = "", "grey", "alpha"
+"""What a pass does with a texel: its colour counts alone; it becomes grey; its alpha counts too."""
+
+_GREY_WEIGHTS = ", ".join(f"{weight / 65536:.9f}" for weight in (19595, 38470, 7471))
+
+READING = {
+    COLOUR: "",
+    GREY: (
+        "#define VALUE float\n"
+        f"#define READ(place) dot(texture2D(source, place).rgb, vec3({_GREY_WEIGHTS}))\n"
+        "#define STORED(value) vec4(value, 0.0, 0.0, 1.0)\n"
+    ),
+    ALPHA: "#define VALUE vec4\n#define READ(place) texture2D(source, place)\n#define STORED(value) value\n",
+}
+"""What shaders are told of each."""
+
 UNIFORMS = ("source_texel", "origin", "axis", "rectangle", "side", "size")
 
 
 @dataclass(frozen=True)
-class Square:
-    """The centred square of a picture, as ``preprocess`` defines it, in pixels.
+class Picture:
+    """A picture in a texture.
 
     Attributes:
-        left, top: its first pixel.
-        side: its width and height.
+        texture: GL name.
+        width, height: in texels.
+        external: whether it is a GL_TEXTURE_EXTERNAL_OES, and no GL_TEXTURE_2D.
     """
 
-    left: int
-    top: int
-    side: int
-
-    @classmethod
-    def of(cls, width: int, height: int) -> Square:
-        """Return the square of a picture of that size."""
-        side = min(width, height)
-        return cls((width - side) // 2, (height - side) // 2, side)
+    texture: int
+    width: int
+    height: int
+    external: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,84 +68,87 @@ class Target:
     Attributes:
         framebuffer: GL name of what renders into the texture.
         width, height: of the texture.
-        x, y: the first texel of the result; all others become zeros.
+        place: the rectangle of the network's picture in it.
+        clear: bytes of all texels around that.
     """
 
     framebuffer: int
     width: int
     height: int
-    x: int
-    y: int
+    place: Region
+    clear: tuple[int, int, int, int]
 
 
 class Resampler(Closing):
-    """Scales squares to ``size`` x ``size`` pixels; every method needs the context, with a session's vertices.
+    """Scales pictures; every method needs the context, with a session's vertices.
 
     Args:
         gl: the functions of the context.
         prelude: what fragment shaders begin with on this device.
-        size: pixels of a side of the result.
+        channels: of the network's picture: 1, 3 or 4.
         first_vertex: the first of six vertices that cover everything, in the vertex buffer that is bound.
     """
 
-    def __init__(self, gl: Api, prelude: bytes, size: int, first_vertex: int) -> None:
-        self._gl, self._prelude, self._size, self._first_vertex = gl, prelude, size, first_vertex
+    def __init__(self, gl: Api, prelude: bytes, channels: int, first_vertex: int) -> None:
+        self._gl, self._prelude, self._channels, self._first_vertex = gl, prelude, channels, first_vertex
         self._programs, self._textures = Objects(gl), Objects(gl)
-        self._linked: dict[tuple[int, bool], tuple[int, dict[str, int]]] = {}
-        self._side = 0
+        self._linked: dict[tuple[int, bool, str], tuple[int, dict[str, int]]] = {}
+        self._sizes = (0, 0, 0)
         self._uploaded: int | None = None
 
-    def upload(self, pixels: NDArray[np.uint8]) -> int:
-        """Return the name of a texture that holds square pixels, uint8 (side, side, 3); the next call may reuse it."""
-        side = pixels.shape[0]
-        self._prepare(side)
-        texels = np.full((side, side, 4), 255, np.uint8)
-        put_rgb(pixels, texels)
+    def upload(self, pixels: NDArray[np.uint8], fitted: Fitted) -> Picture:
+        """Return the part of a picture that is read, as a texture; the next call may reuse it.
+
+        Args:
+            pixels: of that part, uint8 (height, width, channels).
+            fitted: what is done with it.
+        """
+        height, width = pixels.shape[:2]
+        self._prepare(width, height, fitted.target.width)
+        texels = np.full((height, width, 4), 255, np.uint8)
+        put_picture(pixels, texels)
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
         if self._uploaded is None:
-            self._uploaded = self._textures.texture(side, side, texels.tobytes())
+            self._uploaded = self._textures.texture(width, height, texels.tobytes())
         else:
             self._gl.BindTexture(TEXTURE_2D, self._uploaded)
-            self._gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, side, side, RGBA, UNSIGNED_BYTE, texels.ctypes.data)
-        return self._uploaded
+            self._gl.TexSubImage2D(TEXTURE_2D, 0, 0, 0, width, height, RGBA, UNSIGNED_BYTE, texels.ctypes.data)
+        return Picture(self._uploaded, width, height)
 
-    def draw(
-        self, texture: int, width: int, height: int, square: Square, target: Target, *, external: bool = False
-    ) -> None:
-        """Scale the square of a texture of ``width`` x ``height`` texels into ``target``.
-
-        With ``external`` it is a GL_TEXTURE_EXTERNAL_OES, and no GL_TEXTURE_2D.
+    def draw(self, picture: Picture, fitted: Fitted, target: Target) -> None:
+        """Scale a part of a picture into ``target``. What ``upload`` returned is that part alone, grey if it should be.
 
         Raises:
             ShaderError: the driver refuses the shaders.
         """
-        gl, size, side = self._gl, self._size, square.side
-        self._prepare(side)
+        gl, inner, source = self._gl, fitted.target, fitted.source
+        uploaded = picture.texture == self._uploaded
+        self._prepare(source.width, source.height, inner.width)
         gl.ActiveTexture(GL.GL_TEXTURE0)
         gl.ClearColor(0.0, 0.0, 0.0, 0.0)
+        plain = ALPHA if self._channels == 4 else COLOUR
 
-        locations = self._use(side, external)
+        kind = GREY if self._channels == 1 and not uploaded else plain
+        locations = self._use(source.width, inner.width, picture.external, kind)
         gl.BindFramebuffer(FRAMEBUFFER, self._between_framebuffer)
-        gl.Viewport(0, 0, size, side)
+        gl.Viewport(0, 0, inner.width, source.height)
         gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-        gl.BindTexture(TEXTURE_EXTERNAL if external else TEXTURE_2D, texture)
-        self._set(locations, "source_texel", 1.0 / width, 1.0 / height)
-        self._set(locations, "origin", square.left, square.top)
+        gl.BindTexture(TEXTURE_EXTERNAL if picture.external else TEXTURE_2D, picture.texture)
+        self._set(locations, "source_texel", 1.0 / picture.width, 1.0 / picture.height)
+        self._set(locations, "origin", *((0, 0) if uploaded else (source.left, source.top)))
         self._set(locations, "axis", 1, 0)
-        self._set(locations, "rectangle", size, side)
+        self._set(locations, "rectangle", inner.width, source.height)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
-        if external:
-            locations = self._use(side, False)
+        locations = self._use(source.height, inner.height, False, plain)
         gl.BindFramebuffer(FRAMEBUFFER, target.framebuffer)
-        gl.Viewport(0, 0, target.width, target.height)
-        gl.Clear(GL.GL_COLOR_BUFFER_BIT)
-        gl.Viewport(target.x, target.y, size, size)
+        self._clear(target, inner)
+        gl.Viewport(target.place.left + inner.left, target.place.top + inner.top, inner.width, inner.height)
         gl.BindTexture(TEXTURE_2D, self._between)
-        self._set(locations, "source_texel", 1.0 / size, 1.0 / side)
+        self._set(locations, "source_texel", 1.0 / inner.width, 1.0 / source.height)
         self._set(locations, "origin", 0, 0)
         self._set(locations, "axis", 0, 1)
-        self._set(locations, "rectangle", size, size)
+        self._set(locations, "rectangle", inner.width, inner.height)
         gl.DrawArrays(GL.GL_TRIANGLES, self._first_vertex, 6)
 
     def close(self) -> None:
@@ -140,27 +156,43 @@ class Resampler(Closing):
         self._textures.close()
         self._programs.close()
         self._linked.clear()
-        self._side, self._uploaded = 0, None
+        self._sizes, self._uploaded = (0, 0, 0), None
 
-    def _prepare(self, side: int) -> None:
-        """Have the textures for squares of that side, instead of those for another."""
-        if side == self._side:
+    def _clear(self, target: Target, inner: Region) -> None:
+        """Fill the texture: black where the network's picture is and the scaled one is not, else its own colour."""
+        gl, place = self._gl, target.place
+        gl.Viewport(0, 0, target.width, target.height)
+        if any(target.clear):
+            gl.ClearColor(*(byte / 255.0 for byte in target.clear))
+        gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+        if (inner.width, inner.height) == (place.width, place.height):
+            return
+        gl.Enable(GL.GL_SCISSOR_TEST)
+        gl.Scissor(place.left, place.top, place.width, place.height)
+        gl.ClearColor(0.0, 0.0, 0.0, 1.0)
+        gl.Clear(GL.GL_COLOR_BUFFER_BIT)
+        gl.Disable(GL.GL_SCISSOR_TEST)
+
+    def _prepare(self, width: int, height: int, between: int) -> None:
+        """Have the textures for parts of that size that become ``between`` wide, instead of those for others."""
+        if (width, height, between) == self._sizes:
             return
         self._textures.close()
-        self._side, self._uploaded = side, None
+        self._sizes, self._uploaded = (width, height, between), None
         self._gl.ActiveTexture(GL.GL_TEXTURE0)
-        self._between = self._textures.texture(self._size, side)
+        self._between = self._textures.texture(between, height)
         self._between_framebuffer = self._textures.framebuffer(self._between)
 
-    def _use(self, side: int, external: bool) -> dict[str, int]:
-        """Use the program for squares of that side, compiled when it is needed first; return where its uniforms are."""
-        taps = 0 if side < self._size else -(-side // self._size) + 1
-        if (taps, external) not in self._linked:
+    def _use(self, side: int, size: int, external: bool, kind: str) -> dict[str, int]:
+        """Use the program for an axis, compiled when it is needed first; return where its uniforms are."""
+        taps = 0 if side < size else -(-side // size) + 1
+        key = (taps, external, kind)
+        if key not in self._linked:
             text = template("enlarge.frag") if not taps else f"#define TAPS {taps}\n{template('area_average.frag')}"
             prelude = external_prelude(self._prelude) if external else self._prelude
             program = self._programs.program(
                 template("resample.vert").encode(),
-                prelude + (template("store.glsl") + text).encode(),
+                prelude + (template("store.glsl") + READING[kind] + text).encode(),
                 ["position"],
                 "scaling of the picture",
             )
@@ -168,11 +200,11 @@ class Resampler(Closing):
             self._gl.UseProgram(program)
             self._gl.Uniform1i(self._gl.GetUniformLocation(program, b"source"), 0)
             places = {name: self._gl.GetUniformLocation(program, name.encode()) for name in UNIFORMS}
-            self._linked[taps, external] = program, places
-        program, locations = self._linked[taps, external]
+            self._linked[key] = program, places
+        program, locations = self._linked[key]
         self._gl.UseProgram(program)
         self._set(locations, "side", side)
-        self._set(locations, "size", self._size)
+        self._set(locations, "size", size)
         return locations
 
     def _set(self, locations: dict[str, int], name: str, *values: float) -> None:

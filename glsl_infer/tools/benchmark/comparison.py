@@ -13,7 +13,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames, machine
 from glsl_infer.tools.benchmark.frames import STEPS, Frame, Tell
-from glsl_infer.tools.benchmark.measuring import model_of, picture_of
+from glsl_infer.tools.benchmark.measuring import inputs_of, model_of
 from glsl_infer.tools.benchmark.summary import Summary, summary
 
 FORMAT = "glsl-infer comparison"
@@ -53,20 +53,20 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
     with contextlib.ExitStack() as stack:
         shared = stack.enter_context(Context(context))
         sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]
-        pictures = [picture_of(session) for session in sessions]
+        given = [inputs_of(session) for session in sessions]
         timed: list[list[Frame]] = [[], []]
         for index in range(warm_up + runs):
-            for session, picture, seconds in zip(sessions, pictures, timed):
+            for session, inputs, seconds in zip(sessions, given, timed):
                 session.activate()  # not a frame's work: a program of one model does it once
-                frame = frames.one(session, picture)
+                frame = frames.one(session, inputs)
                 if index >= warm_up:
                     seconds.append(frame)
                 tell(1)
         series = [frames.series(one) for one in timed]
         ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
         sides = [
-            {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(one)}
-            for path, session, one in zip((a, b), sessions, series)
+            {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(times)}
+            for path, session, times in zip((a, b), sessions, series)
         ]
         return {**_head(sides, ratio, paired=True), "machine": machine.describe(shared), "runs": runs}
 
@@ -79,11 +79,12 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
         medians, and as small (``p5``) and as large (``p95``) as the two spreads allow; ``paired`` is False.
     """
     sides = [
-        {"file": str(path), "model": one["model"], "frame_ms": one["frame_ms"]} for path, one in zip((a, b), saved)
+        {"file": str(path), "model": result["model"], "frame_ms": result["frame_ms"]}
+        for path, result in zip((a, b), saved)
     ]
     ratio = {}
     for step in STEPS:
-        x, y = (one["frame_ms"][step] for one in saved)
+        x, y = (result["frame_ms"][step] for result in saved)
         ratio[step] = {
             "median": _ratio(y["median"], x["median"]),
             "p5": _ratio(y["p5"], x["p95"]),

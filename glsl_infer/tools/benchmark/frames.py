@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
 
@@ -26,7 +24,7 @@ class Frame:
     """Seconds of one frame.
 
     Attributes:
-        upload: until the driver has taken the picture.
+        upload: until the driver has taken the inputs.
         submit: until it has taken all calls of the frame: what Python and the driver's own CPU work cost.
         gpu: from the first of these calls until everything is drawn (glFinish).
         read_back: until the output is there as numbers.
@@ -39,15 +37,15 @@ class Frame:
 
     @property
     def total(self) -> float:
-        """Seconds from a picture in memory to the model's output."""
+        """Seconds from inputs in memory to the model's output."""
         return self.upload + self.gpu + self.read_back
 
 
-def one(session: Session, picture: NDArray[np.uint8]) -> Frame:
-    """Run one frame on a picture uint8 (size, size, 3), and time its steps."""
+def one(session: Session, inputs: Named) -> Frame:
+    """Run one frame on inputs by name, and time its steps."""
     finish, clock = session.context.gl.Finish, time.perf_counter
     started = clock()
-    session.upload(picture)
+    session.upload(inputs)
     uploaded = clock()
     session.submit()
     submitted = clock()
@@ -57,7 +55,7 @@ def one(session: Session, picture: NDArray[np.uint8]) -> Frame:
     return Frame(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
 
 
-def many(session: Session, picture: NDArray[np.uint8], runs: int, warm_up: int, tell: Tell) -> list[Frame]:
+def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[Frame]:
     """Run ``warm_up`` frames and then ``runs`` more, whose times are returned; ``tell`` hears of each.
 
     Raises:
@@ -65,12 +63,12 @@ def many(session: Session, picture: NDArray[np.uint8], runs: int, warm_up: int, 
     """
     check_counts(runs, warm_up)
     for _ in range(warm_up):
-        one(session, picture)
+        one(session, inputs)
         tell(1)
     gc.collect()  # what was left behind by the start is not the frames' to clean up
     frames = []
     for _ in range(runs):
-        frames.append(one(session, picture))
+        frames.append(one(session, inputs))
         tell(1)
     return frames
 
@@ -97,12 +95,12 @@ def summaries(runs_ms: dict[str, list[float]]) -> dict[str, Summary]:
     return {step: summary(values) for step, values in runs_ms.items()}
 
 
-def counts(session: Session, picture: NDArray[np.uint8]) -> dict[str, Any]:
+def counts(session: Session, inputs: Named) -> dict[str, Any]:
     """Run a frame and count what it takes: draws, jobs, programs, GL calls by step and by name, textures."""
     gl = session.context.gl
     session.activate()  # what a session sets when it takes a context over is no part of a frame
     with gl.counting() as upload:
-        session.upload(picture)
+        session.upload(inputs)
     with gl.counting() as submitted:
         for function, arguments in session.frame:  # it holds functions of its own
             gl.by_name(function)(*arguments)

@@ -6,11 +6,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer import __version__
 from glsl_infer.bundle import probe
+from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.stopwatch import Stopwatch
 from glsl_infer.tools.benchmark import frames, machine
@@ -32,7 +30,7 @@ def measure(
     minutes: float | None = None,
     tell: Tell = lambda count: None,
 ) -> dict[str, Any]:
-    """Start a bundle as a program would, and time it; the picture is the one of the self-check.
+    """Start a bundle as a program would, and time it; the inputs are those of the self-check.
 
     Args:
         path: a ``.glslnn`` file.
@@ -53,12 +51,12 @@ def measure(
     frames.check_counts(runs, warm_up)
     load = machine.load()
     with Session(path, context=context, cache=cache) as session:
-        picture = picture_of(session)
+        inputs = inputs_of(session)
         clock = Stopwatch()
-        session.run(picture)
+        session.run(inputs)
         clock.lap("first_run")
         start = {step: milliseconds(seconds) for step, seconds in {**session.start_up, **clock.laps}.items()}
-        runs_ms = frames.series(frames.many(session, picture, runs, warm_up, tell))
+        runs_ms = frames.series(frames.many(session, inputs, runs, warm_up, tell))
         result: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -72,10 +70,10 @@ def measure(
             "runs_ms": runs_ms,
         }
         if layers:
-            result["profile"] = profile(session, picture, runs, warm_up, tell)
+            result["profile"] = profile(session, inputs, runs, warm_up, tell)
         if minutes is not None:
-            result["sustained"] = sustain(session, picture, minutes, tell)
-        result["counts"] = {**frames.counts(session, picture), "peak_rss_bytes": machine.peak_rss()}
+            result["sustained"] = sustain(session, inputs, minutes, tell)
+        result["counts"] = {**frames.counts(session, inputs), "peak_rss_bytes": machine.peak_rss()}
     return result
 
 
@@ -84,9 +82,9 @@ def steps_of(runs: int, warm_up: int, layers: bool, minutes: float | None) -> in
     return (runs + warm_up) * (2 if layers else 1) + (0 if minutes is None else int(60 * minutes))
 
 
-def picture_of(session: Session) -> NDArray[np.uint8]:
-    """Return the picture that is measured, uint8 (size, size, 3); a GPU takes as long for any."""
-    return probe.picture(session.bundle.manifest.input.size)
+def inputs_of(session: Session) -> Named:
+    """Return the inputs that are measured, by name; a GPU takes as long for any."""
+    return probe.inputs(session.bundle.manifest.inputs)
 
 
 def model_of(session: Session) -> dict[str, Any]:
@@ -95,6 +93,6 @@ def model_of(session: Session) -> dict[str, Any]:
     return {
         "file": str(session.bundle.path or ""),
         "name": manifest.name,
-        "input": manifest.input.size,
+        "input": max(max(entry.height, entry.width) for entry in manifest.inputs),
         "layers": len(session.bundle.network.layers),
     }

@@ -6,13 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glsl_infer.errors import RunError
 from glsl_infer.gl import timer_queries
 from glsl_infer.gl.timer_queries import TimerQueries
 from glsl_infer.program.texels import shape_of
+from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.frames import Tell, check_counts
 from glsl_infer.tools.benchmark.summary import milliseconds, summary
@@ -23,13 +21,13 @@ QUERIES = timer_queries.EXTENSION
 
 
 def profile(
-    session: Session, picture: NDArray[np.uint8], runs: int, warm_up: int, tell: Tell, *, queries: bool | None = None
+    session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell, *, queries: bool | None = None
 ) -> dict[str, Any]:
     """Draw layer by layer, and time each.
 
     Args:
         session: what to measure; its context is made current.
-        picture: uint8 (size, size, 3).
+        inputs: what the model reads, by name.
         runs: how many frames are counted.
         warm_up: how many are drawn before, uncounted.
         tell: hears of every frame.
@@ -45,12 +43,12 @@ def profile(
     """
     check_counts(runs, warm_up)
     manifest = session.bundle.manifest
-    names = list(dict.fromkeys(one.layer for one in manifest.passes))
+    names = list(dict.fromkeys(entry.layer for entry in manifest.passes))
     by_query = timer_queries.available(session.context) if queries is None else queries
     timed: list[Sequence[float]] = []
     with TimerQueries(session.context, len(names) if by_query else 0) as clock:
         for index in range(warm_up + runs):
-            session.upload(picture)
+            session.upload(inputs)
             session.context.gl.Finish()
             seconds = _by_query(session, names, clock) if by_query else _by_finish(session, names)
             if index >= warm_up and seconds is not None:
@@ -61,7 +59,7 @@ def profile(
     rows = [summary([milliseconds(seconds[index]) for seconds in timed]) for index in range(len(names))]
     total = sum(row["median"] for row in rows)
     layers = {layer.name: layer for layer in session.bundle.network.layers}
-    draws = {name: sum(one.layer == name for one in manifest.passes) for name in names}
+    draws = {name: sum(entry.layer == name for entry in manifest.passes) for name in names}
     return {
         "by": QUERIES if by_query else FINISHES,
         "runs": len(timed),

@@ -6,9 +6,9 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from glsl_infer.errors import InputError
+from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.frames import Tell, one
 from glsl_infer.tools.benchmark.summary import milliseconds, summary
@@ -30,12 +30,12 @@ def check_minutes(minutes: float) -> None:
         raise InputError(f"--minutes {minutes:g}; give more than 0, and 1440 (a day) at most")
 
 
-def sustain(session: Session, picture: NDArray[np.uint8], minutes: float, tell: Tell) -> dict[str, Any]:
+def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict[str, Any]:
     """Run frames for some minutes.
 
     Args:
         session: what to measure.
-        picture: uint8 (size, size, 3).
+        inputs: what the model reads, by name.
         minutes: how long, above 0; the frame that is running then is the last.
         tell: hears of every second that has passed.
 
@@ -52,7 +52,7 @@ def sustain(session: Session, picture: NDArray[np.uint8], minutes: float, tell: 
     found: dict[int, list[float]] = {}
     started = time.perf_counter()
     while (elapsed := time.perf_counter() - started) < length or not found:
-        frame = one(session, picture)
+        frame = one(session, inputs)
         window = min(int(elapsed / length * count), count - 1)
         found.setdefault(window, []).append(milliseconds(frame.total))
         if int(elapsed) > told:

@@ -103,7 +103,7 @@ class Deployment(Settings):
 
     def conflict(self) -> str | None:
         """Return what does not go together."""
-        names = [one.name for one in self.models]
+        names = [model.name for model in self.models]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             return f"the model '{twice[0]}' is there twice; every model needs a name of its own"

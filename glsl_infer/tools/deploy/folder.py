@@ -55,8 +55,8 @@ def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: Non
 
 def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
     (new / "models").mkdir(parents=True)
-    models = [_model(one, base, new, work, say) for one in deployment.models]
-    files = {one["file"]: one["sha256"] for one in models}
+    models = [_model(model, base, new, work, say) for model in deployment.models]
+    files = {model["file"]: model["sha256"] for model in models}
     if deployment.target == "raspberry-pi":
         for name, text, mode in (
             (raspberry_pi.UNIT, raspberry_pi.unit(deployment), 0o644),
@@ -109,7 +109,7 @@ def _export(model: Model, source: Path, base: Path, target: Path) -> None:
     options += ["--labels", str(base / model.labels)] if model.labels else []
     options += ["--calibrate", str(base / model.calibrate)] if model.calibrate else []
     if model.input_range != (0.0, 0.0):
-        options += ["--input-range", *(f"{one:.9g}" for one in model.input_range)]
+        options.append(f"--input-range={','.join(f'{end:.9g}' for end in model.input_range)}")
     command = module_command("glsl_infer", "export", source, "-o", target, *options, "--json")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -32,12 +32,11 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
         BundleError: layers and weights do not fit together.
 
     Returns:
-        ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``input``, ``output``,
+        ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``inputs``, ``outputs``,
         ``labels``, ``limits`` that a driver must have, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
         ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``.
     """
     manifest = bundle.manifest
-    output = manifest.outputs[0]
     layers = _layers(bundle)
     return {
         "file": {
@@ -45,8 +44,20 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             "bytes": None if bundle.path is None else bundle.path.stat().st_size,
         },
         "model": manifest.name,
-        "input": {"size": manifest.input.size, "preprocessing": manifest.input.fit},
-        "output": {"name": output.name, "layer": bundle.network.output, "shape": list(shape_of(output.value))},
+        "inputs": [
+            {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
+            for entry in manifest.inputs
+        ],
+        "outputs": [
+            {
+                "name": output.name,
+                "purpose": output.purpose,
+                "shape": list(output.shape),
+                "layers": list(result.layers),
+                "steps": [step.step for step in output.steps],
+            }
+            for output, result in zip(manifest.outputs, bundle.network.outputs)
+        ],
         "labels": len(bundle.labels),
         "limits": dict(vars(manifest.limits)),
         "totals": {
@@ -55,32 +66,32 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             "jobs": manifest.jobs,
             "programs": len(manifest.programs),
             "textures": len(manifest.textures),
-            "weights": sum(one["weights"] for one in layers),
+            "weights": sum(entry["weights"] for entry in layers),
         },
         "memory": _memory(bundle),
         "members": _members(bundle),
         "layers": layers,
         "passes": [
             {
-                "layer": one.layer,
-                "program": one.program,
-                "target": one.target,
-                "clear": one.clear,
-                "textures": list(one.textures),
-                "quads": len(one.quads),
-                "pixels": sum(quad.width * quad.height for quad in one.quads),
+                "layer": entry.layer,
+                "program": entry.program,
+                "target": entry.target,
+                "clear": entry.clear,
+                "textures": list(entry.textures),
+                "quads": len(entry.quads),
+                "pixels": sum(quad.width * quad.height for quad in entry.quads),
             }
-            for one in manifest.passes
+            for entry in manifest.passes
         ],
         "textures": [
             {
-                "name": one.name,
-                "kind": one.kind,
-                "width": one.width,
-                "height": one.height,
-                "bytes": 4 * one.width * one.height,
+                "name": entry.name,
+                "kind": entry.kind,
+                "width": entry.width,
+                "height": entry.height,
+                "bytes": 4 * entry.width * entry.height,
             }
-            for one in manifest.textures
+            for entry in manifest.textures
         ],
     }
 
@@ -100,10 +111,10 @@ def _layers(bundle: Bundle) -> list[dict[str, Any]]:
     passes: Counter[str] = Counter()
     programs: defaultdict[str, set[str]] = defaultdict(set)
     pixels: Counter[str] = Counter()
-    for one in bundle.manifest.passes:
-        passes[one.layer] += 1
-        programs[one.layer].add(one.program)
-        pixels[one.layer] += sum(quad.width * quad.height for quad in one.quads)
+    for entry in bundle.manifest.passes:
+        passes[entry.layer] += 1
+        programs[entry.layer].add(entry.program)
+        pixels[entry.layer] += sum(quad.width * quad.height for quad in entry.quads)
 
     def described(layer: Layer) -> dict[str, Any]:
         return {
@@ -130,9 +141,9 @@ def _finite(number: float | None) -> float | None:
 
 def _memory(bundle: Bundle) -> dict[str, int]:
     kinds = Counter({"input": 0, "target": 0, "constant": 0})
-    for one in bundle.manifest.textures:
-        kinds[one.kind] += 4 * one.width * one.height
-    drawn = {one.layer for one in bundle.manifest.passes}  # the others only rename what these made
+    for entry in bundle.manifest.textures:
+        kinds[entry.kind] += 4 * entry.width * entry.height
+    drawn = {entry.layer for entry in bundle.manifest.passes}  # the others only rename what these made
     outputs = sum(4 * _texels(value) for name, value in bundle.values.items() if name in drawn)
     return {**kinds, "total": sum(kinds.values()), "outputs_of_all_layers": outputs}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.manifest import NUMBERS, Output
+from glsl_infer.bundle.network import Layer
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
+from glsl_infer.graph.host_steps import ARGMAX, softmax
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program.host_steps import softmax
-from glsl_infer.runtime.images import output_shape
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
-from glsl_infer.tools.validate.keras_outputs import ABOUT, ENDS, layers_file
+from glsl_infer.tools.validate.keras_outputs import ABOUT, ends_file, layers_file
 from glsl_infer.tools.validate.measures import Agreement
 
 Tell = Callable[[int], object]
@@ -32,10 +33,10 @@ Tell = Callable[[int], object]
 def compare(
     model: Path,
     bundle: Bundle,
-    pictures: Sequence[NDArray[np.uint8]],
+    samples: Sequence[Mapping[str, NDArray[Any]]],
     *,
     layer_pictures: int = 4,
-    input_range: tuple[float, float] | None = None,
+    input_ranges: Mapping[str, tuple[float, float]] | None = None,
     context: str = "auto",
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
@@ -44,70 +45,69 @@ def compare(
     Args:
         model: a saved ``.keras`` file.
         bundle: the exported model.
-        pictures: uint8 (size, size, 3) each, at least one.
+        samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
         layer_pictures: how many of them, from the first on, are compared layer by layer.
-        input_range: what bytes 0 and 255 mean to the Keras model; see ``importers.keras.to_graph``.
+        input_ranges: what bytes 0 and 255 of pictures mean to the Keras model; see ``importers.keras.Ends``.
         context: how to get at the GPU.
-        tell: hears of every picture that is done, ``steps`` of them.
+        tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
-        ``pictures``, ``keras`` and ``driver`` (in words), ``output`` (``Agreement.as_json``, with ``top1`` where it is
-        a vector), ``softmax`` (whether probabilities were compared, those of each pixel where it is a map, and not
-        logits), ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``keras``, the layer whose output
-        it has), ``not_compared`` (layers that Keras has no output for).
+        ``pictures`` (how many samples), ``keras`` and ``driver`` (in words), ``outputs`` (of each ``Agreement.as_json``
+        with ``name``; ``top1`` where it is a vector, ``same`` (share of equal numbers) where it is a mask of classes;
+        ``softmax``, whether probabilities were compared, those of each pixel where it is a map, and not logits),
+        ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``keras``, the layer whose output it has),
+        ``not_compared`` (layers that Keras has no output for).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
         RunError: Keras or the driver failed.
     """
-    layer_pictures = min(layer_pictures, len(pictures))
+    layer_pictures = min(layer_pictures, len(samples))
     layers = [
         layer
         for layer in bundle.network.layers
-        if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator)
+        if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), ViewOperator)
     ]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        np.save(folder / "pictures.npy", np.stack(pictures))
-        job = {
-            "model": str(model),
-            "pictures": str(folder / "pictures.npy"),
-            "layers": [layer.name for layer in layers],
-            "output": bundle.network.output,
-            "layer_pictures": layer_pictures,
-            "input_range": None if input_range is None else list(input_range),
-            "out": str(folder),
-        }
-        with ChildProcess("glsl_infer.tools.validate.keras_outputs", job, folder / "job", "runs Keras") as process:
-            for _ in process.lines():
-                tell(1)
-            process.finish()
-        about = json.loads((folder / ABOUT).read_text("utf-8"))
-        ends = _in_shape(model, bundle, np.load(folder / ENDS))
-        end, found = Agreement(), {one: Agreement() for one in about["layers"]}
+        about = _in_keras(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
+        ends = [
+            (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
+            for index, output in enumerate(bundle.manifest.outputs)
+        ]
+        totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
-                _add_layers(session, pictures[index], folder / layers_file(index), found)
+                _add_layers(session, samples[index], folder / layers_file(index), by_layer)
                 tell(1)
-            for output, expected in zip(session.stream(pictures), ends):
-                end.add(softmax(output.astype(np.float64)) if about["softmax"] else output, expected)
+            for index, results in enumerate(session.stream(samples)):
+                for (output, expected), total in zip(ends, totals):
+                    given = results[output.name]
+                    is_softmax = about["softmax"].get(output.name, False)
+                    total.add(softmax(given.astype(np.float64)) if is_softmax else given, expected[index])
                 tell(1)
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
-    vector = ends.ndim == 2
-    compared = [layer for layer in layers if layer.name in found and found[layer.name].pictures]
+    compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
     return {
-        "pictures": len(pictures),
+        "pictures": len(samples),
         "keras": about["keras"],
         "driver": driver,
-        "output": {**end.as_json(), **({"top1": end.top1} if vector else {})},
-        "softmax": about["softmax"],
+        "outputs": [
+            {
+                "name": output.name,
+                "softmax": about["softmax"].get(output.name, False),
+                **total.as_json(),
+                **_shares(output, total),
+            }
+            for (output, _), total in zip(ends, totals)
+        ],
         "layers": [
             {
                 "layer": layer.name,
                 "op": layer.op,
                 "keras": about["computes"][layer.name],
-                **found[layer.name].as_json(),
+                **by_layer[layer.name].as_json(),
             }
             for layer in compared
         ],
@@ -115,13 +115,57 @@ def compare(
     }
 
 
+def _in_keras(
+    model: Path,
+    bundle: Bundle,
+    samples: Sequence[Mapping[str, NDArray[Any]]],
+    folder: Path,
+    layers: Sequence[Layer],
+    layer_pictures: int,
+    input_ranges: Mapping[str, tuple[float, float]],
+    tell: Tell,
+) -> dict[str, Any]:
+    """Let a process of its own run Keras, which leaves its results in the folder; return what it says of them."""
+    files = {}
+    for index, entry in enumerate(bundle.manifest.inputs):
+        files[entry.name] = str(folder / f"input-{index}.npy")
+        np.save(files[entry.name], np.stack([sample[entry.name] for sample in samples]))
+    job = {
+        "model": str(model),
+        "inputs": files,
+        "count": len(samples),
+        "numbers": [entry.name for entry in bundle.manifest.inputs if entry.kind == NUMBERS and len(entry.shape) == 3],
+        "layers": [layer.name for layer in layers],
+        "outputs": [
+            {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
+            for output in bundle.network.outputs
+        ],
+        "layer_pictures": layer_pictures,
+        "input_ranges": {name: list(ends) for name, ends in input_ranges.items()},
+        "out": str(folder),
+    }
+    with ChildProcess("glsl_infer.tools.validate.keras_outputs", job, folder / "job", "runs Keras") as process:
+        for _ in process.lines():
+            tell(1)
+        process.finish()
+    about: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
+    return about
+
+
+def _shares(output: Output, total: Agreement) -> dict[str, float]:
+    """Return what share of an output's samples or numbers is the same, where that says something."""
+    if any(step.step == ARGMAX for step in output.steps):
+        return {"same": total.same}
+    return {"top1": total.top1} if len(output.shape) == 1 else {}
+
+
 def steps(pictures: int, layer_pictures: int) -> int:
     """Return how many things ``compare`` tells of."""
     return 2 * (pictures + min(layer_pictures, pictures))
 
 
-def _in_shape(model: Path, bundle: Bundle, ends: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return Keras' outputs, one for each picture, in the shape of the bundle's.
+def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what Keras computes of an output, one for each sample, in the shape of the bundle's.
 
     A vector may be a map of 1x1 pixels in Keras, with a layer behind it that only changes the shape: the same numbers
     in the same order.
@@ -129,19 +173,21 @@ def _in_shape(model: Path, bundle: Bundle, ends: NDArray[np.float32]) -> NDArray
     Raises:
         InputError: the shapes differ by more than sizes of 1.
     """
-    shape = output_shape(bundle)
+    shape = output.shape
     if [size for size in ends.shape[1:] if size != 1] != [size for size in shape if size != 1]:
-        sides = " and ".join("x".join(map(str, one)) for one in (ends.shape[1:], shape))
+        sides = " and ".join("x".join(map(str, side)) for side in (ends.shape[1:], shape))
         raise InputError(
             f"{model} and {bundle.path} end in different shapes ({sides}); give the model that the bundle was made from"
         )
     return ends.reshape(len(ends), *shape)
 
 
-def _add_layers(session: Session, picture: NDArray[np.uint8], file: Path, found: dict[str, Agreement]) -> None:
+def _add_layers(
+    session: Session, sample: Mapping[str, NDArray[Any]], file: Path, by_layer: dict[str, Agreement]
+) -> None:
     with np.load(file) as saved:
-        expected = {name: saved[str(place)] for place, name in enumerate(found)}
-    for name, output in session.layers(picture):
-        if name in found and expected[name].size == output.size:
+        expected = {name: saved[str(place)] for place, name in enumerate(by_layer)}
+    for name, output in session.layers(sample):
+        if name in by_layer and expected[name].size == output.size:
             # A vector may be a map of 1x1 pixels in Keras; the same numbers in the same order.
-            found[name].add(output.ravel(), expected[name].ravel())
+            by_layer[name].add(output.ravel(), expected[name].ravel())

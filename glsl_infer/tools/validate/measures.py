@@ -19,7 +19,7 @@ class Agreement:
     """
 
     def __init__(self) -> None:
-        self.pictures = self.agreed = self._count = 0
+        self.pictures = self.agreed = self._count = self._equal = 0
         self.max_error, self.worst_cosine = 0.0, 1.0
         self._absolute = self._products = self._expected = self._given = self._squares = 0.0
 
@@ -39,6 +39,7 @@ class Agreement:
         self.max_error = max(self.max_error, float(np.abs(error).max()))
         self.worst_cosine = min(self.worst_cosine, _cosine(products, *squares))
         self._count += ours.size
+        self._equal += int((ours == theirs).sum())
         self._absolute += float(np.abs(error).sum())
         self._products += products
         self._given += squares[0]
@@ -66,6 +67,11 @@ class Agreement:
     def top1(self) -> float:
         """Share of pictures in which the largest value has the same place, in [0, 1]."""
         return self.agreed / max(1, self.pictures)
+
+    @property
+    def same(self) -> float:
+        """Share of equal numbers, in [0, 1]; of a mask, of pixels with the same class."""
+        return self._equal / max(1, self._count)
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain data; ``sqnr_db`` is None where it is infinite, which JSON cannot say."""

@@ -23,12 +23,15 @@ def page(found: dict[str, Any], failures: list[str]) -> str:
         found: what ``compare.compare`` returned, with ``model`` and ``bundle``.
         failures: what lies beyond a threshold, a sentence each.
     """
-    end = found["output"]
     rows = [("pictures", f"{found['pictures']}"), ("Keras", found["keras"]), ("GPU", found["driver"])]
-    rows += [("cosine similarity", f"{end['cosine']:.6f}"), ("of the worst picture", f"{end['worst_cosine']:.6f}")]
-    rows += [("largest error", f"{end['max_error']:.6g}"), ("mean error", f"{end['mean_error']:.6g}")]
-    rows += [("SQNR", decibels(end["sqnr_db"]))]
-    rows += [("same first label", f"{100 * end['top1']:.2f} %")] if "top1" in end else []
+    for end in found["outputs"]:
+        of = f" of '{end['name']}'" if len(found["outputs"]) > 1 else ""
+        rows += [(f"cosine similarity{of}", f"{end['cosine']:.6f}")]
+        rows += [(f"of the worst picture{of}", f"{end['worst_cosine']:.6f}")]
+        rows += [(f"largest error{of}", f"{end['max_error']:.6g}"), (f"mean error{of}", f"{end['mean_error']:.6g}")]
+        rows += [(f"SQNR{of}", decibels(end["sqnr_db"]))]
+        rows += [(f"same first label{of}", f"{100 * end['top1']:.2f} %")] if "top1" in end else []
+        rows += [(f"same class of a pixel{of}", f"{100 * end['same']:.2f} %")] if "same" in end else []
     head = "".join(
         f"<tr><td class=name>{_text(key)}</td><td class=name>{_text(value)}</td></tr>" for key, value in rows
     )

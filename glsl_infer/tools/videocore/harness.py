@@ -98,18 +98,18 @@ def draw(made: Bundle) -> None:
         ShaderError: the driver refuses a shader; names the layer.
         RunError: a frame draws something else than its passes.
     """
-    picture = probe.picture(made.manifest.input.size)
+    inputs = probe.inputs(made.manifest.inputs)
     with Context("surfaceless") as context:
         # Nothing is drawn here, so how stores round cannot be measured; they are taken to round to nearest.
         vars(driver_of(context))["rounds_stores"] = False
         listener = Listener(context, made)
         with listener.listening(), Session(made, context=context) as session:
-            session.run(picture)
+            session.run(inputs)
             if listener.drawn != len(made.manifest.passes):
                 raise RunError(f"a frame draws {listener.drawn} times, it has {len(made.manifest.passes)} passes")
             listener.drawn = None
             write("@frame")
-            session.run(picture)
+            session.run(inputs)
 
 
 @contextlib.contextmanager

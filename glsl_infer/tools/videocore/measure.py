@@ -39,7 +39,7 @@ def measure(
         RunError: the driver refuses a shader, or breaks down.
     """
     made = bundles.read(path)
-    shaders = range(2 * len({one.program for one in made.manifest.passes}))
+    shaders = range(2 * len({entry.program for entry in made.manifest.passes}))
     command = module_command("glsl_infer.tools.videocore.harness", path)
     with tempfile.TemporaryFile() as messages:
         with subprocess.Popen(

@@ -170,7 +170,7 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
 
 
 def _draws(made: Bundle, node: Node) -> bool:
-    return node.op != "input" and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
+    return not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
 
 
 def _exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> Iterator[tuple[str, Array]]:
@@ -189,8 +189,12 @@ def _alone(session: Session, node: Node, exact: dict[str, Array]) -> LayerPixels
 
 
 def _frame(made: Bundle, name: str, output: NDArray[np.float32], wanted: NDArray[np.float32]) -> PicturePixels:
-    value = made.manifest.outputs[0].value
-    steps = np.abs(in_steps(output.astype(np.float64), value) - in_steps(wanted.astype(np.float64), value))
+    result = made.manifest.output
+    if result.steps or len(result.values) > 1:
+        steps = (output != wanted).astype(np.float64)
+    else:
+        given, right = (in_steps(numbers.astype(np.float64), result.values[0]) for numbers in (output, wanted))
+        steps = np.abs(given - right)
     top = bool(output.argmax() == wanted.argmax()) if output.ndim == 1 else None
     return PicturePixels(
         name, int(output.size), int(np.count_nonzero(steps >= 0.5)), float(np.abs(output - wanted).max()), top

@@ -45,7 +45,7 @@ def plot(reports: Sequence[Report], path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     thickness = 0.8 / len(reports)
-    for index, (name, report) in enumerate(zip(distinct([one.file for one in reports]), reports)):
+    for index, (name, report) in enumerate(zip(distinct([report.file for report in reports]), reports)):
         rows = {row.layer: row for row in report.rows}
         places = [layers.index(layer) + (index - (len(reports) - 1) / 2) * thickness for layer in rows]
         axes.barh(

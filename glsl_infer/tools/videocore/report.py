@@ -147,19 +147,19 @@ def report(made: Bundle, measured: Measured, file: str = "bundle") -> Report:
     textures = {texture.name: 4 * texture.width * texture.height for texture in made.manifest.textures}
     rows = []
     for layer in made.network.layers:
-        passes = [one for one in made.manifest.passes if one.layer == layer.name]
+        passes = [entry for entry in made.manifest.passes if entry.layer == layer.name]
         if passes:
-            targets = sum(textures[name] for name in {one.target for one in passes})
+            targets = sum(textures[name] for name in {entry.target for entry in passes})
             rows.append(_row(layer.name, layer.op, passes, measured, targets, floor.products(layer)))
     problems = _failures(made.manifest.passes, measured) + _single_threaded(rows)
-    rendered = sum(textures[name] for name in {one.target for one in made.manifest.passes})
+    rendered = sum(textures[name] for name in {entry.target for entry in made.manifest.passes})
     return Report(file, measured.driver, tuple(rows), measured.programs, measured.frame, tuple(problems), rendered)
 
 
 def _row(
     layer: str, op: str, passes: Sequence[Pass], measured: Measured, texture_bytes: int, products: int | None
 ) -> Row:
-    compiled = [(one, measured.programs[one.program]) for one in passes if one.program in measured.programs]
+    compiled = [(entry, measured.programs[entry.program]) for entry in passes if entry.program in measured.programs]
     shaders = [shader for _, shader in compiled]
     waiting = [shader for shader in shaders if shader.fetches]  # others have one thread and no need of two
     jobs = measured.jobs.get(layer, ())
@@ -167,9 +167,9 @@ def _row(
         layer,
         op,
         len(passes),
-        len({one.program for one in passes}),
-        sum(_pixels(one) for one in passes),
-        sum(_groups(one) for one in passes),
+        len({entry.program for entry in passes}),
+        sum(_pixels(entry) for entry in passes),
+        sum(_groups(entry) for entry in passes),
         min((shader.instructions for shader in shaders), default=0),
         max((shader.instructions for shader in shaders), default=0),
         sum(shader.instructions * _pixels(one) for one, shader in compiled),
@@ -185,7 +185,7 @@ def _row(
         sum(job.loads for job in jobs),
         sum(job.command_bytes for job in jobs),
         texture_bytes,
-        layer in measured.failures or any(one.program in measured.failures for one in passes),
+        layer in measured.failures or any(entry.program in measured.failures for entry in passes),
     )
 
 
@@ -200,11 +200,11 @@ def _groups(one: Pass) -> int:
 def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
     """Return a problem for each layer that fails; a program that several layers use is named in each."""
     found: dict[tuple[str, str], Problem] = {}
-    for one in passes:
-        for name, where in ((one.program, f"program '{one.program}': "), (one.layer, "")):
+    for entry in passes:
+        for name, where in ((entry.program, f"program '{entry.program}': "), (entry.layer, "")):
             if name in measured.failures:
                 text = f"{where}{measured.failures[name]}"
-                found.setdefault((one.layer, measured.failures[name]), Problem(one.layer, text, True))
+                found.setdefault((entry.layer, measured.failures[name]), Problem(entry.layer, text, True))
     return list(found.values())
 
 

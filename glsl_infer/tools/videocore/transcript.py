@@ -119,7 +119,7 @@ class _Reader:
     def __init__(self, passes: Sequence[Pass]) -> None:
         self.passes = passes
         self.driver, self.programs, self.failures = "", dict[str, Shader](), dict[str, str]()
-        self.jobs: dict[str, list[Job]] = {one.layer: [] for one in passes}
+        self.jobs: dict[str, list[Job]] = {entry.layer: [] for entry in passes}
         self.frame: list[Job] = []
         self.listings: dict[str, list[str]] = {}
         self._drawn: Pass | None = None
@@ -129,9 +129,9 @@ class _Reader:
     def read(self, lines: Iterable[str]) -> Measured:
         for line in lines:
             self._line(line.rstrip("\n"))
-        for one in self.passes:
-            if one.program not in self.programs:
-                self.failures.setdefault(one.program, SKIPPED)
+        for entry in self.passes:
+            if entry.program not in self.programs:
+                self.failures.setdefault(entry.program, SKIPPED)
         self._look_for_skipped_draws()
         return Measured(
             self.driver,
@@ -225,6 +225,6 @@ class _Reader:
     def _look_for_skipped_draws(self) -> None:
         """Note layers of which no draw was submitted, for no reason known."""
         for layer, jobs in self.jobs.items():
-            known = any(one.program in self.failures for one in self.passes if one.layer == layer)
+            known = any(entry.program in self.failures for entry in self.passes if entry.layer == layer)
             if not known and not sum(job.records for job in jobs):
                 self.failures[layer] = "compiles, but none of its draws reaches the GPU"

@@ -37,7 +37,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Make an RGBA8 texture (zeros unless given 4 * width * height bytes): nearest, clamped to the edge; bind it. */
   function texture(width: number, height: number, texels: Uint8Array | null = null): WebGLTexture {
-    const made = keep(gl.createTexture(), "texture", (one) => gl.deleteTexture(one));
+    const made = keep(gl.createTexture(), "texture", (object) => gl.deleteTexture(object));
     gl.bindTexture(gl.TEXTURE_2D, made);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
     for (const [name, value] of [
@@ -57,7 +57,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
    * @throws GlError the driver cannot render into it.
    */
   function framebuffer(target: WebGLTexture): WebGLFramebuffer {
-    const made = keep(gl.createFramebuffer(), "framebuffer", (one) => gl.deleteFramebuffer(one));
+    const made = keep(gl.createFramebuffer(), "framebuffer", (object) => gl.deleteFramebuffer(object));
     gl.bindFramebuffer(gl.FRAMEBUFFER, made);
     gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, target, 0);
     const status = gl.checkFramebufferStatus(gl.FRAMEBUFFER);
@@ -69,7 +69,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Make a vertex buffer, and bind it. */
   function buffer(data: Float32Array): WebGLBuffer {
-    const made = keep(gl.createBuffer(), "buffer", (one) => gl.deleteBuffer(one));
+    const made = keep(gl.createBuffer(), "buffer", (object) => gl.deleteBuffer(object));
     gl.bindBuffer(gl.ARRAY_BUFFER, made);
     gl.bufferData(gl.ARRAY_BUFFER, data as Float32Array<ArrayBuffer>, gl.STATIC_DRAW);
     return made;
@@ -79,7 +79,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
     const key = `${kind}\n${source}`;
     const known = shaders.get(key);
     if (known) return known;
-    const made = keep(gl.createShader(kind), "shader", (one) => gl.deleteShader(one));
+    const made = keep(gl.createShader(kind), "shader", (object) => gl.deleteShader(object));
     shaders.set(key, made);
     gl.shaderSource(made, source);
     gl.compileShader(made);
@@ -95,7 +95,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Begin to compile and link; the k-th attribute gets location k. Asks for no status, so nothing waits. */
   function startProgram(vertex: string, fragment: string, attributes: readonly string[]): WebGLProgram {
-    const made = keep(gl.createProgram(), "program", (one) => gl.deleteProgram(one));
+    const made = keep(gl.createProgram(), "program", (object) => gl.deleteProgram(object));
     gl.attachShader(made, shader(gl.VERTEX_SHADER, vertex));
     gl.attachShader(made, shader(gl.FRAGMENT_SHADER, fragment));
     attributes.forEach((name, location) => gl.bindAttribLocation(made, location, name));
@@ -121,7 +121,7 @@ export function objectsOf(gl: WebGLRenderingContext) {
 
   /** Delete the shader objects; linked programs keep what they need, and deleting once more on close does nothing. */
   function dropShaders(): void {
-    for (const one of shaders.values()) gl.deleteShader(one);
+    for (const shader of shaders.values()) gl.deleteShader(shader);
     shaders.clear();
   }
 

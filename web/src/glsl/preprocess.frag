@@ -1,14 +1,24 @@
-// Scales a picture along one axis; the prelude and two #define lines go before it (src/preprocess.ts).
+// Scales a picture along one axis; the prelude and some #define lines go before it (src/preprocess.ts).
 varying highp vec2 pixel;
 uniform sampler2D source;
 uniform vec2 texel;  // 1 / size of the source's texture
-uniform vec2 origin; // the first texel of the square in it
+uniform vec2 origin; // the first texel that is used of it
 uniform vec2 axis;   // along which to scale
 uniform float side;  // texels there
 uniform float size;  // pixels here
+uniform vec3 keep;   // 0 for channels that the network's picture has not
 
-vec3 over_white(vec4 color) {
-    return floor((color.rgb * color.a + (1.0 - color.a)) * 255.0 + 0.5) / 255.0;
+// The colour of a texel of the source, as the network's picture has it before it is scaled.
+vec4 color(vec4 given) {
+#if CHANNELS == 4
+    return given;
+#else
+    vec3 bytes = floor((given.rgb * given.a + (1.0 - given.a)) * 255.0 + 0.5); // over white
+#if CHANNELS == 1
+    bytes = vec3(floor((dot(bytes, vec3(19595.0, 38470.0, 7471.0)) + 32768.0) / 65536.0));
+#endif
+    return vec4(bytes / 255.0, 1.0);
+#endif
 }
 
 void main() {
@@ -23,7 +33,7 @@ void main() {
     float end = (index + 1.0) * side / size;
     float first = floor(begin);
 #endif
-    vec3 sum = vec3(0.0);
+    vec4 sum = vec4(0.0);
     float weights = 0.0;
     for (int tap = 0; tap < TAPS; tap++) {
         float at = first + float(tap);
@@ -32,8 +42,8 @@ void main() {
 #else
         float weight = max(0.0, min(end, at + 1.0) - max(begin, at));
 #endif
-        sum += weight * over_white(texture2D(source, (line + at * axis) * texel));
+        sum += weight * color(texture2D(source, (line + at * axis) * texel));
         weights += weight;
     }
-    gl_FragColor = vec4(floor(sum / weights * 255.0 + 0.5) / 255.0, 1.0);
+    gl_FragColor = floor(sum / weights * 255.0 + 0.5) / 255.0 * vec4(keep, 1.0);
 }

@@ -1,4 +1,4 @@
-"""What makes Mesa's llvmpipe compile less: blending that changes nothing, and loops (``loops``).
+"""What makes Mesa's llvmpipe compile less: blending that changes nothing, and loops (``ROLLED_FETCHES``).
 
 It makes machine code of a fragment shader twice, once for tiles that a triangle covers wholly and once for those
 at its edges. Where the result could depend on what is there already it makes the second alone, and takes it for both.

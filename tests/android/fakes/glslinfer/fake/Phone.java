@@ -183,7 +183,7 @@ public final class Phone {
             case "frames":
                 return String.valueOf(GLSurfaceView.only.frames);
             case "input":
-                input(words[1], Integer.parseInt(words[2]));
+                input(words[1]);
                 break;
             case "screen":
                 screen(words[1]);
@@ -315,14 +315,16 @@ public final class Phone {
         Files.write(Paths.get(file), out.array());
     }
 
-    /** Writes what the network was given last, as raw RGBA. */
-    private static void input(String file, int size) throws IOException, ReflectiveOperationException {
+    /** Writes the picture that the network was given last, as raw RGBA. */
+    private static void input(String file) throws IOException, ReflectiveOperationException {
         Object renderer = field(activity, "renderer");
         glslinfer.runner.Session session = (glslinfer.runner.Session) field(renderer, "session");
-        ByteBuffer pixels = ByteBuffer.allocateDirect(4 * size * size);
+        glslinfer.runner.Input input = session.bundle.manifest.onlyPicture();
+        ByteBuffer pixels = ByteBuffer.allocateDirect(4 * input.width() * input.height());
         Gl gl = new DesktopGl();
-        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, session.inputFramebuffer());
-        gl.glReadPixels(0, 0, size, size, Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, pixels);
+        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, session.inputFramebuffer(input));
+        gl.glReadPixels(input.view().x, input.view().y, input.width(), input.height(), Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE,
+                pixels);
         byte[] bytes = new byte[pixels.capacity()];
         pixels.get(bytes);
         Files.write(Paths.get(file), bytes);

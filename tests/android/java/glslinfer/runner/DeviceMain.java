@@ -78,7 +78,7 @@ public final class DeviceMain {
     }
 
     private static float[] frame(Session session) {
-        return session.run(Probe.picture(session.bundle.manifest.input.size));
+        return session.run(Probe.picture(session.bundle.manifest.onlyPicture(), 0));
     }
 
     /** Returns the refusal of a device that is as this machine's, but for one number. */

@@ -1,8 +1,9 @@
 package glslinfer.app;
 
+import glslinfer.runner.Fit;
 import glslinfer.runner.Gl;
 import glslinfer.runner.GlObjects;
-import glslinfer.runner.Manifest;
+import glslinfer.runner.Input;
 import java.nio.ByteBuffer;
 
 /** The camera's texture, drawn twice: into the network's input, and onto the screen. */
@@ -24,13 +25,20 @@ final class CameraPicture {
     private final Uniforms uniforms;
 
     private int input;
-    private int inputTaps = -1;
+    private String inputLines = "";
     private int inputTransform;
     private int inputUpright;
     private int inputCorner;
-    private int inputOrigin;
     private int inputSide;
+    private int inputOrigin;
+    private int inputSize;
     private int inputRatio;
+
+    // What was worked out for the last input, upright width and height, so that a frame allocates nothing.
+    private Input placedFor;
+    private int placedWide;
+    private int placedHigh;
+    private Fit.Place place;
 
     // What the camera sends, and how the screen is turned.
     private int width = 1;
@@ -80,22 +88,28 @@ final class CameraPicture {
         return Orientation.swapsSides(sensorDegrees, rotation) ? width : height;
     }
 
-    /** Draws the centred square into the picture of a network; a front camera's as others see it, not as a mirror. */
-    void drawInput(int framebuffer, Manifest.Input to, int rotation) {
+    /** Draws the part that its fit takes into a network's picture; a front camera's as others see it, no mirror. */
+    void drawInput(int framebuffer, Input to, int rotation) {
         int wide = uprightWidth(rotation);
         int high = uprightHeight(rotation);
-        int side = Math.min(wide, high);
-        float ratio = (float) side / to.size;
-        useInput(side <= to.size ? 0 : (int) Math.ceil(ratio) + 1);
+        if (to != placedFor || wide != placedWide || high != placedHigh) {
+            placedFor = to;
+            placedWide = wide;
+            placedHigh = high;
+            place = to.fit.place(wide, high, to.width(), to.height());
+            compileInput(to);
+        }
+        gl.glUseProgram(input);
         gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, framebuffer);
-        gl.glViewport(to.x, to.y, to.size, to.size);
+        gl.glViewport(to.view().x, to.view().y, to.width(), to.height());
         Orientation.toTexture(surface, rotation, front, matrix);
         gl.glUniformMatrix4fv(inputTransform, matrix);
         uniforms.set(inputUpright, wide, high);
-        uniforms.set(inputCorner, (wide - side) / 2, (high - side) / 2);
-        uniforms.set(inputOrigin, to.x, to.y);
-        uniforms.set(inputSide, side);
-        uniforms.set(inputRatio, ratio);
+        uniforms.set(inputCorner, place.left, place.top);
+        uniforms.set(inputSide, place.width, place.height);
+        uniforms.set(inputOrigin, to.view().x + place.toLeft, to.view().y + place.toTop);
+        uniforms.set(inputSize, place.toWidth, place.toHeight);
+        uniforms.set(inputRatio, (float) place.width / place.toWidth, (float) place.height / place.toHeight);
         draw();
     }
 
@@ -114,20 +128,27 @@ final class CameraPicture {
         draw();
     }
 
-    /** Compiles the program for that many taps, if it is not that of the last time. */
-    private void useInput(int taps) {
-        if (taps != inputTaps) {
-            String fragment = "#version 100\n#define TAPS " + taps + "\n" + inputFragment;
-            input = objects.program(vertex, fragment, ATTRIBUTES, "the camera's picture");
-            inputTaps = taps;
-            inputTransform = gl.glGetUniformLocation(input, "transform");
-            inputUpright = gl.glGetUniformLocation(input, "upright");
-            inputCorner = gl.glGetUniformLocation(input, "corner");
-            inputOrigin = gl.glGetUniformLocation(input, "origin");
-            inputSide = gl.glGetUniformLocation(input, "side");
-            inputRatio = gl.glGetUniformLocation(input, "ratio");
+    /** Compiles the program for what was worked out, if it is not that of the last time. */
+    private void compileInput(Input to) {
+        String lines = "#version 100\n#define TAPS_X " + taps(place.width, place.toWidth) + "\n#define TAPS_Y "
+                + taps(place.height, place.toHeight) + "\n" + (to.channels() == 1 ? "#define GREY\n" : "");
+        if (lines.equals(inputLines)) {
+            return;
         }
-        gl.glUseProgram(input);
+        input = objects.program(vertex, lines + inputFragment, ATTRIBUTES, "the camera's picture");
+        inputLines = lines;
+        inputTransform = gl.glGetUniformLocation(input, "transform");
+        inputUpright = gl.glGetUniformLocation(input, "upright");
+        inputCorner = gl.glGetUniformLocation(input, "corner");
+        inputSide = gl.glGetUniformLocation(input, "side");
+        inputOrigin = gl.glGetUniformLocation(input, "origin");
+        inputSize = gl.glGetUniformLocation(input, "size");
+        inputRatio = gl.glGetUniformLocation(input, "ratio");
+    }
+
+    /** Returns how many pixels of {@code from} a pixel of {@code to} can touch; 1 where the axis grows. */
+    private static int taps(int from, int to) {
+        return from <= to ? 1 : (from + to - 1) / to + 1;
     }
 
     private void draw() {

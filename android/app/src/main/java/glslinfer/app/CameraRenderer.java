@@ -9,6 +9,7 @@ import glslinfer.runner.Classifier;
 import glslinfer.runner.Device;
 import glslinfer.runner.Errors;
 import glslinfer.runner.Gl;
+import glslinfer.runner.Input;
 import glslinfer.runner.Pace;
 import glslinfer.runner.Session;
 import java.util.Collections;
@@ -64,6 +65,8 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
 
     private Bundle bundle;
     private Session session;
+    private Input input;
+    private boolean probable;
     private Pace pace;
     private float[] logits = new float[0];
     private int[] best = new int[0];
@@ -188,15 +191,17 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             session = new Session(device, model);
             session.selfCheck(); // some drivers report success and then draw nothing
             pace = new Pace(session, gl, budget);
+            input = model.manifest.onlyPicture();
+            probable = model.manifest.classesOutput().isProbable();
             logits = new float[model.labels.size()];
             best = new int[Math.min(ResultsView.TOP, logits.length)];
             chances = new double[best.length];
             resultPending = false;
             lastResult = 0;
-            results.setLabels(model.labels);
+            results.setModel(model.labels, input);
             listener.onModelReady(model);
         } catch (Errors.GlslInferError error) {
-            results.setLabels(Collections.<String>emptyList());
+            results.setModel(Collections.<String>emptyList(), null);
             bundle = null; // another try would end alike
             session = null;
             listener.onModelFailed(model.file + ": " + error.getMessage());
@@ -222,7 +227,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             resultPending = false;
             long start = System.nanoTime();
             session.readLogits(logits);
-            Classifier.rank(logits, best, chances);
+            Classifier.rank(logits, probable, best, chances);
             long now = System.nanoTime();
             average(Stage.READ, now - start);
             resultTime = averaged(resultTime, lastResult == 0 ? 0 : now - lastResult);
@@ -232,7 +237,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         }
         if (!pace.running() && newPicture) {
             newPicture = false;
-            picture.drawInput(session.inputFramebuffer(), session.bundle.manifest.input, turned);
+            picture.drawInput(session.inputFramebuffer(input), input, turned);
             device.touched();
             pace.begin();
         }

@@ -18,6 +18,7 @@ import android.view.Gravity;
 import android.view.View;
 import android.view.WindowManager;
 import android.widget.FrameLayout;
+import glslinfer.runner.Input;
 import java.util.List;
 
 /**
@@ -298,7 +299,8 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelRead(final glslinfer.runner.Bundle bundle) {
-        size = bundle.manifest.input.size;
+        Input input = bundle.manifest.onlyPicture();
+        size = Math.max(input.width(), input.height());
         view.queueEvent(
                 new Runnable() {
                     @Override

@@ -75,9 +75,15 @@ final class Models {
         }
     }
 
+    /** Refuses a model that does more or less than name what the camera sees. */
     private static Bundle classifier(Bundle bundle) {
-        if (bundle.labels.isEmpty()) {
-            throw new Errors.InputError(bundle.file + ": makes images and has no labels to show; choose another model");
+        if (bundle.manifest.classesOutput() == null) {
+            throw new Errors.InputError(bundle.file + ": has no classes whose labels the app could show;"
+                    + " choose another model");
+        }
+        if (bundle.manifest.inputs.size() != 1 || !bundle.manifest.inputs.get(0).isPicture()) {
+            throw new Errors.InputError(bundle.file + ": reads " + bundle.manifest.inputNames()
+                    + ", but the app has one picture for it, the camera's; choose another model");
         }
         return bundle;
     }

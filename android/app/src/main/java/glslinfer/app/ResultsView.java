@@ -4,11 +4,13 @@ import android.content.Context;
 import android.graphics.Canvas;
 import android.graphics.Paint;
 import android.view.View;
+import glslinfer.runner.Fit;
+import glslinfer.runner.Input;
 import java.util.Collections;
 import java.util.List;
 
 /**
- * What lies over the camera's picture: the square that the network sees, the best labels with bars, speed, messages.
+ * What lies over the camera's picture: a frame around what the network sees, the best labels with bars, messages.
  *
  * <p>{@link #show} comes from the GL thread for every result and allocates nothing.
  */
@@ -35,6 +37,8 @@ final class ResultsView extends View {
     private double screenFrames;
     private int uprightWidth = 1;
     private int uprightHeight = 1;
+    private Input input;
+    private Fit.Place seen;
     private String message = "";
 
     /** The columns of the line of times. */
@@ -61,16 +65,27 @@ final class ResultsView extends View {
         postInvalidate();
     }
 
-    /** Names the classes of the results to come; those of another model are gone. */
-    synchronized void setLabels(List<String> names) {
+    /** Names the classes of the results to come, those of another model are gone; {@code picture} is its input. */
+    synchronized void setModel(List<String> names, Input picture) {
         labels = names;
         shown = 0;
+        input = picture;
+        place();
     }
 
     /** Says how many pixels the camera's picture has, as it stands on the screen. */
     synchronized void setUpright(int width, int height) {
-        uprightWidth = width;
-        uprightHeight = height;
+        if (width != uprightWidth || height != uprightHeight) {
+            uprightWidth = width;
+            uprightHeight = height;
+            place();
+        }
+    }
+
+    private void place() {
+        seen = input == null
+                ? null
+                : input.fit.place(uprightWidth, uprightHeight, input.width(), input.height());
     }
 
     /** Shows a result. */
@@ -93,7 +108,9 @@ final class ResultsView extends View {
 
     @Override
     protected synchronized void onDraw(Canvas canvas) {
-        drawSquare(canvas);
+        if (seen != null) {
+            drawSeen(canvas);
+        }
         if (!message.isEmpty()) {
             drawMessage(canvas);
         }
@@ -103,17 +120,16 @@ final class ResultsView extends View {
         }
     }
 
-    private void drawSquare(Canvas canvas) {
+    private void drawSeen(Canvas canvas) {
         float width = getWidth();
         float height = getHeight();
         float scale = Math.max(width / uprightWidth, height / uprightHeight);
-        float half = Math.min(uprightWidth, uprightHeight) * scale / 2;
         float thick = unit;
         paint.setColor(FRAME);
-        float left = width / 2 - half;
-        float right = width / 2 + half;
-        float top = height / 2 - half;
-        float bottom = height / 2 + half;
+        float left = width / 2 + (seen.left - uprightWidth / 2f) * scale;
+        float right = left + seen.width * scale;
+        float top = height / 2 + (seen.top - uprightHeight / 2f) * scale;
+        float bottom = top + seen.height * scale;
         canvas.drawRect(left, top, right, top + thick, paint);
         canvas.drawRect(left, bottom - thick, right, bottom, paint);
         canvas.drawRect(left, top, left + thick, bottom, paint);

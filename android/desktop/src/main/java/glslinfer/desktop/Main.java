@@ -3,8 +3,12 @@ package glslinfer.desktop;
 import glslinfer.runner.Bundle;
 import glslinfer.runner.Device;
 import glslinfer.runner.Errors;
-import glslinfer.runner.Manifest;
+import glslinfer.runner.Fit;
+import glslinfer.runner.Images;
+import glslinfer.runner.Input;
+import glslinfer.runner.Picture;
 import glslinfer.runner.Preprocess;
+import glslinfer.runner.Result;
 import glslinfer.runner.Session;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;
@@ -16,21 +20,27 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
-import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * The runner on a Linux machine, for tests and for looking at a bundle.
  *
  * <pre>
- *   run BUNDLE PICTURES OUT     PICTURES: raw RGB of one or more pictures; OUT: their outputs, little-endian floats
- *   layers BUNDLE PICTURE OUT   OUT: of every layer that draws its texels, directly after its passes, then its floats
- *   check BUNDLE                the probe
- *   time BUNDLE FRAMES          milliseconds of each of some frames, upload and read-back included
- *   read FILE...                what is wrong with each file, a line each, empty where nothing is
- *   square W H SIZE ARGB OUT    ARGB: little-endian integers; OUT: raw RGB
+ *   run BUNDLE PICTURES OUT              PICTURES: raw bytes of one or more pictures, of the model's size
+ *   frame BUNDLE OUT NAME=FILE...        OUT: all outputs of one frame; prints their names and shapes
+ *   image BUNDLE OUT NAME=FILE...        OUT: raw bytes of the image that the first output is
+ *   layers BUNDLE OUT NAME=FILE...       OUT: of every drawn layer its texels, directly after its passes, and numbers
+ *   check BUNDLE                         the probe
+ *   time BUNDLE FRAMES                   milliseconds of each of some frames, upload and read-back included
+ *   read FILE...                         what is wrong with each file, a line each, empty where nothing is
+ *   fit FIT WIDTH HEIGHT CHANNELS PICTURE OUT   OUT: raw bytes of PICTURE.argb as a model of that size reads it
  * </pre>
+ *
+ * <p>NAME=FILE is an input: raw bytes of a picture of the model's size; *.argb, a picture of any size: width, height
+ * and pixels as little-endian integers; or numbers. Numbers are little-endian 32-bit floats.
  *
  * <p>Exit status 2: what was given cannot be used; 1: something failed. Results are JSON on standard output.
  */
@@ -54,19 +64,25 @@ public final class Main {
         List<String> rest = words.subList(Math.min(1, words.size()), words.size());
         if (name.equals("run") && rest.size() == 3) {
             run(open(rest.get(0)), Files.readAllBytes(Paths.get(rest.get(1))), Paths.get(rest.get(2)));
-        } else if (name.equals("layers") && rest.size() == 3) {
-            layers(open(rest.get(0)), Files.readAllBytes(Paths.get(rest.get(1))), Paths.get(rest.get(2)));
+        } else if (name.equals("frame") && rest.size() > 2) {
+            frame(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
+        } else if (name.equals("image") && rest.size() > 2) {
+            Session session = open(rest.get(0));
+            Result first = session.run(inputs(session, rest.subList(2, rest.size()))).values().iterator().next();
+            Files.write(Paths.get(rest.get(1)), Images.toBytes(session.bundle.manifest, first));
+        } else if (name.equals("layers") && rest.size() > 2) {
+            layers(open(rest.get(0)), Paths.get(rest.get(1)), rest.subList(2, rest.size()));
         } else if (name.equals("check") && rest.size() == 1) {
             System.out.println("{\"layers\": " + open(rest.get(0)).selfCheck().size() + "}");
         } else if (name.equals("time") && rest.size() == 2) {
             time(open(rest.get(0)), Integer.parseInt(rest.get(1)));
         } else if (name.equals("read")) {
             read(rest);
-        } else if (name.equals("square") && rest.size() == 5) {
-            square(rest);
+        } else if (name.equals("fit") && rest.size() == 6) {
+            fit(rest);
         } else {
             throw new Errors.InputError(
-                    "give one of: run, layers, check, time, read, square; see glslinfer.desktop.Main");
+                    "give one of: run, frame, image, layers, check, time, read, fit; see glslinfer.desktop.Main");
         }
     }
 
@@ -94,37 +110,62 @@ public final class Main {
         }
     }
 
-    private static List<byte[]> pictures(Session session, byte[] bytes) {
-        int size = session.bundle.manifest.input.size;
-        List<byte[]> out = new ArrayList<byte[]>();
-        for (int at = 0; at < bytes.length; at += 3 * size * size) {
-            out.add(Arrays.copyOfRange(bytes, at, at + 3 * size * size));
-        }
-        return out;
-    }
-
     private static void run(Session session, byte[] bytes, Path to) throws IOException {
+        Input input = session.bundle.manifest.onlyPicture();
+        int size = input.width() * input.height() * input.channels();
         try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
-            for (byte[] picture : pictures(session, bytes)) {
-                out.write(little(session.run(picture)));
+            for (int at = 0; at < bytes.length; at += size) {
+                out.write(little(session.run(Arrays.copyOfRange(bytes, at, at + size))));
             }
         }
         System.out.println("{\"gl_calls\": " + session.callsPerFrame() + ", \"jobs\": " + session.jobs() + "}");
     }
 
-    private static void layers(Session session, byte[] picture, Path to) throws IOException {
+    private static void frame(Session session, Path to, List<String> words) throws IOException {
+        StringBuilder facts = new StringBuilder();
+        try (OutputStream out = new BufferedOutputStream(Files.newOutputStream(to))) {
+            for (Result result : session.run(inputs(session, words)).values()) {
+                out.write(little(result.data));
+                facts.append(facts.length() > 0 ? ", " : "").append('[').append(quoted(result.name)).append(", ");
+                facts.append(Arrays.toString(result.shape())).append(']');
+            }
+        }
+        System.out.println("[" + facts + "]");
+    }
+
+    /** Reads the inputs that words say: NAME=FILE. */
+    private static Map<String, Object> inputs(Session session, List<String> words) throws IOException {
+        Map<String, Object> inputs = new LinkedHashMap<String, Object>();
+        for (String word : words) {
+            int equals = word.indexOf('=');
+            if (equals < 1) {
+                throw new Errors.InputError("'" + word + "' is no input; give NAME=FILE");
+            }
+            String name = word.substring(0, equals);
+            Path file = Paths.get(word.substring(equals + 1));
+            inputs.put(name, word.endsWith(".argb") ? picture(file) : Files.readAllBytes(file));
+            for (Input input : session.bundle.manifest.inputs) {
+                if (input.name.equals(name) && !input.isPicture()) {
+                    ByteBuffer bytes = little(file);
+                    float[] numbers = new float[bytes.remaining() / 4];
+                    bytes.asFloatBuffer().get(numbers);
+                    inputs.put(name, numbers);
+                }
+            }
+        }
+        return inputs;
+    }
+
+    private static void layers(Session session, Path to, List<String> words) throws IOException {
         try (DataOutputStream out = new DataOutputStream(new BufferedOutputStream(Files.newOutputStream(to)))) {
-            session.upload(picture);
-            Manifest manifest = session.bundle.manifest;
-            for (String layer : manifest.layers) {
+            session.upload(inputs(session, words));
+            for (String layer : session.bundle.manifest.probedLayers()) {
                 session.drawLayer(layer);
-                for (String texture : manifest.valueOf(layer).textures()) {
-                    if (!texture.equals(manifest.input.texture)) {
-                        ByteBuffer texels = session.readTexture(texture);
-                        byte[] copy = new byte[texels.capacity()];
-                        texels.get(copy);
-                        out.write(copy);
-                    }
+                for (String texture : session.bundle.manifest.valueOf(layer).textures()) {
+                    ByteBuffer texels = session.readTexture(texture);
+                    byte[] copy = new byte[texels.capacity()];
+                    texels.get(copy);
+                    out.write(copy);
                 }
                 out.write(little(session.readLayer(layer)));
             }
@@ -132,7 +173,7 @@ public final class Main {
     }
 
     private static void time(Session session, int frames) {
-        byte[] picture = glslinfer.runner.Probe.picture(session.bundle.manifest.input.size);
+        byte[] picture = glslinfer.runner.Probe.picture(session.bundle.manifest.onlyPicture(), 0);
         StringBuilder out = new StringBuilder();
         for (int i = 0; i < frames; i++) {
             long start = System.nanoTime();
@@ -142,13 +183,38 @@ public final class Main {
         System.out.println("{\"milliseconds\": [" + out + "]}");
     }
 
-    private static void square(List<String> rest) throws IOException {
-        ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(Paths.get(rest.get(3)))).order(ByteOrder.LITTLE_ENDIAN);
+    private static void fit(List<String> words) throws IOException {
+        Fit fit = Fit.of(words.get(0));
+        if (fit == null) {
+            throw new Errors.InputError("no fit is called '" + words.get(0) + "'");
+        }
+        int[] numbers = new int[3];
+        for (int i = 0; i < numbers.length; i++) {
+            numbers[i] = Integer.parseInt(words.get(1 + i));
+        }
+        Picture picture = picture(Paths.get(words.get(4)));
+        Files.write(Paths.get(words.get(5)), Preprocess.fit(picture, fit, numbers[0], numbers[1], numbers[2]));
+    }
+
+    private static Picture picture(Path file) throws IOException {
+        ByteBuffer bytes = little(file);
+        int width = bytes.getInt();
+        int height = bytes.getInt();
         int[] argb = new int[bytes.remaining() / 4];
         bytes.asIntBuffer().get(argb);
-        int width = Integer.parseInt(rest.get(0));
-        int height = Integer.parseInt(rest.get(1));
-        Files.write(Paths.get(rest.get(4)), Preprocess.toSquare(argb, width, height, Integer.parseInt(rest.get(2))));
+        return new Picture(argb, width, height);
+    }
+
+    private static ByteBuffer little(Path file) throws IOException {
+        return ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    private static String quoted(String text) {
+        StringBuilder out = new StringBuilder("\"");
+        for (char c : text.toCharArray()) {
+            out.append(c < ' ' || c > '~' || c == '"' || c == '\\' ? String.format("\\u%04x", (int) c) : "" + c);
+        }
+        return out.append('"').toString();
     }
 
     private static byte[] little(float[] numbers) {

@@ -23,20 +23,21 @@ public final class Classifier {
     /**
      * Returns the {@code top} most probable classes, best first; equal ones keep the order of the labels.
      *
-     * @param labels of a bundle
-     * @param logits one for each label
+     * @param bundle has an output for classes
+     * @param numbers of that output, one for each label: probabilities where it ends in softmax or sigmoid, else logits
      * @param top how many, at least 1; all of them where there are fewer
      */
-    public static List<Prediction> rank(List<String> labels, float[] logits, int top) {
+    public static List<Prediction> rank(Bundle bundle, float[] numbers, int top) {
         if (top < 1) {
             throw new Errors.InputError("top=" + top + "; at least 1 is possible");
         }
-        int[] indices = new int[Math.min(top, logits.length)];
+        int[] indices = new int[Math.min(top, numbers.length)];
         double[] probabilities = new double[indices.length];
-        rank(logits, indices, probabilities);
+        Output classes = bundle.manifest.classesOutput();
+        rank(numbers, classes != null && classes.isProbable(), indices, probabilities);
         List<Prediction> out = new ArrayList<Prediction>();
         for (int i = 0; i < indices.length; i++) {
-            out.add(new Prediction(labels.get(indices[i]), probabilities[i], indices[i]));
+            out.add(new Prediction(bundle.labels.get(indices[i]), probabilities[i], indices[i]));
         }
         return out;
     }
@@ -44,31 +45,32 @@ public final class Classifier {
     /**
      * The same without allocating, for every frame of a camera.
      *
-     * @param indices takes the classes, best first: as many as the array is long, at most as there are logits
+     * @param probable whether the numbers are probabilities; else softmax makes them so
+     * @param indices takes the classes, best first: as many as the array is long, at most as there are numbers
      * @param probabilities takes theirs
      */
-    public static void rank(float[] logits, int[] indices, double[] probabilities) {
+    public static void rank(float[] numbers, boolean probable, int[] indices, double[] probabilities) {
         double largest = Double.NEGATIVE_INFINITY;
-        for (float logit : logits) {
-            largest = Math.max(largest, logit);
+        for (float number : numbers) {
+            largest = Math.max(largest, number);
         }
         double sum = 0;
-        for (float logit : logits) {
-            sum += Math.exp(logit - largest);
+        for (float number : numbers) {
+            sum += Math.exp(number - largest);
         }
         for (int place = 0; place < indices.length; place++) {
             int best = -1;
-            for (int i = 0; i < logits.length; i++) {
+            for (int i = 0; i < numbers.length; i++) {
                 boolean taken = false;
                 for (int before = 0; before < place; before++) {
                     taken |= indices[before] == i;
                 }
-                if (!taken && (best < 0 || logits[i] > logits[best])) {
+                if (!taken && (best < 0 || numbers[i] > numbers[best])) {
                     best = i;
                 }
             }
             indices[place] = best;
-            probabilities[place] = Math.exp(logits[best] - largest) / sum;
+            probabilities[place] = probable ? numbers[best] : Math.exp(numbers[best] - largest) / sum;
         }
     }
 }

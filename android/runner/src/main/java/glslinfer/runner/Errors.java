@@ -41,9 +41,28 @@ public final class Errors {
     public static final class BundleError extends InputError {
         private static final long serialVersionUID = 1L;
 
+        /** What it breaks, where the reader's cursor does not say it. */
+        private final Rule broken;
+
         /** @param message the part that is wrong, and how */
         public BundleError(String message) {
+            this(null, message);
+        }
+
+        BundleError(Rule broken, String message) {
             super(message);
+            this.broken = broken;
+        }
+
+        /** Returns the name of the rule of docs/bundle-format.md that the file breaks; null where it is about none. */
+        public String rule() {
+            return broken == null ? null : broken.key;
+        }
+
+        /** Returns the same as a refusal of a file, which names the file and the rule. */
+        BundleError of(String file, Rule checked) {
+            Rule rule = broken == null ? checked : broken;
+            return new BundleError(rule, file + ": " + getMessage() + " (rule: " + rule.key + ")");
         }
     }
 

@@ -44,8 +44,17 @@ public final class Layout {
         /** Returns the names of the textures that it lies in, each once. */
         public abstract List<String> textures();
 
+        /** Returns the lengths of its axes: (length), (columns, length), or (height, width, channels). */
+        public abstract int[] shape();
+
         /** Returns how many numbers it holds. */
-        public abstract int count();
+        public final long count() {
+            long count = 1;
+            for (int length : shape()) {
+                count *= length;
+            }
+            return count;
+        }
 
         /** Returns everything that makes it up, for comparisons. */
         abstract List<Object> parts();
@@ -75,6 +84,9 @@ public final class Layout {
             this.views = Collections.unmodifiableList(views);
         }
 
+        /** Returns how many channels a view has. */
+        abstract int channelsOfView();
+
         @Override
         public List<String> textures() {
             Set<String> names = new LinkedHashSet<String>();
@@ -85,8 +97,8 @@ public final class Layout {
         }
 
         @Override
-        public int count() {
-            return height * width * channels;
+        public int[] shape() {
+            return new int[] {height, width, channels};
         }
     }
 
@@ -114,6 +126,11 @@ public final class Layout {
         }
 
         @Override
+        int channelsOfView() {
+            return 4;
+        }
+
+        @Override
         List<Object> parts() {
             return Arrays.<Object>asList(
                     height, width, channels, gutter, views, Arrays.toString(scales), Arrays.toString(zeros));
@@ -127,6 +144,11 @@ public final class Layout {
         FixedMap(int height, int width, int channels, double scale, List<View> views) {
             super(height, width, channels, views);
             this.scale = scale;
+        }
+
+        @Override
+        int channelsOfView() {
+            return 2;
         }
 
         @Override
@@ -164,9 +186,14 @@ public final class Layout {
             return Collections.singletonList(texture);
         }
 
+        /** Returns whether it is a vector, not partial sums. */
+        public boolean isVector() {
+            return columns == 0;
+        }
+
         @Override
-        public int count() {
-            return Math.max(columns, 1) * length;
+        public int[] shape() {
+            return isVector() ? new int[] {length} : new int[] {columns, length};
         }
 
         @Override

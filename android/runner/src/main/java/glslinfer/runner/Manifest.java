@@ -1,24 +1,19 @@
 package glslinfer.runner;
 
-import glslinfer.runner.Layout.FeatureMap;
-import glslinfer.runner.Layout.FixedPoint;
 import glslinfer.runner.Layout.Value;
-import glslinfer.runner.Layout.View;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 
 /** Everything that manifest.json says; the passes are in {@code passes.bin}, see {@link Bundle#passes}. */
 public final class Manifest {
-    static final String FORMAT = "glslnn";
-    static final int VERSION = 2;
-    static final String PROFILE = "es2";
-    static final String FIT = "center-square/area-average";
-    static final String PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c) mod 256";
-
     /** Name of the network. */
     public final String name;
 
-    public final Input input;
+    /** What a frame reads, in the order of the file. */
+    public final List<Input> inputs;
+
     public final Limits limits;
     public final List<Program.Texture> textures;
     public final List<Program.ShaderProgram> programs;
@@ -31,13 +26,17 @@ public final class Manifest {
 
     final int passCount;
     final int quadCount;
-    public final Output output;
+
+    /** What a frame computes, in the order of the file. */
+    public final List<Output> outputs;
+
     final Probe.Expected probe;
     final Map<String, String> members;
+    private final Output classes;
 
     Manifest(
             String name,
-            Input input,
+            List<Input> inputs,
             Limits limits,
             List<Program.Texture> textures,
             List<Program.ShaderProgram> programs,
@@ -45,11 +44,11 @@ public final class Manifest {
             List<String> floats,
             int passCount,
             int quadCount,
-            Output output,
+            List<Output> outputs,
             Probe.Expected probe,
             Map<String, String> members) {
         this.name = name;
-        this.input = input;
+        this.inputs = Collections.unmodifiableList(inputs);
         this.limits = limits;
         this.textures = textures;
         this.programs = programs;
@@ -57,14 +56,61 @@ public final class Manifest {
         this.floats = floats;
         this.passCount = passCount;
         this.quadCount = quadCount;
-        this.output = output;
+        this.outputs = Collections.unmodifiableList(outputs);
         this.probe = probe;
         this.members = members;
+        Output forClasses = null;
+        for (Output output : outputs) {
+            forClasses = output.purpose.equals(Output.CLASSES) ? output : forClasses;
+        }
+        classes = forClasses;
     }
 
-    /** Returns how many classes the result has: 0 where it is an image. */
+    /**
+     * Returns the only input, which is a picture.
+     *
+     * @throws Errors.InputError there are several, or it takes numbers
+     */
+    public Input onlyPicture() {
+        if (inputs.size() != 1 || !inputs.get(0).isPicture()) {
+            throw new Errors.InputError("the model reads " + inputNames() + ", not one picture alone");
+        }
+        return inputs.get(0);
+    }
+
+    /**
+     * Returns the only input.
+     *
+     * @throws Errors.InputError there are several
+     */
+    Input onlyInput() {
+        if (inputs.size() != 1) {
+            throw new Errors.InputError("the model reads " + inputNames() + "; give it a map of these");
+        }
+        return inputs.get(0);
+    }
+
+    /**
+     * Returns the only output.
+     *
+     * @throws Errors.InputError there are several
+     */
+    Output onlyOutput() {
+        if (outputs.size() != 1) {
+            throw new Errors.InputError("the model has " + outputs.size()
+                    + " outputs; give it a map of its inputs, and get one of outputs");
+        }
+        return outputs.get(0);
+    }
+
+    /** Returns the output that is for classes; null where there is none. Allocates nothing. */
+    public Output classesOutput() {
+        return classes;
+    }
+
+    /** Returns how many classes the model knows: 0 where it has no output for classes. */
     public int classes() {
-        return output.value instanceof FixedPoint ? ((FixedPoint) output.value).length : 0;
+        return classes == null ? 0 : classes.shape()[0];
     }
 
     /** Returns where the output of a drawn layer lies, directly after its passes; null where there is no such layer. */
@@ -73,48 +119,27 @@ public final class Manifest {
         return entry == null ? null : entry.value;
     }
 
-    /** The picture: {@code size} x {@code size} pixels, in {@code texture} from texel (x, y) on. */
-    public static final class Input {
-        public final String name;
-        public final String texture;
-        public final int size;
-        public final int x;
-        public final int y;
-        /** What the bytes of the picture stand for. */
-        public final FeatureMap value;
-
-        /** @param value has one view, and is square */
-        Input(String name, FeatureMap value) {
-            View view = value.views.get(0);
-            this.name = name;
-            this.texture = view.texture;
-            this.size = value.height;
-            this.x = view.x;
-            this.y = view.y;
-            this.value = value;
+    /** Returns the drawn layers in the order of the probe, which is the self-check's. */
+    public List<String> probedLayers() {
+        List<String> names = new ArrayList<String>();
+        for (Probe.Entry entry : probe.layers) {
+            names.add(entry.layer);
         }
+        return names;
     }
 
-    /** The result. Its purpose is {@code classes}, a vector in fixed point, or {@code image}, a feature map. */
-    public static final class Output {
-        public final String name;
-        public final String purpose;
-        /** Where the result lies. */
-        public final Value value;
-
-        Output(String name, String purpose, Value value) {
-            this.name = name;
-            this.purpose = purpose;
-            this.value = value;
+    /** Returns the inputs' names and kinds, for messages. */
+    public String inputNames() {
+        StringBuilder names = new StringBuilder();
+        for (Input input : inputs) {
+            names.append(names.length() > 0 ? ", " : "").append('\'').append(input.name).append("' (");
+            names.append(input.isPicture() ? Input.PICTURE : Input.NUMBERS).append(')');
         }
+        return names.toString();
     }
 
     /** What the bundle needs of a driver, in the order of the format's table. */
     public static final class Limits {
-        static final String[] KEYS = {
-            "texture_units", "texture_size", "fragment_uniform_vectors", "varying_vectors", "vertex_attributes"
-        };
-
         final int[] values;
 
         Limits(int... values) {

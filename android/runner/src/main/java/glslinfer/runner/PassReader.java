@@ -13,9 +13,9 @@ import java.util.Map;
 final class PassReader {
     static final String MEMBER = "passes.bin";
 
-    private static final int MAX_SIDE = 8192;
-    private static final int MAX_SOURCES = 14;
-    private static final int MAX_UNITS = 32;
+    private static final int MAX_SIDE = FormatConstants.SIDE_RANGE[1];
+    private static final int MAX_SOURCES = FormatConstants.SOURCES_RANGE[1];
+    private static final int MAX_UNITS = FormatConstants.UNIT_RANGE[1] + 1;
 
     private final Manifest manifest;
     private final Map<String, byte[]> members;
@@ -147,9 +147,6 @@ final class PassReader {
 
     private Program.Uniform uniform(Program.Slot slot) {
         String what = "uniform '" + slot.name + "'";
-        if (slot.floats > 4 && slot.floats % 4 != 0) {
-            throw wrong(what + " has " + slot.floats + " numbers, which are no whole vec4s");
-        }
         int kind = u8();
         if (kind == 0) {
             if (4 * slot.floats > bytes.remaining()) {
@@ -167,7 +164,7 @@ final class PassReader {
         String member = manifest.floats.get(index("member with floats", manifest.floats.size()));
         long offset = bytes.getInt() & 0xffffffffL;
         if (4 * (offset + slot.floats) > members.get(member).length) {
-            throw wrong(what + " ends beyond its member '" + member + "'");
+            throw new BundleError(Rule.UNIFORMS, where + ": " + what + " ends beyond its member '" + member + "'");
         }
         return new Program.Uniform(member, (int) offset, slot.floats);
     }

@@ -1,138 +1,72 @@
 package glslinfer.runner;
 
-/**
- * From a decoded picture to the bytes that a network reads: steps 4, 6 and 7 of docs/bundle-format.md, exactly.
- *
- * <p>Decoding, EXIF orientation and colour profiles are the caller's: on Android, {@code BitmapFactory} and
- * {@code ExifInterface}.
- */
+/** From a decoded picture to the bytes that a network reads: docs/bundle-format.md, "Preprocessing", exactly. */
 public final class Preprocess {
     private Preprocess() {}
 
     /**
-     * Lays a picture over white, cuts out its centred square and scales that.
+     * Returns the picture that an input reads: the part that its fit takes, scaled.
      *
-     * @param argb a pixel each: alpha (not premultiplied), red, green, blue from the highest byte; top row first
-     * @param size of the network's picture
-     * @return {@code 3 * size * size} bytes: red, green, blue of each pixel
-     * @throws Errors.ImageError there are not width x height pixels, or none
+     * @param input a picture
+     * @return the channels of each pixel, top row first: height * width * channels bytes
+     * @throws Errors.InputError the input is not a picture
      */
-    public static byte[] toSquare(int[] argb, int width, int height, int size) {
-        if (width < 1 || height < 1 || argb.length != (long) width * height) {
-            throw new Errors.ImageError(argb.length + " pixels are no picture of " + width + " x " + height);
+    public static byte[] fit(Picture picture, Input input) {
+        if (!input.isPicture()) {
+            throw new Errors.InputError("input '" + input.name + "' takes numbers, not a picture");
         }
-        int side = Math.min(width, height);
-        int left = (width - side) / 2;
-        int top = (height - side) / 2;
-        int[] square = new int[3 * side * side];
-        for (int y = 0; y < side; y++) {
-            for (int x = 0; x < side; x++) {
-                int pixel = argb[(top + y) * width + left + x];
-                int alpha = pixel >>> 24;
-                for (int c = 0; c < 3; c++) {
-                    int value = pixel >> (16 - 8 * c) & 255;
-                    square[3 * (y * side + x) + c] = (2 * (value * alpha + 255 * (255 - alpha)) + 255) / 510;
-                }
-            }
-        }
-        long[] scaled = side > size ? average(square, side, size) : side < size ? enlarge(square, side, size) : null;
-        byte[] out = new byte[3 * size * size];
-        for (int i = 0; i < out.length; i++) {
-            out[i] = (byte) (scaled == null ? square[i] : scaled[i]);
-        }
-        return out;
+        return fit(picture, input.fit, input.width(), input.height(), input.channels());
     }
 
-    /** The exact area average, rounded half up once. */
-    private static long[] average(int[] square, int side, int size) {
-        long[] rows = new long[3 * side * size];
-        for (int j = 0; j < size; j++) {
-            for (int q = first(j, side, size); q < side && (long) q * size < (long) (j + 1) * side; q++) {
-                long weight = overlap(j, q, side, size);
-                for (int x = 0; x < 3 * side; x++) {
-                    rows[3 * side * j + x] += weight * square[3 * side * q + x];
-                }
+    /** The same for a picture of {@code width} x {@code height} pixels of 1 (grey), 3 or 4 {@code channels}. */
+    public static byte[] fit(Picture picture, Fit fit, int width, int height, int channels) {
+        Fit.Place place = fit.place(picture.width, picture.height, width, height);
+        long[] part = new long[channels * place.width * place.height];
+        for (int y = 0; y < place.height; y++) {
+            for (int x = 0; x < place.width; x++) {
+                int pixel = picture.argb[(place.top + y) * picture.width + place.left + x];
+                components(pixel, channels, part, channels * (y * place.width + x));
             }
         }
-        long area = (long) side * side;
-        long[] out = new long[3 * size * size];
-        for (int i = 0; i < size; i++) {
-            for (int p = first(i, side, size); p < side && (long) p * size < (long) (i + 1) * side; p++) {
-                long weight = overlap(i, p, side, size);
-                for (int j = 0; j < size; j++) {
-                    for (int c = 0; c < 3; c++) {
-                        out[3 * (j * size + i) + c] += weight * rows[3 * (j * side + p) + c];
-                    }
-                }
+        long[] scaled = Resample.scale(part, place.width, place.height, place.toWidth, place.toHeight, channels);
+        byte[] out = new byte[channels * width * height];
+        if (channels == 4 && (place.toWidth < width || place.toHeight < height)) {
+            for (int i = 3; i < out.length; i += 4) {
+                out[i] = (byte) 255; // what a letterbox leaves is black, not transparent
             }
         }
-        for (int i = 0; i < out.length; i++) {
-            out[i] = (2 * out[i] + area) / (2 * area);
-        }
-        return out;
-    }
-
-    private static int first(int index, int side, int size) {
-        return (int) ((long) index * side / size);
-    }
-
-    /** How much of source pixel {@code p} output pixel {@code i} covers, in 1 / size of a source pixel. */
-    private static long overlap(int i, int p, int side, int size) {
-        return Math.max(
-                0, Math.min((i + 1L) * side, (p + 1L) * size) - Math.max((long) i * side, (long) p * size));
-    }
-
-    /** Bilinear: columns first, then rows, each rounded to bytes. */
-    private static long[] enlarge(int[] square, int side, int size) {
-        long[] rows = new long[3 * side * size];
-        for (int i = 0; i < size; i++) {
-            int low = low(i, side, size);
-            long[] weights = weights(i, low, side, size);
-            for (int y = 0; y < side; y++) {
-                for (int c = 0; c < 3; c++) {
-                    long sum = 1 << 21;
-                    for (int k = 0; k < weights.length; k++) {
-                        sum += weights[k] * square[3 * (y * side + low + k) + c];
-                    }
-                    rows[3 * (y * size + i) + c] = Math.max(0, Math.min(255, sum >> 22));
-                }
-            }
-        }
-        long[] out = new long[3 * size * size];
-        for (int j = 0; j < size; j++) {
-            int low = low(j, side, size);
-            long[] weights = weights(j, low, side, size);
-            for (int x = 0; x < 3 * size; x++) {
-                long sum = 1 << 21;
-                for (int k = 0; k < weights.length; k++) {
-                    sum += weights[k] * rows[3 * size * (low + k) + x];
-                }
-                out[3 * size * j + x] = Math.max(0, Math.min(255, sum >> 22));
+        for (int y = 0; y < place.toHeight; y++) {
+            int to = channels * ((place.toTop + y) * width + place.toLeft);
+            for (int i = 0; i < channels * place.toWidth; i++) {
+                out[to + i] = (byte) scaled[channels * place.toWidth * y + i];
             }
         }
         return out;
     }
 
-    private static double centre(int index, int side, int size) {
-        return (index + 0.5) * side / size;
+    /** Writes the components of a pixel: over white, unless alpha is a channel of its own. */
+    private static void components(int pixel, int channels, long[] out, int at) {
+        int alpha = pixel >>> 24;
+        if (channels == 4) {
+            out[at] = pixel >> 16 & 255;
+            out[at + 1] = pixel >> 8 & 255;
+            out[at + 2] = pixel & 255;
+            out[at + 3] = alpha;
+            return;
+        }
+        int red = overWhite(pixel >> 16 & 255, alpha);
+        int green = overWhite(pixel >> 8 & 255, alpha);
+        int blue = overWhite(pixel & 255, alpha);
+        if (channels == 1) {
+            out[at] = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;
+            return;
+        }
+        out[at] = red;
+        out[at + 1] = green;
+        out[at + 2] = blue;
     }
 
-    private static int low(int index, int side, int size) {
-        return (int) Math.max(0, Math.floor(centre(index, side, size) - 0.5));
-    }
-
-    private static long[] weights(int index, int low, int side, int size) {
-        double centre = centre(index, side, size);
-        double[] exact = new double[(int) Math.min(side, Math.floor(centre + 1.5)) - low];
-        double sum = 0;
-        for (int k = 0; k < exact.length; k++) {
-            exact[k] = Math.max(0, 1 - Math.abs(low + k + 0.5 - centre));
-            sum += exact[k];
-        }
-        long[] fixed = new long[exact.length];
-        for (int k = 0; k < fixed.length; k++) {
-            fixed[k] = (long) Math.floor(exact[k] / sum * (1 << 22) + 0.5);
-        }
-        return fixed;
+    private static int overWhite(int value, int alpha) {
+        return (2 * (value * alpha + 255 * (255 - alpha)) + 255) / 510;
     }
 }

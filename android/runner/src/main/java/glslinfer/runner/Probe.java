@@ -7,6 +7,7 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
@@ -20,14 +21,13 @@ public final class Probe {
     static final class Expected {
         final String member;
         final List<Entry> layers;
-        final double[] logits;
-        final double maxError;
+        final List<Numbers> outputs;
 
-        Expected(String member, List<Entry> layers, double[] logits, double maxError) {
+        /** @param outputs one for each of the manifest's, in the same order */
+        Expected(String member, List<Entry> layers, List<Numbers> outputs) {
             this.member = member;
             this.layers = layers;
-            this.logits = logits;
-            this.maxError = maxError;
+            this.outputs = outputs;
         }
 
         Entry of(String layer) {
@@ -37,6 +37,20 @@ public final class Probe {
                 }
             }
             return null;
+        }
+    }
+
+    /** What is expected of an output, before its host steps. */
+    static final class Numbers {
+        /** Of a vector; empty for other values. */
+        final double[] numbers;
+
+        /** How far a number may be off; without numbers, a whole frame from its layers one by one. */
+        final double maxError;
+
+        Numbers(double[] numbers, double maxError) {
+            this.numbers = numbers;
+            this.maxError = maxError;
         }
     }
 
@@ -80,17 +94,43 @@ public final class Probe {
         }
     }
 
-    /** Returns the probe's picture: {@code size * size * 3} bytes, red, green, blue of each pixel, top row first. */
-    public static byte[] picture(int size) {
-        byte[] rgb = new byte[3 * size * size];
-        for (int y = 0; y < size; y++) {
-            for (int x = 0; x < size; x++) {
-                for (int c = 0; c < 3; c++) {
-                    rgb[3 * (y * size + x) + c] = (byte) ((3 * x * x + 5 * y * y + 7 * x * y) / 8 + 89 * c);
-                }
-            }
+    /**
+     * Returns the probe's bytes of a picture: the channels of each pixel, top row first.
+     *
+     * @param index of the input in the manifest
+     */
+    public static byte[] picture(Input input, int index) {
+        int channels = input.channels();
+        byte[] bytes = new byte[input.height() * input.width() * channels];
+        for (int i = 0; i < bytes.length; i++) {
+            int pixel = i / channels;
+            bytes[i] = (byte) byteAt(pixel % input.width(), pixel / input.width(), i % channels, index);
         }
-        return rgb;
+        return bytes;
+    }
+
+    /** Returns what the probe stores of every input. */
+    static List<Stored> stored(Manifest manifest) {
+        List<Stored> stored = new ArrayList<Stored>();
+        for (Input input : manifest.inputs) {
+            stored.add(stored(input, stored.size()));
+        }
+        return stored;
+    }
+
+    private static Stored stored(Input input, final int index) {
+        final boolean bytes = input.value instanceof FeatureMap;
+        return new Stored() {
+            @Override
+            int at(int x, int y, int channel) {
+                int stored = byteAt(x, y, channel, index);
+                return bytes ? stored : 256 * (stored - 128);
+            }
+        };
+    }
+
+    private static int byteAt(long x, long y, int channel, int input) {
+        return (int) ((3 * x * x + 5 * y * y + 7 * x * y) / 8 + 89 * channel + 37 * input) & 255;
     }
 
     /** Refuses records that lie outside the output of their layer. */

@@ -1,5 +1,6 @@
 package glslinfer.runner;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 
@@ -12,13 +13,17 @@ public final class Program {
 
     /** An RGBA8 texture. Its kind is {@code input}, {@code target} or {@code constant}. */
     public static final class Texture {
+        static final String INPUT = "input";
+        static final String TARGET = "target";
+        static final String CONSTANT = "constant"; // filled from its member
+
         public final String name;
         public final int width;
         public final int height;
         public final String kind;
         /** Where the texels of a constant texture are; else null. */
         public final String member;
-        /** Red, green, blue, alpha of a texel that nothing is drawn on. */
+        /** Red, green, blue, alpha of a texel that nothing is drawn on, and nothing uploaded to. */
         final int[] clear;
 
         Texture(String name, int width, int height, String kind, String member, int[] clear) {
@@ -31,7 +36,28 @@ public final class Program {
         }
 
         boolean isTarget() {
-            return kind.equals("target");
+            return kind.equals(TARGET);
+        }
+
+        boolean isInput() {
+            return kind.equals(INPUT);
+        }
+
+        /**
+         * Returns what it begins with.
+         *
+         * @param bytes of its member, if it is constant; else it is filled with its clear colour
+         */
+        ByteBuffer texels(byte[] bytes) {
+            ByteBuffer texels = GlObjects.direct(4 * width * height); // all zeros
+            if (bytes != null) {
+                texels.duplicate().put(bytes);
+            } else if (!Arrays.equals(clear, new int[4])) {
+                for (int i = 0; i < texels.capacity(); i++) {
+                    texels.put(i, (byte) clear[i % 4]);
+                }
+            }
+            return texels;
         }
     }
 

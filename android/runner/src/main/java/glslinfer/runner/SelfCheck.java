@@ -12,22 +12,22 @@ final class SelfCheck {
     private SelfCheck() {}
 
     /**
-     * Returns every layer's error.
+     * Returns every layer's error, in the order of the probe.
      *
      * @param renderer the driver, for the message
-     * @throws Errors.SelfCheckError naming the first layer that is further off than its tolerance
+     * @throws Errors.SelfCheckError naming the first layer or output that is further off than its tolerance
      */
     static List<LayerError> check(Session session, String renderer) {
         Manifest manifest = session.bundle.manifest;
-        session.upload(Probe.picture(manifest.input.size));
+        session.uploadProbe();
         List<LayerError> errors = new ArrayList<LayerError>();
-        for (String layer : manifest.layers) {
-            session.drawLayer(layer);
-            LayerError error = compare(session, manifest.probe.of(layer));
+        for (Probe.Entry entry : manifest.probe.layers) {
+            session.drawLayer(entry.layer);
+            LayerError error = compare(session, entry);
             if (!error.passed()) {
                 throw new Errors.SelfCheckError(
                         "layer '"
-                                + layer
+                                + entry.layer
                                 + "' comes out wrong on this driver ("
                                 + renderer
                                 + "): off by up to "
@@ -35,14 +35,14 @@ final class SelfCheck {
                                 + " ("
                                 + error.mean
                                 + " in the mean), where "
-                                + error.allowed.maxError
+                                + entry.maxError
                                 + " ("
-                                + error.allowed.meanError
+                                + entry.meanError
                                 + " in the mean) is tolerated; please report it with the device's name");
             }
             errors.add(error);
         }
-        wholeFrame(session, session.readOutput());
+        wholeFrame(session);
         return errors;
     }
 
@@ -51,28 +51,48 @@ final class SelfCheck {
         Map<String, ByteBuffer> texels = new HashMap<String, ByteBuffer>();
         Map<String, Integer> widths = new HashMap<String, Integer>();
         for (String name : entry.value.textures()) {
-            texels.put(name, session.texels(name));
+            texels.put(name, session.readTexture(name));
             widths.put(name, session.widthOf(name));
         }
         return Probe.compare(entry, session.bundle.member(session.bundle.manifest.probe.member), texels, widths);
     }
 
-    /** A frame replays other calls than layer by layer, so its result is checked once more. */
-    private static void wholeFrame(Session session, float[] layerByLayer) {
+    /**
+     * Draws a frame and compares what it leaves of every output, before host steps: a frame replays other calls than
+     * layer by layer. A vector is compared with the probe's numbers, any other with what the layers left.
+     */
+    private static void wholeFrame(Session session) {
         Manifest manifest = session.bundle.manifest;
-        float[] whole = session.run(Probe.picture(manifest.input.size));
+        List<List<HostStep.Array>> before = new ArrayList<List<HostStep.Array>>();
+        for (int i = 0; i < manifest.outputs.size(); i++) {
+            boolean numbers = manifest.probe.outputs.get(i).numbers.length > 0;
+            before.add(numbers ? null : session.readValues(manifest.outputs.get(i)));
+        }
+        session.uploadProbe();
+        session.drawFrame();
+        for (int i = 0; i < manifest.outputs.size(); i++) {
+            Output output = manifest.outputs.get(i);
+            Probe.Numbers expected = manifest.probe.outputs.get(i);
+            List<HostStep.Array> after = session.readValues(output);
+            double off = 0;
+            for (int k = 0; k < after.size(); k++) {
+                double[] wanted = before.get(i) == null ? expected.numbers : before.get(i).get(k).data;
+                off = Math.max(off, difference(after.get(k).data, wanted));
+            }
+            if (!(off <= expected.maxError)) {
+                throw new Errors.SelfCheckError(
+                        "every layer comes out right, but output '" + output.name + "' of a whole frame is off by "
+                                + off + ", where " + expected.maxError
+                                + " is tolerated; please report it with the device's name");
+            }
+        }
+    }
+
+    private static double difference(double[] given, double[] wanted) {
         double off = 0;
-        for (int i = 0; i < whole.length; i++) {
-            double expected = manifest.classes() > 0 ? manifest.probe.logits[i] : layerByLayer[i];
-            off = Math.max(off, Math.abs(whole[i] - expected));
+        for (int i = 0; i < given.length; i++) {
+            off = Math.max(off, Math.abs(given[i] - wanted[i]));
         }
-        if (!(off <= manifest.probe.maxError)) {
-            throw new Errors.SelfCheckError(
-                    "every layer comes out right, but the output of a whole frame is off by "
-                            + off
-                            + ", where "
-                            + manifest.probe.maxError
-                            + " is tolerated; please report it with the device's name");
-        }
+        return off;
     }
 }

@@ -1,11 +1,8 @@
 package glslinfer.runner;
 
-import glslinfer.runner.Program.Pass;
 import glslinfer.runner.Program.ShaderProgram;
 import glslinfer.runner.Program.Texture;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -15,8 +12,9 @@ import java.util.Map;
 /**
  * A bundle, compiled and ready on the OpenGL ES 2.0 context that is current in this thread.
  *
- * <p>Either {@link #run} whole pictures, or, where the picture is on the GPU already and a screen wants its share: draw
- * into {@link #inputFramebuffer()}, then {@link #drawJob} for each of {@link #jobs()}, then {@link #readLogits}.
+ * <p>Either {@link #run} whole inputs, or, where the picture is on the GPU already and a screen wants its share: draw
+ * into {@link #inputFramebuffer}, then {@link #drawJob} for each of {@link #jobs()}, then {@link #readLogits} or
+ * {@link #readOutputs}.
  */
 public final class Session {
     public final Bundle bundle;
@@ -25,14 +23,10 @@ public final class Session {
     private final Gl gl;
     private final GlObjects objects;
     private final Map<String, Texture> textures = new HashMap<String, Texture>();
-    private final Frame.Handles handles = new Frame.Handles();
-    private final Map<String, Frame.Calls> layerCalls = new HashMap<String, Frame.Calls>();
-    private final Frame.Calls[] jobs;
-    private final Frame.Calls frame;
+    private final Recordings recordings;
     private final int varyings;
     private final int vertexBuffer;
     private final Transfers transfers;
-    private int inputFramebuffer;
     private boolean checked;
     private boolean closed;
 
@@ -57,18 +51,17 @@ public final class Session {
         for (Texture texture : manifest.textures) {
             textures.put(texture.name, texture);
         }
-        transfers = new Transfers(gl, manifest, textures, handles);
+        Frame.Handles handles = new Frame.Handles();
+        transfers = new Transfers(gl, objects, manifest, textures, handles);
         try {
             DriverLimits.require(manifest.limits, device);
             handles.programs.putAll(Linker.link(bundle, device, objects, varyings));
             device.touched();
-            makeTextures();
+            transfers.makeTextures(bundle);
             vertexBuffer = objects.buffer(Frame.vertices(bundle.passes, textures, varyings, handles));
             Frame.Recorder recorder = new Frame.Recorder(bundle, handles, textures);
             recorder.constantUniforms(bundle.passes).replay(gl);
-            frame = recorder.record(bundle.passes);
-            jobs = recordJobs(recorder);
-            recordLayers(recorder);
+            recordings = new Recordings(recorder, bundle.passes);
             GlObjects.check(gl, "after preparing the model");
         } catch (RuntimeException error) {
             objects.close();
@@ -79,26 +72,45 @@ public final class Session {
     // Running ----------------------------------------------------------------------------------
 
     /**
-     * Returns the output for a picture: logits (classes), or a feature map (height, width, channels), row by row.
+     * Returns the only output for the only input, a picture: logits, or (height, width, channels) row by row.
      *
-     * @param rgb {@code 3 * size * size} bytes: red, green, blue of each pixel, top row first; see {@link Preprocess}
-     * @throws Errors.ImageError another number of bytes
+     * @param picture its bytes, as many as the input has pixels and channels: the channels of each pixel, top row first
+     * @throws Errors.InputError the model has other inputs or outputs, or reads another number of bytes
      * @throws Errors.GlError the driver reports an error in the first frame
      */
-    public float[] run(byte[] rgb) {
-        upload(rgb);
-        frame.replay(gl);
-        float[] out = transfers.read(bundle.manifest.output.value);
-        if (!checked) {
-            GlObjects.check(gl, "in the first frame");
-            checked = true;
-        }
+    public float[] run(byte[] picture) {
+        return runOnly(picture);
+    }
+
+    /** The same for a picture of any size, which the CPU fits. */
+    public float[] run(Picture picture) {
+        return runOnly(picture);
+    }
+
+    /** The same for an only input that takes numbers. */
+    public float[] run(float[] numbers) {
+        return runOnly(numbers);
+    }
+
+    /**
+     * Returns all outputs, by name, in the order of the manifest.
+     *
+     * @param inputs by name; for a picture its bytes, or a {@link Picture} of any size; for numbers {@code float[]},
+     *     {@code double[]} or {@code int[]}, which are rounded to what the model can store
+     * @throws Errors.InputError an input is missing, unknown, of another size or type, or not a number
+     * @throws Errors.GlError the driver reports an error in the first frame
+     */
+    public Map<String, Result> run(Map<String, ?> inputs) {
+        upload(inputs);
+        recordings.frame.replay(gl);
+        Map<String, Result> out = readOutputs();
+        checkOnce();
         return out;
     }
 
     /** Returns how many jobs (changes of render target) a frame has. */
     public int jobs() {
-        return jobs.length;
+        return recordings.jobs.length;
     }
 
     /**
@@ -125,43 +137,82 @@ public final class Session {
 
     /** Draws one job of a frame, 0 to {@code jobs() - 1} in order; {@link #activate} comes before. */
     public void drawJob(int index) {
-        jobs[index].replay(gl);
+        recordings.jobs[index].replay(gl);
     }
 
     /**
-     * Returns a framebuffer that renders into the picture's texture; the picture is the square of
-     * {@code manifest.input.size} pixels from ({@code input.x}, {@code input.y}) on, top row first, with alpha 255.
+     * Returns a framebuffer that renders into a picture's texture. The picture lies from {@code input.view()} on, top
+     * row first, with alpha 255 unless alpha is a channel; a grey one has its grey in red, and 0 in green and blue.
+     *
+     * @param input one of the model's, a picture
      */
-    public int inputFramebuffer() {
-        if (inputFramebuffer == 0) {
-            inputFramebuffer = objects.framebuffer(handles.textures.get(bundle.manifest.input.texture));
-        }
-        return inputFramebuffer;
+    public int inputFramebuffer(Input input) {
+        return transfers.framebuffer(input.view().texture);
     }
 
     /**
-     * Reads the logits of the last frame, after its last job and before another job of the next: without allocating.
+     * Reads the classes of the last frame, after its last job and before another job of the next. Without host steps
+     * nothing is allocated.
      *
      * @param out takes as many numbers as there are classes
+     * @throws Errors.InputError the model has no classes
      */
     public void readLogits(float[] out) {
-        transfers.readLogits(out);
+        Output classes = bundle.manifest.classesOutput();
+        if (classes == null) {
+            throw new Errors.InputError("the model has no output of classes; use readOutputs");
+        }
+        transfers.readLogits(classes, out);
+    }
+
+    /** Returns all outputs of the last frame, after its last job; {@link #run} does it all. */
+    public Map<String, Result> readOutputs() {
+        Map<String, Result> out = new LinkedHashMap<String, Result>();
+        for (Output output : bundle.manifest.outputs) {
+            out.put(output.name, transfers.read(output));
+        }
+        return out;
     }
 
     // Layer by layer ----------------------------------------------------------------------------------
 
-    /** Activates the session and uploads a picture, for {@link #drawLayer}; as {@link #run}. */
-    public void upload(byte[] rgb) {
-        activate();
-        transfers.writePicture(rgb);
+    /** Activates the session and uploads the only input, a picture, for {@link #drawJob} or {@link #drawLayer}. */
+    public void upload(byte[] picture) {
+        upload(bundle.manifest.onlyInput().name, picture);
+    }
+
+    /** Activates the session and uploads inputs; as {@link #run(Map)}. Nothing is uploaded if one is refused. */
+    public void upload(Map<String, ?> inputs) {
+        write(Stored.all(bundle.manifest, inputs));
+    }
+
+    /** The same for one input, where others stay as they are or are drawn: see {@link #inputFramebuffer}. */
+    public void upload(String name, Object given) {
+        for (Input input : bundle.manifest.inputs) {
+            if (input.name.equals(name)) {
+                Stored stored = Stored.of(input, given);
+                activate();
+                transfers.write(input, stored);
+                return;
+            }
+        }
+        throw new Errors.InputError(
+                "no input is called '" + name + "'; the model reads " + bundle.manifest.inputNames());
+    }
+
+    /** Activates the session and uploads the probe. */
+    void uploadProbe() {
+        write(Probe.stored(bundle.manifest));
+    }
+
+    /** Draws a frame of what was uploaded. */
+    void drawFrame() {
+        recordings.frame.replay(gl);
     }
 
     /** Draws the passes of one layer; those of the layers before it come first, in order. */
     public void drawLayer(String layer) {
-        Frame.Calls calls = layerCalls.get(layer);
-        if (calls != null) {
-            calls.replay(gl);
-        }
+        recordings.drawLayer(gl, layer);
     }
 
     /**
@@ -174,21 +225,19 @@ public final class Session {
         if (value == null) {
             throw new Errors.InputError("no layer '" + layer + "' is drawn; manifest.layers has those that are");
         }
-        return transfers.read(value);
+        return Texels.floats(transfers.read(value));
     }
 
-    /** Returns the result as numbers, after the last layer's passes; {@link #run} does it all. */
-    public float[] readOutput() {
-        return transfers.read(bundle.manifest.output.value);
+    /** Returns what the passes left of an output, before its steps. */
+    List<HostStep.Array> readValues(Output output) {
+        return transfers.readValues(output);
     }
 
-    /** Returns a texture that passes render into, as it is now: 4 bytes a texel, row 0 first. */
+    /** Returns a texture that passes render into, or an input's, as it is now: 4 bytes a texel, row 0 first. */
     public ByteBuffer readTexture(String name) {
-        return transfers.readTexture(name);
-    }
-
-    /** Returns a texture that passes render into, as it is now, or the picture's, as it was uploaded. */
-    ByteBuffer texels(String name) {
+        if (!textures.containsKey(name) || textures.get(name).member != null) {
+            throw new Errors.InputError("no texture '" + name + "' is rendered into or uploaded");
+        }
         return transfers.texels(name);
     }
 
@@ -202,12 +251,14 @@ public final class Session {
      * @throws Errors.SelfCheckError naming the first layer that is further off than its tolerance
      */
     public List<Probe.LayerError> selfCheck() {
-        return SelfCheck.check(this, device.renderer());
+        List<Probe.LayerError> errors = SelfCheck.check(this, device.renderer());
+        checkOnce();
+        return errors;
     }
 
     /** Returns how many GL calls a frame takes between upload and read-back. */
     public int callsPerFrame() {
-        return frame.count();
+        return recordings.frame.count();
     }
 
     /**
@@ -225,58 +276,25 @@ public final class Session {
         }
     }
 
-    // Preparing ----------------------------------------------------------------------------------
+    // Inside ----------------------------------------------------------------------------------
 
-    private void makeTextures() {
-        gl.glActiveTexture(Gl.GL_TEXTURE0);
-        for (Texture texture : bundle.manifest.textures) {
-            ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
-            if (texture.member != null) {
-                texels.duplicate().put(bundle.member(texture.member));
-            } else {
-                fill(texels, texture.clear);
-            }
-            int name = objects.texture(texture.width, texture.height, texels);
-            handles.textures.put(texture.name, name);
-            if (texture.isTarget()) {
-                handles.framebuffers.put(texture.name, objects.framebuffer(name));
-            }
+    private void write(List<Stored> stored) {
+        activate();
+        for (int i = 0; i < stored.size(); i++) {
+            transfers.write(bundle.manifest.inputs.get(i), stored.get(i));
         }
     }
 
-    /** Fills a new buffer, which is all zeros, with one texel. */
-    private static void fill(ByteBuffer texels, int[] texel) {
-        if (!Arrays.equals(texel, new int[4])) {
-            for (int i = 0; i < texels.capacity(); i++) {
-                texels.put(i, (byte) texel[i % 4]);
-            }
+    private void checkOnce() {
+        if (!checked) {
+            GlObjects.check(gl, "in the first frame");
+            checked = true;
         }
     }
 
-    private Frame.Calls[] recordJobs(Frame.Recorder recorder) {
-        List<Frame.Calls> calls = new ArrayList<Frame.Calls>();
-        List<Pass> passes = bundle.passes;
-        for (int start = 0; start < passes.size(); ) {
-            int end = start + 1;
-            while (end < passes.size() && !passes.get(end).clear) {
-                end++;
-            }
-            calls.add(recorder.record(passes.subList(start, end)));
-            start = end;
-        }
-        return calls.toArray(new Frame.Calls[0]);
-    }
-
-    private void recordLayers(Frame.Recorder recorder) {
-        Map<String, List<Pass>> byLayer = new LinkedHashMap<String, List<Pass>>();
-        for (Pass pass : bundle.passes) {
-            if (!byLayer.containsKey(pass.layer)) {
-                byLayer.put(pass.layer, new ArrayList<Pass>());
-            }
-            byLayer.get(pass.layer).add(pass);
-        }
-        for (Map.Entry<String, List<Pass>> one : byLayer.entrySet()) {
-            layerCalls.put(one.getKey(), recorder.record(Collections.unmodifiableList(one.getValue())));
-        }
+    private float[] runOnly(Object given) {
+        Output output = bundle.manifest.onlyOutput();
+        Input input = bundle.manifest.onlyInput();
+        return run(Collections.singletonMap(input.name, given)).get(output.name).data;
     }
 }

@@ -7,7 +7,7 @@ import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.View;
 import java.nio.ByteBuffer;
 
-/** From the RGBA8 texels that hold a layer's output to numbers; rounded to a 32-bit float once, as in Python. */
+/** From the RGBA8 texels that hold a layer's output to numbers. */
 final class Texels {
     private Texels() {}
 
@@ -22,13 +22,13 @@ final class Texels {
      * @param texels {@code value.width()} x {@code value.height()} texels from (0, 0) of its texture
      * @param out takes (columns, length) or (length) numbers
      */
-    static void unpack(ByteBuffer texels, FixedPoint value, float[] out) {
+    static void unpack(ByteBuffer texels, FixedPoint value, double[] out) {
         double unit = value.scale / 256.0;
         int width = value.width();
         for (int column = 0; column < Math.max(value.columns, 1); column++) {
             for (int i = 0; i < value.length; i++) {
                 int texel = value.columns > 0 ? i / 2 * width + column : i / 2;
-                out[column * value.length + i] = (float) (pair(texels, 4 * texel + i % 2 * 2) * unit);
+                out[column * value.length + i] = pair(texels, 4 * texel + i % 2 * 2) * unit;
             }
         }
     }
@@ -40,9 +40,9 @@ final class Texels {
      * @param index which view
      * @param out takes (height, width, channels) numbers, of which this view's are set
      */
-    static void unpack(ByteBuffer texels, int textureWidth, Tiles value, int index, float[] out) {
+    static void unpack(ByteBuffer texels, int textureWidth, Tiles value, int index, double[] out) {
         View view = value.views.get(index);
-        int each = value instanceof FixedMap ? 2 : 4;
+        int each = value.channelsOfView();
         int lanes = Math.min(each, value.channels - each * index);
         for (int y = 0; y < value.height; y++) {
             for (int x = 0; x < value.width; x++) {
@@ -55,15 +55,24 @@ final class Texels {
         }
     }
 
-    private static float number(ByteBuffer texels, int from, Tiles value, int channel, int lane) {
+    private static double number(ByteBuffer texels, int from, Tiles value, int channel, int lane) {
         if (value instanceof FixedMap) {
-            return (float) (pair(texels, from + 2 * lane) * (((FixedMap) value).scale / 256.0));
+            return pair(texels, from + 2 * lane) * (((FixedMap) value).scale / 256.0);
         }
         FeatureMap map = (FeatureMap) value;
-        return (float) (map.scale(channel) * ((texels.get(from + lane) & 255) - map.zero(channel)) / 255.0);
+        return map.scale(channel) * ((texels.get(from + lane) & 255) - map.zero(channel)) / 255.0;
     }
 
     private static int pair(ByteBuffer texels, int at) {
         return fixed16(texels.get(at) & 255, texels.get(at + 1) & 255);
+    }
+
+    /** Returns numbers rounded to 32-bit floats, once, as in Python. */
+    static float[] floats(double[] numbers) {
+        float[] out = new float[numbers.length];
+        for (int i = 0; i < out.length; i++) {
+            out[i] = (float) numbers[i];
+        }
+        return out;
     }
 }

@@ -3,59 +3,92 @@ package glslinfer.runner;
 import glslinfer.runner.Layout.FixedPoint;
 import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
+import glslinfer.runner.Layout.View;
 import glslinfer.runner.Program.Texture;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
-/** Between textures and the memory of the CPU: the picture up, outputs down. */
+/** Between textures and the memory of the CPU: inputs up, outputs down. */
 final class Transfers {
     private final Gl gl;
-    private final Manifest manifest;
+    private final GlObjects objects;
     private final Map<String, Texture> textures;
     private final Frame.Handles handles;
-    private final ByteBuffer picture;
-    private final ByteBuffer logits;
+    private final ByteBuffer upload;
 
-    Transfers(Gl gl, Manifest manifest, Map<String, Texture> textures, Frame.Handles handles) {
+    /** The vector of classes and its texels, where {@link #readLogits} need not allocate. */
+    private final FixedPoint logits;
+
+    private final ByteBuffer logitTexels;
+    private final double[] logitNumbers;
+
+    Transfers(Gl gl, GlObjects objects, Manifest manifest, Map<String, Texture> textures, Frame.Handles handles) {
         this.gl = gl;
-        this.manifest = manifest;
+        this.objects = objects;
         this.textures = textures;
         this.handles = handles;
-        picture = GlObjects.direct(4 * manifest.input.size * manifest.input.size);
-        boolean vector = manifest.output.value instanceof FixedPoint;
-        logits = GlObjects.direct(vector ? 4 * ((FixedPoint) manifest.output.value).width() : 0);
+        int largest = 0;
+        for (Input input : manifest.inputs) {
+            int[] size = sizeOfView(input.value);
+            largest = Math.max(largest, size[0] * size[1]);
+        }
+        upload = GlObjects.direct(4 * largest);
+        Output classes = manifest.classesOutput();
+        logits = classes == null || !classes.steps.isEmpty() ? null : classes.vector();
+        logitTexels = GlObjects.direct(logits == null ? 0 : 4 * logits.width());
+        logitNumbers = new double[logits == null ? 0 : logits.length];
     }
 
-    /** Uploads a picture, {@code 3 * size * size} bytes; {@link Errors.ImageError} if there are more or fewer. */
-    void writePicture(byte[] rgb) {
-        Manifest.Input input = manifest.input;
-        int size = input.size;
-        if (rgb.length != 3 * size * size) {
-            throw new Errors.ImageError(
-                    "the model reads "
-                            + size
-                            + " x "
-                            + size
-                            + " pixels of 3 bytes, "
-                            + rgb.length
-                            + " bytes were given; Preprocess.toSquare makes them of any picture");
-        }
-        for (int i = 0; i < size * size; i++) {
-            picture.put(4 * i, rgb[3 * i]);
-            picture.put(4 * i + 1, rgb[3 * i + 1]);
-            picture.put(4 * i + 2, rgb[3 * i + 2]);
-            picture.put(4 * i + 3, (byte) 255);
-        }
+    /** Makes all textures, and a framebuffer for each that passes render into. */
+    void makeTextures(Bundle bundle) {
         gl.glActiveTexture(Gl.GL_TEXTURE0);
-        gl.glBindTexture(Gl.GL_TEXTURE_2D, handles.textures.get(input.texture));
+        for (Texture texture : bundle.manifest.textures) {
+            byte[] member = texture.member == null ? null : bundle.member(texture.member);
+            handles.textures.put(texture.name, objects.texture(texture.width, texture.height, texture.texels(member)));
+            if (texture.isTarget()) {
+                framebuffer(texture.name);
+            }
+        }
+    }
+
+    /** Returns the width and height in texels of each view of a map, or of a packed vector. */
+    private static int[] sizeOfView(Value value) {
+        if (value instanceof Tiles) {
+            return new int[] {((Tiles) value).width, ((Tiles) value).height};
+        }
+        return new int[] {((FixedPoint) value).width(), ((FixedPoint) value).height()};
+    }
+
+    /** Uploads an input: the rectangles of its views, and nothing beside them. */
+    void write(Input input, Stored stored) {
+        gl.glActiveTexture(Gl.GL_TEXTURE0);
+        if (input.value instanceof FixedPoint) {
+            stored.write(input, 0, upload);
+            writeTexels(((FixedPoint) input.value).texture, 0, 0, sizeOfView(input.value));
+            return;
+        }
+        List<View> views = ((Tiles) input.value).views;
+        for (int i = 0; i < views.size(); i++) {
+            stored.write(input, i, upload);
+            writeTexels(views.get(i).texture, views.get(i).x, views.get(i).y, sizeOfView(input.value));
+        }
+    }
+
+    private void writeTexels(String texture, int x, int y, int[] size) {
+        gl.glBindTexture(Gl.GL_TEXTURE_2D, handles.textures.get(texture));
         gl.glTexSubImage2D(
-                Gl.GL_TEXTURE_2D, 0, input.x, input.y, size, size, Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, picture);
+                Gl.GL_TEXTURE_2D, 0, x, y, size[0], size[1], Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, upload);
     }
 
     /** Returns an output as numbers: (columns, length), (length), or (height, width, channels) row by row. */
-    float[] read(Value value) {
-        float[] out = new float[value.count()];
+    double[] read(Value value) {
+        if (value.count() > FormatConstants.MAX_RESULT) {
+            throw new Errors.InputError("a value of " + value.count() + " numbers is too large to read");
+        }
+        double[] out = new double[(int) value.count()];
         if (value instanceof FixedPoint) {
             FixedPoint point = (FixedPoint) value;
             ByteBuffer texels = GlObjects.direct(4 * point.width() * point.height());
@@ -75,44 +108,55 @@ final class Transfers {
         return out;
     }
 
-    /** Reads the result, a vector, without allocating. */
-    void readLogits(float[] out) {
-        FixedPoint value = (FixedPoint) manifest.output.value;
-        readTexels(value.texture, value.width(), value.height(), logits);
-        Texels.unpack(logits, value, out);
+    /** Returns what the passes left of an output, before its steps. */
+    List<HostStep.Array> readValues(Output output) {
+        List<HostStep.Array> arrays = new ArrayList<HostStep.Array>();
+        for (Value value : output.values) {
+            arrays.add(new HostStep.Array(value.shape(), read(value)));
+        }
+        return arrays;
     }
 
-    /** Returns a whole texture that passes render into: 4 bytes a texel, row 0 first. */
-    ByteBuffer readTexture(String name) {
-        Texture texture = textures.get(name);
-        if (texture == null || !texture.isTarget()) {
-            throw new Errors.InputError("no texture '" + name + "' is rendered into");
+    /** Returns an output, after its steps. */
+    Result read(Output output) {
+        HostStep.Array result = HostStep.apply(output.steps, readValues(output));
+        return new Result(output.name, result.shape, Texels.floats(result.data));
+    }
+
+    /** Reads the classes: without allocating where these are a vector and no step follows. */
+    void readLogits(Output classes, float[] out) {
+        if (logits == null) {
+            float[] data = read(classes).data;
+            System.arraycopy(data, 0, out, 0, data.length);
+            return;
         }
+        readTexels(logits.texture, logits.width(), logits.height(), logitTexels);
+        Texels.unpack(logitTexels, logits, logitNumbers);
+        for (int i = 0; i < logitNumbers.length; i++) {
+            out[i] = (float) logitNumbers[i];
+        }
+    }
+
+    /** Returns a whole texture that passes render into, or an input's, as it is now: 4 bytes a texel, row 0 first. */
+    ByteBuffer texels(String name) {
+        Texture texture = textures.get(name);
         ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
         readTexels(name, texture.width, texture.height, texels);
         return texels;
     }
 
-    /** Returns a whole texture that passes render into, or the picture's. */
-    ByteBuffer texels(String name) {
-        return textures.get(name).isTarget() ? readTexture(name) : uploaded();
+    /** Returns a framebuffer that renders into a target or an input texture. */
+    int framebuffer(String texture) {
+        Integer framebuffer = handles.framebuffers.get(texture);
+        if (framebuffer == null) {
+            framebuffer = objects.framebuffer(handles.textures.get(texture));
+            handles.framebuffers.put(texture, framebuffer);
+        }
+        return framebuffer;
     }
 
     private void readTexels(String texture, int width, int height, ByteBuffer texels) {
-        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, handles.framebuffers.get(texture));
+        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, framebuffer(texture));
         gl.glReadPixels(0, 0, width, height, Gl.GL_RGBA, Gl.GL_UNSIGNED_BYTE, texels);
-    }
-
-    /** Returns the texels of the picture's texture, as the picture was uploaded: of a layer that only renames them. */
-    private ByteBuffer uploaded() {
-        Manifest.Input input = manifest.input;
-        Texture texture = textures.get(input.texture);
-        ByteBuffer texels = GlObjects.direct(4 * texture.width * texture.height);
-        for (int y = 0; y < input.size; y++) {
-            for (int i = 0; i < 4 * input.size; i++) {
-                texels.put(4 * ((input.y + y) * texture.width + input.x) + i, picture.get(4 * y * input.size + i));
-            }
-        }
-        return texels;
     }
 }

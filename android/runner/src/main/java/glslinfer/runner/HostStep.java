@@ -1,0 +1,207 @@
+package glslinfer.runner;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A step that the CPU does with an output after the last pass; docs/bundle-format.md defines each.
+ *
+ * <p>An output begins as a list of arrays, and each step makes other arrays of them.
+ */
+public final class HostStep {
+    static final String ROWS = "rows";
+    static final String CONCATENATE = "concatenate";
+    static final String SOFTMAX = "softmax";
+    static final String SIGMOID = "sigmoid";
+    static final String ARGMAX = "argmax";
+    static final String NORMALIZE = "l2-normalize";
+
+    private static final double LEAST_SQUARE = 1e-12;
+
+    /** What it does. */
+    public final String step;
+
+    /** The length of a row of {@code rows}; 0 in all other steps. */
+    public final int columns;
+
+    HostStep(String step, int columns) {
+        this.step = step;
+        this.columns = columns;
+    }
+
+    boolean isProbable() {
+        return step.equals(SOFTMAX) || step.equals(SIGMOID);
+    }
+
+    /** Numbers and their shape. */
+    static final class Array {
+        final int[] shape;
+        final double[] data;
+
+        Array(int[] shape, double[] data) {
+            this.shape = shape;
+            this.data = data;
+        }
+    }
+
+    /**
+     * Returns the shape of the result of steps.
+     *
+     * @param shapes of the arrays that they begin with
+     * @throws IllegalArgumentException a step does not fit its arrays, or more than one array is left
+     */
+    static int[] shapeOf(List<HostStep> steps, List<int[]> shapes) {
+        List<int[]> left = shapes;
+        for (HostStep step : steps) {
+            left = step.shapesAfter(left);
+        }
+        if (left.size() != 1) {
+            throw new IllegalArgumentException(
+                    left.size() + " arrays are left after the last step; add '" + CONCATENATE + "'");
+        }
+        return left.get(0);
+    }
+
+    /** Returns the result of steps whose shapes fit; the arrays' numbers are changed. */
+    static Array apply(List<HostStep> steps, List<Array> arrays) {
+        List<Array> left = arrays;
+        for (HostStep step : steps) {
+            left = step.after(left);
+        }
+        return left.get(0);
+    }
+
+    private List<int[]> shapesAfter(List<int[]> shapes) {
+        List<int[]> out = new ArrayList<int[]>();
+        for (int[] shape : shapes) {
+            if (step.equals(ROWS)) {
+                out.add(new int[] {rows(shape), columns});
+                continue;
+            }
+            if (shape.length == 0 && !step.equals(SIGMOID)) {
+                throw new IllegalArgumentException("step '" + step + "' needs an array, and gets a single number");
+            }
+            out.add(step.equals(ARGMAX) ? Arrays.copyOf(shape, shape.length - 1) : shape);
+        }
+        return step.equals(CONCATENATE) ? new ArrayList<int[]>(Arrays.asList(joined(out))) : out;
+    }
+
+    private int rows(int[] shape) {
+        long size = size(shape);
+        if (size % columns != 0) {
+            throw new IllegalArgumentException(
+                    "step 'rows' cannot cut " + size + " numbers into rows of " + columns);
+        }
+        return (int) (size / columns);
+    }
+
+    private static int[] joined(List<int[]> shapes) {
+        int[] out = shapes.get(0).clone();
+        for (int[] shape : shapes.subList(1, shapes.size())) {
+            boolean fits = shape.length == out.length;
+            for (int axis = 1; fits && axis < out.length; axis++) {
+                fits = shape[axis] == out[axis];
+            }
+            if (!fits) {
+                throw new IllegalArgumentException("step 'concatenate' joins arrays that differ in the first axis"
+                        + " only, not " + Arrays.toString(out) + " and " + Arrays.toString(shape));
+            }
+            out[0] += shape[0];
+        }
+        return out;
+    }
+
+    private List<Array> after(List<Array> arrays) {
+        List<Array> out = new ArrayList<Array>();
+        if (step.equals(CONCATENATE)) {
+            out.add(joinedData(arrays));
+            return out;
+        }
+        for (Array array : arrays) {
+            int[] shape = shapesAfter(Arrays.asList(array.shape)).get(0);
+            out.add(new Array(shape, changed(array)));
+        }
+        return out;
+    }
+
+    private static Array joinedData(List<Array> arrays) {
+        List<int[]> shapes = new ArrayList<int[]>();
+        int length = 0;
+        for (Array array : arrays) {
+            shapes.add(array.shape);
+            length += array.data.length;
+        }
+        double[] data = new double[length];
+        int at = 0;
+        for (Array array : arrays) {
+            System.arraycopy(array.data, 0, data, at, array.data.length);
+            at += array.data.length;
+        }
+        return new Array(joined(shapes), data);
+    }
+
+    private double[] changed(Array array) {
+        double[] data = array.data;
+        if (step.equals(SIGMOID)) {
+            for (int i = 0; i < data.length; i++) {
+                data[i] = 1 / (1 + Math.exp(-data[i]));
+            }
+        }
+        if (step.equals(SIGMOID) || step.equals(ROWS)) {
+            return data;
+        }
+        int length = array.shape[array.shape.length - 1];
+        double[] largest = new double[data.length / length];
+        for (int row = 0; row < largest.length; row++) {
+            int start = row * length;
+            int best = argmax(data, start, length);
+            largest[row] = best;
+            if (step.equals(SOFTMAX)) {
+                softmax(data, start, length, data[start + best]);
+            } else if (step.equals(NORMALIZE)) {
+                normalize(data, start, length);
+            }
+        }
+        return step.equals(ARGMAX) ? largest : data;
+    }
+
+    /** Returns the place of the first of the largest numbers, counted from the start. */
+    private static int argmax(double[] data, int start, int length) {
+        int best = 0;
+        for (int i = 1; i < length; i++) {
+            best = data[start + i] > data[start + best] ? i : best;
+        }
+        return best;
+    }
+
+    private static void softmax(double[] data, int start, int length, double largest) {
+        double sum = 0;
+        for (int i = start; i < start + length; i++) {
+            data[i] = Math.exp(data[i] - largest);
+            sum += data[i];
+        }
+        for (int i = start; i < start + length; i++) {
+            data[i] /= sum;
+        }
+    }
+
+    private static void normalize(double[] data, int start, int length) {
+        double sum = 0;
+        for (int i = start; i < start + length; i++) {
+            sum += data[i] * data[i];
+        }
+        double root = Math.sqrt(Math.max(sum, LEAST_SQUARE));
+        for (int i = start; i < start + length; i++) {
+            data[i] /= root;
+        }
+    }
+
+    private static long size(int[] shape) {
+        long size = 1;
+        for (int length : shape) {
+            size *= length;
+        }
+        return size;
+    }
+}

@@ -1,0 +1,27 @@
+package glslinfer.runner;
+
+/**
+ * A decoded picture of any size, upright and in sRGB; a {@link Session} makes the model's picture of it.
+ *
+ * <p>Decoding, EXIF orientation and colour profiles are the caller's: on Android, {@code BitmapFactory} and
+ * {@code ExifInterface}.
+ */
+public final class Picture {
+    public final int width;
+    public final int height;
+    final int[] argb;
+
+    /**
+     * @param argb a pixel each: alpha (not premultiplied), red, green, blue from the highest byte; top row first. Not
+     *     copied
+     * @throws Errors.ImageError there are not width x height pixels, or none
+     */
+    public Picture(int[] argb, int width, int height) {
+        if (width < 1 || height < 1 || argb.length != (long) width * height) {
+            throw new Errors.ImageError(argb.length + " pixels are no picture of " + width + " x " + height);
+        }
+        this.argb = argb;
+        this.width = width;
+        this.height = height;
+    }
+}

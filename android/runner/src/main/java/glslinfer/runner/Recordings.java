@@ -1,0 +1,54 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Program.Pass;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The GL calls of a bundle: of a whole frame, of each job of it, and of each layer. */
+final class Recordings {
+    final Frame.Calls frame;
+
+    /** In the order of a frame. A job is the passes between two changes of render target. */
+    final Frame.Calls[] jobs;
+
+    private final Map<String, Frame.Calls> layers = new HashMap<String, Frame.Calls>();
+
+    Recordings(Frame.Recorder recorder, List<Pass> passes) {
+        frame = recorder.record(passes);
+        jobs = jobs(recorder, passes);
+        Map<String, List<Pass>> byLayer = new LinkedHashMap<String, List<Pass>>();
+        for (Pass pass : passes) {
+            if (!byLayer.containsKey(pass.layer)) {
+                byLayer.put(pass.layer, new ArrayList<Pass>());
+            }
+            byLayer.get(pass.layer).add(pass);
+        }
+        for (Map.Entry<String, List<Pass>> entry : byLayer.entrySet()) {
+            layers.put(entry.getKey(), recorder.record(entry.getValue()));
+        }
+    }
+
+    /** Draws the passes of a layer, if there is such a layer. */
+    void drawLayer(Gl gl, String layer) {
+        Frame.Calls calls = layers.get(layer);
+        if (calls != null) {
+            calls.replay(gl);
+        }
+    }
+
+    private static Frame.Calls[] jobs(Frame.Recorder recorder, List<Pass> passes) {
+        List<Frame.Calls> calls = new ArrayList<Frame.Calls>();
+        for (int start = 0; start < passes.size(); ) {
+            int end = start + 1;
+            while (end < passes.size() && !passes.get(end).clear) {
+                end++;
+            }
+            calls.add(recorder.record(passes.subList(start, end)));
+            start = end;
+        }
+        return calls.toArray(new Frame.Calls[0]);
+    }
+}

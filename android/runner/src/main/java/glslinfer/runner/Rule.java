@@ -1,0 +1,34 @@
+package glslinfer.runner;
+
+/** The rules of docs/bundle-format.md, by which a refusal says what is wrong with a bundle. */
+enum Rule {
+    CONTAINER("container"),
+    VERSION("version"),
+    KEYS("keys"),
+    UNIQUE_NAMES("unique names"),
+    MEMBERS("members"),
+    CAPS("caps"),
+    TEXTURES("textures"),
+    PROGRAMS("programs"),
+    VERTEX_SHADERS("vertex shaders"),
+    PASSES_BIN("passes.bin"),
+    PASSES("passes"),
+    UNIFORMS("uniforms"),
+    INPUTS("inputs"),
+    OUTPUTS("outputs"),
+    LABELS("labels"),
+    PROBE("probe"),
+    LIMITS("limits");
+
+    /** Its name in messages and in the conformance bundles. */
+    final String key;
+
+    Rule(String key) {
+        this.key = key;
+    }
+
+    /** The rule that a reader is checking at the moment: what it refuses breaks that one, unless it names another. */
+    static final class Cursor {
+        Rule rule = CONTAINER;
+    }
+}

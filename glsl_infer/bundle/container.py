@@ -1,0 +1,149 @@
+"""The container of a bundle: a zip file, whose members are unpacked within bounds and compared with their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from glsl_infer.bundle import manifest_json, zip_directory
+from glsl_infer.bundle.format_constants import (
+    FILE_PATTERN,
+    MAX_BYTES,
+    MAX_GRAPH_BYTES,
+    MAX_MANIFEST_BYTES,
+    MAX_TABLE_BYTES,
+)
+from glsl_infer.bundle.manifest_check import GRAPH
+from glsl_infer.bundle.pass_table import MEMBER as PASSES
+from glsl_infer.bundle.rules import rule
+from glsl_infer.errors import BundleError
+from glsl_infer.support.files import not_a_file
+
+MANIFEST = "manifest.json"
+SUFFIX = ".glslnn"
+AGAIN = "export or copy the file again"
+
+_GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
+MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
+"""Bytes that these members may unpack to."""
+
+
+def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
+    """Return the manifest, parsed, its sha256, and the bytes of every other member."""
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise BundleError(f"is {kind}, not a model file; give a *{SUFFIX} file")
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise BundleError("no such file") from None
+    except (OSError, ValueError) as error:
+        raise BundleError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    try:
+        with file:
+            return unpack_all(file, path.suffix)
+    except zipfile.BadZipFile:
+        raise BundleError(f"not a glsl-infer model, or cut off before its end; {AGAIN}", "container") from None
+    except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
+        raise BundleError(f"damaged or not readable ({error}); {AGAIN}", "container") from None
+
+
+def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    """Return the same as ``read_members`` of an open file; ``suffix`` is that of its name.
+
+    Raises:
+        BundleError: it is no bundle, or one of another version.
+    """
+    with rule("container"):
+        zip_directory.check(file)
+        return _unpacked(file, suffix)
+
+
+def _unpacked(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    with zipfile.ZipFile(file) as archive:
+        infos = archive.infolist()
+        manifest = next((info for info in infos if info.filename == MANIFEST), None)
+        if manifest is None and suffix == ".keras":
+            raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
+        if manifest is None:
+            raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+        _check_container([manifest])
+        text = _unpack(archive, manifest)
+        with rule("keys"):
+            data = parse(text, MANIFEST)
+        manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
+        _check_container(infos)
+        others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
+        return data, hashlib.sha256(text).hexdigest(), others
+
+
+def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
+    seen: set[str] = set()
+    for info in infos:
+        if not re.fullmatch(FILE_PATTERN, info.filename) or info.filename in seen:
+            raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
+        most = MOST.get(info.filename, MAX_BYTES)
+        if info.file_size > most:
+            raise BundleError(f"{info.filename} unpacks to more than {most >> 20} MiB")
+        seen.add(info.filename)
+    if sum(info.file_size for info in infos) > MAX_BYTES:
+        raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
+
+
+def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Return a member's bytes; unpacking ends at the declared size, where ``archive.read`` would go on to 2 GiB."""
+    with archive.open(info) as file:
+        return file.read(info.file_size + 1)
+
+
+def parse(data: bytes, member: str) -> Any:
+    """Return a member as JSON data; NaN, infinities and repeated keys are refused.
+
+    Raises:
+        BundleError: naming the member.
+    """
+
+    def no_constant(name: str) -> None:
+        raise BundleError(f"{member}: {name} is not a number")
+
+    def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise BundleError(f"{member}: an object has the same key twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{member} is no JSON ({error}); {_GIVE}") from None
+
+
+def check_hashes(digests: Mapping[str, str], members: Mapping[str, bytes]) -> None:
+    """Refuse members whose names or hashes are not those that the manifest lists.
+
+    Raises:
+        BundleError: naming the member.
+    """
+    missing, extra = sorted(set(digests) - set(members)), sorted(set(members) - set(digests))
+    if missing or extra:
+        what = "missing" if missing else "not in the manifest"
+        raise BundleError(f"member '{(missing or extra)[0]}' is {what}; {AGAIN}", "container")
+    for name, digest in digests.items():
+        check_hash(name, digest, members)
+
+
+def check_hash(name: str, digest: str, members: Mapping[str, bytes]) -> None:
+    """Refuse a member whose hash is another.
+
+    Raises:
+        BundleError: naming the member.
+    """
+    if hashlib.sha256(members[name]).hexdigest() != digest:
+        raise BundleError(f"member '{name}' is damaged (its sha256 differs); {AGAIN}", "container")

@@ -1,0 +1,79 @@
+"""Arguments about the inputs and outputs of a model to export: ranges, fits and purposes, by name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from glsl_infer.errors import InputError
+from glsl_infer.graph.network import PURPOSES
+from glsl_infer.graph.picture import FITS
+
+FIT_WORDS = tuple(fit.partition("/")[0] for fit in FITS)
+
+
+def add_input_range(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--input-range``."""
+    parser.add_argument(
+        "--input-range",
+        type=_range,
+        action="append",
+        default=[],
+        metavar="[NAME=]LOW,HIGH",
+        help="what bytes 0 and 255 of a picture are to the network (default: 0,1, or 0,255 where it begins with a "
+        "Rescaling), or between which numbers an input of numbers is; with the input's name where there are several",
+    )
+
+
+def add_fit(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--fit``."""
+    parser.add_argument(
+        "--fit",
+        type=_named,
+        action="append",
+        default=[],
+        metavar="[NAME=]FIT",
+        help=f"how any picture becomes the network's: {', '.join(FIT_WORDS)} (default: center-square), or none: the "
+        "input takes numbers and no picture",
+    )
+
+
+def add_purpose(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--purpose``."""
+    parser.add_argument(
+        "--purpose",
+        type=_named,
+        action="append",
+        default=[],
+        metavar="[NAME=]PURPOSE",
+        help=f"what an output is for: {', '.join(PURPOSES)} (default: by its shape and its last layers)",
+    )
+
+
+def by_name(option: str, given: list[tuple[str, Any]]) -> Mapping[str, Any]:
+    """Return the values of an option by the names they were given with; the empty name stands for the only one.
+
+    Raises:
+        InputError: two values for one name.
+    """
+    names = [name for name, _ in given]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{option} {twice[0]}: given twice; give it once for each name")
+    return dict(given)
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    name, value = _named(text)
+    try:
+        low, high = (float(number) for number in value.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text}; give LOW,HIGH or NAME=LOW,HIGH, such as -1,1") from None
+    return name, (low, high)
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Return name and value of NAME=VALUE; the name is empty where there is none."""
+    name, _, value = text.rpartition("=")
+    return name, value

@@ -1,0 +1,109 @@
+"""Files of what a model reads and makes: pictures, and numbers as .npy, .npz, .json or .csv."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle.manifest import PICTURE
+from glsl_infer.errors import InputError
+from glsl_infer.support.files import cannot_be_written, writing
+
+if TYPE_CHECKING:
+    from glsl_infer.bundle.manifest import Input
+
+ARRAY, ARRAYS, JSON, CSV = ".npy", ".npz", ".json", ".csv"
+
+
+def read_input(path: Path, entry: Input) -> NDArray[Any]:
+    """Return what a file holds for an input: a picture as it reads it, or numbers of its shape.
+
+    Args:
+        path: a picture, or *.npy with pixels, for a picture; *.npy, *.json or *.csv for numbers.
+        entry: the input.
+
+    Raises:
+        InputError: the file cannot be read, or holds something else.
+    """
+    suffix = path.suffix.lower()
+    if entry.kind == PICTURE and suffix != ARRAY:
+        from glsl_infer.runtime.pictures import preprocess
+
+        return preprocess.load_for(path, entry)
+    if suffix not in (ARRAY, JSON, CSV):
+        raise InputError(f"{path}: input '{entry.name}' reads numbers; give a *{ARRAY}, *{JSON} or *{CSV} file")
+    try:
+        numbers = _numbers(path, suffix)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, EOFError, RecursionError) as error:
+        raise InputError(f"{path}: holds no numbers ({error})") from None
+    # A table has rows and columns, whatever the shape of what it lists.
+    return numbers.reshape(entry.shape) if suffix == CSV and numbers.size == np.prod(entry.shape) else numbers
+
+
+def read_all(path: Path) -> dict[str, NDArray[Any]]:
+    """Return all arrays of an *.npz file, by name.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except Exception as error:  # a damaged zip has a dozen ways to fail
+        raise InputError(f"{path}: no *{ARRAYS} file of NumPy ({error})") from None
+
+
+def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
+    """Write results by their names as *.npz or *.json, or a single one as *.npy.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    suffix = path.suffix.lower()
+    try:
+        with writing(path) as file:
+            if suffix == ARRAYS:
+                _save_all(file, results)
+            elif suffix == JSON:
+                file.write(json.dumps(as_json(results)).encode("utf-8") + b"\n")
+            else:
+                (only,) = results.values()
+                np.save(file, only)
+    except (OSError, ValueError) as error:
+        raise cannot_be_written(path, error) from None
+
+
+def _save_all(file: BinaryIO, results: Mapping[str, NDArray[Any]]) -> None:
+    """Write an *.npz file; NumPy's own function takes no output called 'file'."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, result in results.items():
+            with archive.open(f"{name}{ARRAY}", "w") as member:
+                np.lib.format.write_array(member, np.asanyarray(result))
+
+
+def as_json(results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Return results as plain data: shape and numbers, nested as the shape says, by name."""
+    return {
+        name: {"shape": list(result.shape), "numbers": result.astype(np.float64).tolist()}
+        for name, result in results.items()
+    }
+
+
+def _numbers(path: Path, suffix: str) -> NDArray[Any]:
+    if suffix == ARRAY:
+        loaded: NDArray[Any] = np.load(path, allow_pickle=False)
+        return loaded
+    text = path.read_text("utf-8")
+    if suffix == JSON:
+        return np.array(json.loads(text), np.float64)
+    return np.array([[float(cell) for cell in line.split(",")] for line in text.splitlines() if line.strip()])

@@ -1,0 +1,65 @@
+"""Graph -> graph: inputs of numbers get the range that their bytes or their 16-bit integers stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM, choose
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.picture import input_values
+from glsl_infer.program import quantize
+
+
+def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), headroom: float = HEADROOM) -> Graph:
+    """Set the range of every input of numbers: as declared, or else as seen in the samples.
+
+    Args:
+        graph: an optimised graph.
+        samples: typical inputs; see ``reference.run``.
+        headroom: how much wider than seen a range is made.
+
+    Raises:
+        ModelError: a range is neither declared nor can it be learnt, for there are no samples.
+    """
+    return graph.rebuilt([_with_range(graph, node, samples, headroom) for node in graph.nodes])
+
+
+def open_inputs(graph: Graph) -> list[Node]:
+    """Return the inputs whose range is not declared."""
+    return [
+        node for node in graph.inputs if any(node.attrs[key] is None for key in ("scales", "low") if key in node.attrs)
+    ]
+
+
+def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float) -> Node:
+    if not node.operator.is_input:
+        return node
+    if node in open_inputs(graph):
+        low, high = _seen(graph, node, samples)
+        if "scales" in node.attrs:
+            learnt = choose(low, high, common=True, equal=False, headroom=headroom)
+            return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
+        node = node.with_attrs(low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0))
+    if "scale" in node.attrs:
+        largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]))
+        return node.with_attrs(scale=quantize.power_of_two_scale(largest))
+    return node
+
+
+def _seen(
+    graph: Graph, node: Node, samples: Sequence[reference.Inputs]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return lowest and highest number of each entry of the last axis."""
+    if not samples:
+        raise ModelError.layer(
+            node.name,
+            "the range of its numbers is not known",
+            f"give --input-range {node.name}=LOW,HIGH, or typical numbers with --calibrate FILE.npz",
+        )
+    values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
+    rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
+    return rows.min(axis=0), rows.max(axis=0)

@@ -1,0 +1,120 @@
+"""The end of a Keras model as host steps: what detectors and masks do last, and a CPU does better.
+
+A detector ends in Reshape of maps to rows, Concatenate(axis=1) of the rows, and a sigmoid or a softmax; a mask in an
+argmax over channels; an embedding in a vector of length 1. These layers are not imported: the walk begins at what they
+read. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+
+ROWS_RANK = 3
+"""Axes of rows, with that of the batch."""
+
+_NOTHING = ("Dropout", "Identity", "ActivityRegularization")
+_ADVICE = (
+    "rows come from Reshape((-1, columns)) of feature maps, then Concatenate(axis=1), then a sigmoid or softmax of "
+    "all; what differs between rows needs outputs of its own"
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What an output is made of: Keras tensors to import, and host steps."""
+
+    tensors: tuple[Any, ...]
+    steps: tuple[HostStep, ...]
+
+
+def ending(tensor: Any) -> Ending:
+    """Return how an output of a model ends.
+
+    Raises:
+        ModelError: it has rows that no host step makes, naming the layer.
+    """
+    reached = Ending((tensor,), ())
+    while (below := _peeled(reached)) is not None:
+        reached = below
+    if any(len(left.shape) == ROWS_RANK or len(left.shape) > 4 for left in reached.tensors):
+        operation = _operation(tensor)
+        raise ModelError.layer(
+            operation.name,
+            f"an output of shape {tuple(tensor.shape[1:])} that ends in {with_article(type(operation).__name__)}",
+            _ADVICE,
+        )
+    return reached
+
+
+def _peeled(end: Ending) -> Ending | None:
+    """Return the ending with one layer more taken off all its tensors, or None."""
+    joined = _joined(end)
+    if joined is not None:
+        return joined
+    steps = {_step(tensor) for tensor in end.tensors}
+    step = steps.pop() if len(steps) == 1 else None
+    if step is None:
+        return None
+    below = tuple(tensor_below for tensor in end.tensors for tensor_below in _inputs(tensor))
+    return Ending(below, end.steps if step.step == "" else (step, *end.steps))
+
+
+def _joined(end: Ending) -> Ending | None:
+    """Return the ending before a concatenation of rows, and of concatenations in it."""
+    last = end.steps[0].step if end.steps else ""
+    if not any(_is_join(tensor) for tensor in end.tensors) or (len(end.tensors) > 1 and last != CONCATENATE):
+        return None
+    below = tuple(inner for tensor in end.tensors for inner in (_inputs(tensor) if _is_join(tensor) else [tensor]))
+    steps = end.steps if last == CONCATENATE else (HostStep(CONCATENATE), *end.steps)
+    return Ending(below, steps)
+
+
+def _is_join(tensor: Any) -> bool:
+    operation = _operation(tensor)
+    return _kind(operation) == "Concatenate" and len(tensor.shape) == ROWS_RANK and operation.axis in (1, 1 - ROWS_RANK)
+
+
+def _step(tensor: Any) -> HostStep | None:
+    """Return the host step that the layer of a tensor is; a step without a name where it does nothing."""
+    operation, rank = _operation(tensor), len(tensor.shape)
+    kind = _kind(operation)
+    if kind == "Argmax" and operation.axis in (-1, rank) and not operation.keepdims:
+        return HostStep(ARGMAX)
+    normalizes = kind == "UnitNormalization" or (kind == "Normalize" and operation.order == 2)
+    if normalizes and _last_axis(operation.axis, rank):
+        return HostStep(NORMALIZE)
+    if rank != ROWS_RANK:
+        return None
+    if kind == "Reshape" and tensor.shape[2] is not None:
+        return HostStep(ROWS, int(tensor.shape[2]))
+    if kind in ("Softmax", "Sigmoid"):
+        fits = kind == "Sigmoid" or _last_axis(getattr(operation, "axis", -1), rank)
+        return HostStep(kind.lower()) if fits else None
+    function = getattr(getattr(operation, "activation", None), "__name__", "") if kind == "Activation" else ""
+    if function in (SIGMOID, SOFTMAX):
+        return HostStep(function)
+    return HostStep("") if kind in _NOTHING or function == "linear" else None
+
+
+def _last_axis(axis: Any, rank: int) -> bool:
+    axes = axis if isinstance(axis, (list, tuple)) else [axis]
+    return list(axes) in ([-1], [rank - 1])
+
+
+def _operation(tensor: Any) -> Any:
+    return tensor._keras_history.operation
+
+
+def _kind(operation: Any) -> str:
+    """Return the name of a class of Keras; empty for one of somebody else."""
+    known = type(operation).__module__.partition(".")[0] == "keras"
+    return type(operation).__name__ if known else ""
+
+
+def _inputs(tensor: Any) -> list[Any]:
+    operation, call_index, _ = tensor._keras_history
+    return list(operation._inbound_nodes[call_index].arguments.keras_tensors)

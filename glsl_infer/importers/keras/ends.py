@@ -1,0 +1,140 @@
+"""What a person says of a model's inputs and outputs, and how nodes take it on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.network import PURPOSES
+from glsl_infer.graph.picture import FITS, is_picture, with_picture_range
+from glsl_infer.importers.keras.converters import numbers_map
+
+Range = tuple[float, float]
+"""(value that byte 0 stands for, value that byte 255 stands for) of a picture; (lowest, highest) of numbers."""
+
+NO_PICTURE = "none"
+"""The fit of an input that takes numbers, though a picture could have its shape."""
+
+RAW_BYTES_SCALE = 1.0 / 32.0
+"""A model that first scales its input by this or less expects bytes: Rescaling(1/255), (1/127.5, -1), 1/57.1 ..."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What is known of inputs and outputs besides the model.
+
+    The empty name stands for the only picture of a model, or else its only input; or for its only output.
+
+    Attributes:
+        ranges: what the bytes of a picture stand for, or between which numbers are, by the input's name.
+        fits: how any picture becomes the network's, by the input's name: the first word of one of ``FITS``, or all of
+            it; ``none`` makes the input one of numbers.
+        purposes: what an output is for, by its name.
+    """
+
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    fits: Mapping[str, str] = field(default_factory=dict)
+    purposes: Mapping[str, str] = field(default_factory=dict)
+
+
+def with_ends(graph: Graph, ends: Ends) -> Graph:
+    """Return a graph whose inputs have their fits and ranges, and its outputs their purposes.
+
+    Raises:
+        InputError: a name, a fit, a range or a purpose that is none.
+    """
+    pictures = [node.name for node in graph.inputs if is_picture(node)]
+    names = [node.name for node in graph.inputs]
+    fits = _by_name("--fit", ends.fits, names, pictures)
+    graph = graph.rebuilt([_with_fit(node, fits.get(node.name)) for node in graph.nodes])
+    pictures = [node.name for node in graph.inputs if is_picture(node)]
+    ranges = _by_name("--input-range", ends.ranges, names, pictures)
+    graph = graph.rebuilt([_with_range(graph, node, ranges.get(node.name)) for node in graph.nodes])
+    purposes = _by_name("--purpose", ends.purposes, [output.name for output in graph.outputs], [])
+    for name, purpose in purposes.items():
+        if purpose not in PURPOSES:
+            raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
+    outputs = [replace(output, purpose=purposes.get(output.name, output.purpose)) for output in graph.outputs]
+    return Graph(graph.name, graph.nodes, outputs)
+
+
+def _by_name(option: str, given: Mapping[str, Value], names: Iterable[str], first: list[str]) -> dict[str, Value]:
+    """Return what was given with whole names; ``first`` are those that an empty name may stand for before others."""
+    names, chosen = list(names), {}
+    for name, value in given.items():
+        whole = name
+        if not name:
+            candidates = first if len(first) == 1 else names
+            if len(candidates) != 1:
+                raise InputError(f"{option} {value}: the model has {', '.join(names)}; give {option} NAME={value}")
+            (whole,) = candidates
+        if whole not in names:
+            raise InputError(f"{option} {name}={value}: the model has no such name; it has {', '.join(names)}")
+        chosen[whole] = value
+    return chosen
+
+
+def _with_fit(node: Node, given: str | None) -> Node:
+    if given is None:
+        return node
+    if node.op != "input":
+        raise InputError(f"--fit {node.name}={given}: the input takes a vector of numbers; leave it out")
+    if given == NO_PICTURE:
+        return replace(node, attrs=numbers_map(node.attrs["shape"]))
+    fits = [fit for fit in FITS if given in (fit, fit.partition("/")[0])]
+    if not fits:
+        known = ", ".join(fit.partition("/")[0] for fit in FITS)
+        raise InputError(f"--fit {node.name}={given}; choose one of {known}, {NO_PICTURE}")
+    return replace(node, attrs={"shape": node.attrs["shape"], "fit": fits[0]})
+
+
+def _with_range(graph: Graph, node: Node, given: Range | None) -> Node:
+    """Return an input node with what its numbers stand for, and any other node as it is."""
+    if not node.operator.is_input:
+        return node
+    if given is not None and (not all(map(math.isfinite, given)) or given[0] == given[1]):
+        raise InputError(f"an input_range of {given}; give two different numbers, for byte 0 and for byte 255")
+    if is_picture(node):
+        low, high = (0.0, 255.0 if _expects_bytes(graph, node) else 1.0) if given is None else given
+        return with_picture_range(node, (float(high - low),), (-255.0 * low / (high - low) if low else 0.0,))
+    if given is None:
+        return node
+    low, high = sorted(map(float, given))
+    if node.op != "input":
+        return node.with_attrs(low=low, high=high)
+    scale, zero = _covering(low, high)
+    return node.with_attrs(scales=(scale,), zeros=(zero,))
+
+
+def _covering(low: float, high: float) -> tuple[float, float]:
+    """Return (scale, zero) of bytes that reach from low to high; where 0 lies between them a byte stands for it."""
+    zero = -255.0 * low / (high - low)
+    if not 0.0 <= zero <= 255.0:
+        return high - low, zero
+    zero = float(round(zero))
+    steps = [high / (255.0 - zero)] if zero < 255.0 else []
+    steps += [-low / zero] if zero > 0.0 else []
+    return 255.0 * max(steps), zero
+
+
+def _expects_bytes(graph: Graph, node: Node) -> bool:
+    """Return whether rescaling that alone reads the picture, in one layer or several, makes small numbers of it."""
+    scale, rescaled = 1.0, False
+    while len(readers := graph.consumers[node.name]) == 1:
+        (node,) = readers
+        operator = ops.get(node.op)
+        affine = operator.affine(node) if not node.weights else None  # of batch norm's weights nobody asks for bytes
+        if affine is not None:
+            scale, rescaled = scale * float(np.abs(affine[0]).max()), True
+        elif not operator.is_identity(node, graph.shapes[node.inputs[0]]):
+            break
+    return rescaled and scale <= RAW_BYTES_SCALE

@@ -1,0 +1,115 @@
+"""The passes of operators with two operands, of which one may be broadcast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.program.layout import FeatureMap, FixedPoint, View, slices_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from glsl_infer.graph import Node
+    from glsl_infer.lowering.bindings import Binding
+    from glsl_infer.lowering.builder import Builder
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """How a slice of an operand is read: ``reads``, and what a texel is worth, ``factor * texel + offset``."""
+
+    name: str
+    value: FeatureMap | FixedPoint
+
+    def reads(self, index: int, width: int, height: int) -> list[Read]:
+        """Return what a draw of output slice ``index``, a map of ``width`` x ``height``, reads."""
+        if isinstance(self.value, FixedPoint):
+            last = slices_of(self.value.length, 2) - 1
+            texels = (min(2 * index + half, last) for half in range(2))
+            return [Read(View(self.value.texture, texel, 0), stride=(0.0, 0.0)) for texel in texels]
+        stride = (float(self.value.width == width), float(self.value.height == height))
+        return [Read(self.value.views[0 if self.value.channels == 1 else index], stride=stride)]
+
+    def text(self, binding: Binding) -> list[str]:
+        """Return the GLSL lines that set the variable called ``name`` to the operand's values."""
+        if isinstance(self.value, FixedPoint):
+            pair = ", ".join(f"decode({binding.fetch(self.name, half)})" for half in range(2))
+            return [f"vec4 {self.name} = vec4({pair}) * {codegen.number(self.value.scale)};"]
+        lane = ".xxxx" if self.value.channels == 1 else ""
+        texel = f"{binding.fetch(self.name)}{lane}"
+        if self._is_plain:
+            return [f"vec4 {self.name} = {texel};"]
+        return [f"vec4 {self.name} = {self.name}_factor * {texel} + {self.name}_offset;"]
+
+    def uniforms(self, index: int) -> dict[str, list[float]]:
+        """Return the uniforms that ``text`` names."""
+        if isinstance(self.value, FixedPoint) or self._is_plain:
+            return {}
+        factor = self.value.scale_of
+        offset = -factor * self.value.zero_of / 255.0
+        if self.value.channels == 1:
+            return {f"{self.name}_factor": [float(factor[0])] * 4, f"{self.name}_offset": [float(offset[0])] * 4}
+        return {
+            f"{self.name}_factor": fold.slices(factor)[index].tolist(),
+            f"{self.name}_offset": fold.slices(offset)[index].tolist(),
+        }
+
+    @property
+    def declarations(self) -> list[str]:
+        """The GLSL lines that declare these uniforms."""
+        return [f"uniform vec4 {name};" for name in self.uniforms(0)]
+
+    @property
+    def _is_plain(self) -> bool:
+        value = self.value
+        return isinstance(value, FeatureMap) and set(value.scales) == {1.0} and set(value.zeros) == {0.0}
+
+
+def draw(node: Node, build: Builder, expression: str) -> None:
+    """Append the passes of an activation of ``expression``, GLSL of two vec4 called ``a`` and ``b``: real values."""
+    operands = [_Operand(name, _stored(build, source)) for name, source in zip("ab", node.inputs)]
+    target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+    out = fold.output(node.activation, node.attrs, target.channels)
+    factor, offset = fold.slices(out.factor), fold.slices(out.offset)
+    plain = bool((out.factor == 1.0).all() and not out.offset.any())
+    includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
+        isinstance(operand.value, FixedPoint) for operand in operands
+    )
+    for index, view in enumerate(target.views):
+        reads = {operand.name: operand.reads(index, target.width, target.height) for operand in operands}
+        binding = build.bind(node, **reads)
+        unused = range(min(4, target.channels - 4 * index), 4)
+        fragment = codegen.fragment(
+            "binary.frag",
+            includes=includes,
+            activation=out.activation,
+            constants=out.constants,
+            saturates=True,
+            lines={
+                "declarations": [
+                    *binding.declarations(),
+                    *(line for operand in operands for line in operand.declarations),
+                    *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
+                ],
+                "operands": [line for operand in operands for line in operand.text(binding)],
+                "result": [f"vec4 y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
+                "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+            },
+        )
+        uniforms: dict[str, Sequence[float]] = {}
+        for operand in operands:
+            uniforms.update(operand.uniforms(index))
+        if not plain:
+            uniforms |= {"factor": factor[index].tolist(), "offset": offset[index].tolist()}
+        part = str(index) if unused else None
+        size = (target.width, target.height)
+        build.draw_tile(node, fragment, view, size, binding, {**uniforms, **out.uniforms(index)}, part=part)
+
+
+def _stored(build: Builder, name: str) -> FeatureMap | FixedPoint:
+    value = build.values[name]
+    assert isinstance(value, (FeatureMap, FixedPoint)), name
+    return value

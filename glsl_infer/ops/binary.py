@@ -1,0 +1,71 @@
+"""Two operands, value by value, with NumPy's broadcasting: products (gates), differences, quotients, extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError, with_article
+from glsl_infer.lowering.binary import draw
+from glsl_infer.ops.operator import Operator
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+OPERATIONS: Mapping[str, tuple[Callable[[Array, Array], Array], str]] = {
+    "add": (np.add, "a + b"),
+    "subtract": (np.subtract, "a - b"),
+    "multiply": (np.multiply, "a * b"),
+    "divide": (np.divide, "a / b"),
+    "maximum": (np.maximum, "max(a, b)"),
+    "minimum": (np.minimum, "min(a, b)"),
+    "squared_difference": (lambda a, b: np.square(a - b), "(a - b) * (a - b)"),
+}
+"""What each operation is in NumPy and in GLSL."""
+
+
+class Binary(Operator):
+    """``operation`` (see ``OPERATIONS``) of two inputs, of which one may be smaller.
+
+    The output is a feature map (height, width, channels). An operand is one of the same shape, one whose height,
+    width or channels are 1, or a vector (channels,), which is the same for all pixels, such as the gates of a squeeze
+    and excite block. Attributes: ``operation``; ``activation``, applied to its result; the range ``scales`` and
+    ``zeros``.
+    """
+
+    attrs = {"operation": None, "activation": "linear", "scales": None, "zeros": None}
+    broadcasts = True
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the shape that both inputs are broadcast to."""
+        if node.attrs["operation"] not in OPERATIONS:
+            raise ModelError.layer(
+                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
+            )
+        try:
+            shape = np.broadcast_shapes(*inputs)
+        except ValueError:
+            shape = ()
+        if len(inputs) != 2 or len(shape) != 3 or any(len(given) not in (1, 3) for given in inputs):
+            raise ModelError.layer(
+                node.name,
+                f"{with_article(node.attrs['operation'])} of shapes {' and '.join(map(str, inputs))}",
+                "give two feature maps of one shape, or one with a height, width or number of channels of 1, or a "
+                "feature map and a vector with a number for each channel",
+            )
+        return tuple(int(size) for size in shape)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute it value by value, then activate."""
+        with np.errstate(divide="ignore"):  # what a division by 0 gives saturates, like any value out of range
+            return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass a slice, each reading one tile of either operand, or two texels of a vector."""
+        draw(node, build, OPERATIONS[node.attrs["operation"]][1])
+
+
+OPERATOR = Binary()

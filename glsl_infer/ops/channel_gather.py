@@ -1,0 +1,68 @@
+"""Channels picked and put in order: some of them, another order, a repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering.gather import gather
+from glsl_infer.ops.operator import CopyOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Range
+
+
+class ChannelGather(CopyOperator):
+    """Attribute ``channels``: channel c of the output is channel ``channels[c]`` of the input."""
+
+    attrs = {"channels": None}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, number of ``channels``)."""
+        height, width, channels = feature_map(node, inputs[0])
+        wanted = node.attrs["channels"]
+        if not wanted or not all(0 <= channel < channels for channel in wanted):
+            raise ModelError.layer(
+                node.name, f"channels {wanted} of {channels}", f"give one or more of 0 to {channels - 1}"
+            )
+        return height, width, len(wanted)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Pick along the last axis."""
+        picked: Array = np.take(inputs[0], node.attrs["channels"], axis=-1)
+        return picked
+
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the picked channels' ranges."""
+        return ranges[0].picked(node.attrs["channels"])
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether all channels stay where they are."""
+        return tuple(node.attrs["channels"]) == tuple(range(shape[2]))
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return ``channel_view`` where whole slices are picked: views can do it."""
+        return "channel_view" if whole_slices(node.attrs["channels"], shapes[0][2]) else None
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass for each output slice."""
+        source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
+        places = [(source.views[channel // 4], channel % 4) for channel in channels]
+        gather(node, build, places, source.range.picked(channels))
+
+
+def whole_slices(channels: Sequence[int], given: int) -> bool:
+    """Return whether ``channels`` of a map with ``given`` channels are slices as they lie, so that views can do it."""
+    slices = [tuple(channels[index : index + 4]) for index in range(0, len(channels), 4)]
+    ends_alike = len(channels) % 4 == 0 or channels[-1] == given - 1
+    return ends_alike and all(
+        part[0] % 4 == 0 and part == tuple(range(part[0], part[0] + len(part))) for part in slices
+    )
+
+
+OPERATOR = ChannelGather()

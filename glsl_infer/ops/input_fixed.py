@@ -1,0 +1,61 @@
+"""Numbers in 16 bits as an input: a vector, or a feature map whose channels are a multiple of 4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import Bounds, Operator
+from glsl_infer.program import quantize
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+
+class InputFixed(Operator):
+    """A stored integer n stands for ``n * scale / 256``.
+
+    Attributes: ``shape``, (length,) of a vector or (height, width, channels); ``low`` and ``high``, between which the
+    numbers are, None until ``prepare`` learns them; ``scale``, a power of two, set by ``prepare``.
+    """
+
+    attrs = {"shape": None, "low": None, "high": None, "scale": None}
+    is_input = True
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the declared shape."""
+        shape = tuple(node.attrs["shape"])
+        if len(shape) not in (1, 3) or min(shape) < 1 or (len(shape) == 3 and shape[2] % 4):
+            raise ModelError.layer(
+                node.name, f"numbers of shape {shape} in 16 bits", "use a vector, or a map of 4, 8, 12 ... channels"
+            )
+        return shape
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Return the input, given as values."""
+        return inputs[0]
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return the declared bounds."""
+        low, high = node.attrs["low"], node.attrs["high"]
+        return np.full(shape[-1], float(low)), np.full(shape[-1], float(high))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Make the texture that the runner uploads to; nothing is drawn."""
+        shape, scale = self.shape(node, []), node.attrs["scale"]
+        if len(shape) == 1:
+            build.allocate_vector(node, shape[0], scale, kind="input")
+        else:
+            build.allocate_fixed_map(node, 1, scale, kind="input")
+
+
+OPERATOR = InputFixed()

@@ -1,0 +1,77 @@
+"""The map goes on beyond its edges: mirrored, or with the edge's values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.ops.operator import CopyOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+MODES: Mapping[str, int] = {"reflect": 1, "symmetric": 0, "edge": 0}
+"""NumPy's name of each mode, and how many pixels of the edge are not repeated."""
+
+
+class MirrorPadding(CopyOperator):
+    """Attributes: ``padding`` (top, bottom, left, right) in pixels, and ``mode``.
+
+    ``reflect`` leaves the edge out of the mirror image, ``symmetric`` repeats it, ``edge`` repeats nothing else. A
+    mirror image is at most as long as the map.
+    """
+
+    attrs = {"padding": (0, 0, 0, 0), "mode": "reflect"}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape, grown by the padding."""
+        height, width, channels = feature_map(node, inputs[0])
+        mode, (top, bottom, left, right) = node.attrs["mode"], node.attrs["padding"]
+        if mode not in MODES:
+            raise ModelError.layer(node.name, f"padding by '{mode}'", f"use one of: {', '.join(MODES)}")
+        fits = mode == "edge" or (max(top, bottom) <= height - MODES[mode] and max(left, right) <= width - MODES[mode])
+        if min(top, bottom, left, right) < 0 or not fits:
+            raise ModelError.layer(
+                node.name,
+                f"padding of {(top, bottom, left, right)} by '{mode}' around {height}x{width} pixels",
+                "give 0 or more, and no more than there is to mirror",
+            )
+        return height + top + bottom, width + left + right, channels
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Pad as ``numpy.pad`` does."""
+        top, bottom, left, right = node.attrs["padding"]
+        return np.pad(inputs[0], ((top, bottom), (left, right), (0, 0)), mode=node.attrs["mode"])
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether nothing is padded."""
+        return not any(node.attrs["padding"])
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Copy every slice, at coordinates that are mirrored or held at the edges."""
+        top, _, left, _ = node.attrs["padding"]
+        mode = node.attrs["mode"]
+        given = build.feature_map(node.inputs[0])
+        # Mirrors lie on the map's border where the edge is repeated, else on the centres of the edge, as holds do.
+        inset = 0.0 if mode == "symmetric" else 0.5
+        slicewise(
+            node,
+            build,
+            "mirror_padding.frag",
+            offset=(-left, -top),
+            defines={"HELD": 1} if mode == "edge" else {},
+            uniforms=lambda source, view: {
+                "edges": [
+                    *build.position(view, inset, inset),
+                    *build.position(view, given.width - inset, given.height - inset),
+                ]
+            },
+        )
+
+
+OPERATOR = MirrorPadding()

@@ -1,0 +1,130 @@
+"""A feature map at any other size, by the nearest pixel or by linear interpolation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.ops.operator import Operator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FeatureMap, View
+
+METHODS = ("nearest", "bilinear")
+CONVENTIONS: Mapping[str, str] = {
+    "half_pixel": "pixel centres lie at 0.5, 1.5 ...: (i + 0.5) * in / out - 0.5",
+    "align_corners": "the corner pixels' centres meet: i * (in - 1) / (out - 1)",
+    "asymmetric": "the first pixels' corners meet: i * in / out",
+}
+"""Where output index i lies in the input, of lengths ``out`` and ``in``."""
+
+
+class Resize(Operator):
+    """Attributes: ``size`` (height, width); ``method``, one of ``METHODS``; ``convention``, one of ``CONVENTIONS``.
+
+    Positions beyond the outermost centres take the edge's value. ``nearest`` takes the centre that is nearest, of two
+    equally near ones the later, with ``half_pixel`` and ``align_corners``; with ``asymmetric`` the one at or before.
+    That is what TensorFlow's ``ResizeNearestNeighbor`` does with ``half_pixel_centers``, ``align_corners`` and neither.
+    ``scales`` and ``zeros`` are the input's.
+    """
+
+    attrs = {"size": None, "method": "bilinear", "convention": "half_pixel", "scales": None, "zeros": None}
+    keeps_range = True
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, channels)."""
+        channels = feature_map(node, inputs[0])[2]
+        size, method, convention = (node.attrs[key] for key in ("size", "method", "convention"))
+        if min(size) < 1 or method not in METHODS or convention not in CONVENTIONS:
+            raise ModelError.layer(
+                node.name,
+                f"a resize to {tuple(size)} by '{method}', '{convention}'",
+                f"give 1 pixel or more, one of {', '.join(METHODS)} and one of {', '.join(CONVENTIONS)}",
+            )
+        return size[0], size[1], channels
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Resize rows, then columns."""
+        x = inputs[0]
+        for axis, length in enumerate(node.attrs["size"]):
+            x = _resized(x, axis, length, node.attrs["method"], node.attrs["convention"])
+        return x
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether the size stays."""
+        return tuple(node.attrs["size"]) == tuple(shape[:2])
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw every slice at its new size."""
+        height, width = node.attrs["size"]
+        given = build.feature_map(node.inputs[0])
+        method, convention = node.attrs["method"], node.attrs["convention"]
+        rows = line(given.height, height, convention, method)
+        columns = line(given.width, width, convention, method)
+
+        def tile(source: FeatureMap, view: View) -> dict[str, Sequence[float]]:
+            return {
+                "origin": [view.x, view.y],
+                "last": [source.width - 1, source.height - 1],
+                "step": [columns[0], rows[0]],
+                "start": [columns[1], rows[1]],
+                "parts": [columns[2], rows[2]],
+                "inverse": [1.0 / columns[2], 1.0 / rows[2]],
+            }
+
+        slicewise(
+            node,
+            build,
+            "resize.frag",
+            stride=(given.width / width, given.height / height),
+            defines={"NEAREST": 1} if method == "nearest" else {},
+            uniforms=lambda source, view: {
+                **tile(source, view),
+                "count": [width / given.width, height / given.height],
+            },
+        )
+
+
+def line(given: int, wanted: int, convention: str, method: str) -> tuple[int, int, int]:
+    """Return whole numbers (step, start, parts): index i lies at ``(step * i + start) / parts`` of the input.
+
+    With ``nearest`` it is moved so that the index wanted is that position's floor.
+    """
+    if convention == "half_pixel":
+        step, start = Fraction(given, wanted), Fraction(given - wanted, 2 * wanted)
+    elif convention == "align_corners" and wanted > 1:
+        step, start = Fraction(given - 1, wanted - 1), Fraction(0)
+    elif convention == "align_corners":
+        step, start = Fraction(0), Fraction(0)
+    else:
+        step, start = Fraction(given, wanted), Fraction(0)
+    if method == "nearest" and convention != "asymmetric":
+        start += Fraction(1, 2)
+    parts = int(np.lcm(step.denominator, start.denominator))
+    return int(step * parts), int(start * parts), parts
+
+
+def _resized(x: Array, axis: int, wanted: int, method: str, convention: str) -> Array:
+    given = x.shape[axis]
+    step, start, parts = line(given, wanted, convention, method)
+    position: NDArray[np.int64] = step * np.arange(wanted) + start
+    before = position // parts
+    low = x.take(np.clip(before, 0, given - 1), axis=axis)
+    if method == "nearest":
+        return low
+    high = x.take(np.clip(before + 1, 0, given - 1), axis=axis)
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    share: Array = ((position - before * parts) / parts).astype(x.dtype).reshape(shape)
+    return low + (high - low) * share
+
+
+OPERATOR = Resize()

@@ -1,0 +1,39 @@
+"""Rows become columns, and columns rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from glsl_infer.lowering.slicewise import slicewise
+from glsl_infer.ops.operator import CopyOperator, feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+
+class Transpose(CopyOperator):
+    """Pixel (y, x) of the output is pixel (x, y) of the input. No attributes."""
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (width, height, channels)."""
+        height, width, channels = feature_map(node, inputs[0])
+        return width, height, channels
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Swap the first two axes."""
+        swapped: Array = inputs[0].swapaxes(0, 1)
+        return swapped
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Copy every slice, at coordinates that are swapped."""
+        slicewise(
+            node,
+            build,
+            "transpose.frag",
+            uniforms=lambda source, view: {"origin": [float(view.x), float(view.y)]},
+        )
+
+
+OPERATOR = Transpose()

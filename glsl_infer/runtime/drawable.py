@@ -1,0 +1,155 @@
+"""A bundle, compiled and ready in a context: what a session holds, from its start to its end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.dma_import import Importer
+from glsl_infer.gl.objects import Objects
+from glsl_infer.runtime.inputs import Inputs
+from glsl_infer.runtime.limits import require
+from glsl_infer.runtime.opening import opened
+from glsl_infer.runtime.outputs import Outputs
+from glsl_infer.runtime.pictures.resampling import Resampler
+from glsl_infer.runtime.pipeline import Pipeline
+from glsl_infer.runtime.prepared import Prepared
+from glsl_infer.runtime.statistics import Statistics
+from glsl_infer.runtime.transfers import Transfers
+from glsl_infer.support.closing import Closing, close_all, warn_unclosed
+from glsl_infer.support.stopwatch import Stopwatch
+
+
+class Drawable(Closing):
+    """Everything that drawing a bundle takes, and the state of the context. ``Session`` draws with it.
+
+    Args:
+        model, context, cache: as for ``Session``.
+
+    Raises:
+        BundleError, ContextError, LimitError, ShaderError: as ``Session``.
+    """
+
+    _closed = True  # until it holds anything
+
+    def __init__(
+        self,
+        model: Union[str, Path, Bundle],
+        context: Union[str, Context],
+        cache: Union[bool, Path],
+    ) -> None:
+        clock = Stopwatch()
+        self.start_up: Mapping[str, float] = clock.laps
+        self._own_context = not isinstance(context, Context)
+        self.bundle, self.context = opened(model, context, clock)
+        self._checked = False
+        self._pipeline: Pipeline | None = None
+        self._resamplers: tuple[Resampler, ...] = ()
+        self._importer = Importer(self.context)
+        self._gl = self.context.gl
+        self._objects = Objects(self._gl)
+        self.context.adopted = self.context.adopted or self._own_context
+        self._closed = False
+        try:
+            self.context.make_current()
+            require(self.bundle.manifest.limits, self._gl)
+            self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
+            self._handles = self._prepared.handles
+            self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs
+            manifest = self.bundle.manifest
+            self._transfers = Transfers(manifest, self._gl, self._objects)
+            self._inputs = Inputs(manifest, self._gl, self._transfers, self._prepared.resampler, self._importer)
+            self._outputs = Outputs(manifest, self._transfers)
+            self._resamplers = tuple(picture.resampler for picture in self._inputs.pictures.values())
+            self._gl.check("after preparing the model")
+        except BaseException:
+            self.close()
+            raise
+
+    def statistics(self) -> Statistics:
+        """Return what one frame takes."""
+        return Statistics.of(self.bundle.manifest, self.frame)
+
+    def read_texture(self, name: str) -> NDArray[np.uint8]:
+        """Return a texture that passes render into, as it is now: uint8 (height, width, 4).
+
+        Layers may share it: after a whole frame it holds the output of the last one that did.
+        """
+        self._settle()
+        if name not in self._handles.framebuffers:
+            raise InputError(f"no texture '{name}' is rendered into")
+        return self._transfers.read_texture(name, self._handles)
+
+    def close(self) -> None:
+        """Delete every GL object, and the context if the session made it; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self.context.forked:  # nothing of it is this process's
+            return
+        if self._pipeline is not None:
+            self._pipeline.close()
+        try:
+            self.context.make_current()
+            self._importer.close()
+            close_all((*self._resamplers, self._objects))
+        finally:
+            if self.context.owner is self:
+                self.context.owner = None
+            if self._own_context:
+                self.context.close()
+
+    def __del__(self) -> None:
+        if self._closed or self.context.forked or sys.is_finalizing():
+            return
+        if self.context.closed and not self._own_context:  # whoever closed it has freed all
+            return
+        self._closed = True
+        if self._pipeline is not None:
+            self._pipeline.close()
+        # Nothing of these knows the context, which would keep itself alive.
+        left = (*self._importer.give_back(), *self._resamplers, self._objects)
+        self.context.free_later(lambda: close_all(left))
+        warn_unclosed(f"session of {self.bundle.path or self.bundle.manifest.name}", self)
+
+    def activate(self) -> None:
+        """Make the context current, and its vertex arrays and fixed state this session's, as every use of it does.
+
+        Raises:
+            RunError: the session is closed.
+        """
+        if self._closed:
+            raise RunError("the session is closed")
+        self.context.make_current()
+        if self.context.owner is self:
+            return
+        self.context.owner = self
+        self._prepared.bind()
+
+    def _settle(self) -> None:
+        """Make the context the session's, with no frame on its way."""
+        self.activate()
+        if self._pipeline is not None:
+            self._pipeline.settle()
+
+    def _check_first(self) -> None:
+        if not self._checked:
+            self._gl.check("in the first frame")
+            self._checked = True
+
+    def draw_layer(self, layer: str) -> None:
+        """Draw one layer on what its inputs' textures hold, and do not wait for it; in order, all make a frame.
+
+        Args:
+            layer: the layer's name; one that draws nothing, or that there is not, costs nothing.
+        """
+        for function, arguments in self._prepared.layers.get(layer, ()):
+            function(*arguments)

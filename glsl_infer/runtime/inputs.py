@@ -1,0 +1,140 @@
+"""What a session is given: a picture, or pictures and numbers by name, into the textures of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.bundle.manifest import PICTURE, Input, Manifest
+from glsl_infer.errors import InputError
+from glsl_infer.gl.api import Api
+from glsl_infer.gl.dma_import import Importer
+from glsl_infer.gl.handles import Handles
+from glsl_infer.runtime.pictures.picture_input import Picture, PictureInput
+from glsl_infer.runtime.pictures.resampling import Resampler
+from glsl_infer.runtime.transfers import Transfers
+
+Numbers = NDArray[Any]
+"""What an input of numbers takes: an array of its shape, of any float or integer type."""
+
+Named = Mapping[str, Union[Picture, Numbers]]
+"""A picture or numbers for each input, by name."""
+
+
+class NumbersInput:
+    """An input of numbers. ``put`` needs the context.
+
+    Args:
+        entry: the input.
+        transfers: writes textures.
+    """
+
+    def __init__(self, entry: Input, transfers: Transfers) -> None:
+        self._entry, self._transfers = entry, transfers
+
+    def check(self, given: object) -> Numbers:
+        """Return numbers as ``put`` takes them; refuse what are none.
+
+        Raises:
+            InputError: another shape or type, or NaN among them.
+        """
+        entry, array = self._entry, np.asarray(given)
+        if array.shape != entry.shape or array.dtype.kind not in "fiub":
+            what = f"{array.dtype} {array.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+            raise InputError(f"input '{entry.name}' reads numbers of shape {entry.shape}; {what} was given")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            raise InputError(f"input '{entry.name}': NaN is among the numbers; give numbers alone")
+        return array
+
+    def put(self, given: Numbers, handles: Handles) -> None:
+        """Write numbers; those out of range are clipped."""
+        self._transfers.write(f"input '{self._entry.name}'", self._entry.value, given, handles)
+
+    def release(self, handles: Handles) -> None:
+        """Do nothing: numbers are copied at once."""
+
+
+class Inputs:
+    """All inputs of a session.
+
+    Args:
+        manifest: whose inputs.
+        gl: the functions of the context.
+        transfers: writes and reads textures.
+        resampler: makes what scales pictures of so many channels.
+        importer: makes textures of dma-bufs.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        gl: Api,
+        transfers: Transfers,
+        resampler: Callable[[int], Resampler],
+        importer: Importer,
+    ) -> None:
+        textures = {texture.name: texture for texture in manifest.textures}
+        self._manifest = manifest
+        self.pictures = {
+            entry.name: PictureInput(entry, textures[entry.textures[0]], gl, transfers, resampler, importer)
+            for entry in manifest.inputs
+            if entry.kind == PICTURE
+        }
+        self._all: dict[str, Union[PictureInput, NumbersInput]] = {
+            entry.name: self.pictures.get(entry.name) or NumbersInput(entry, transfers) for entry in manifest.inputs
+        }
+
+    def checked(self, given: object) -> dict[str, Any]:
+        """Return what each input gets, by name, as ``put`` takes it.
+
+        Args:
+            given: a mapping with all inputs, or what the only input of a model with one output takes.
+
+        Raises:
+            InputError: an input is missing or unknown, names are needed, or what an input gets does not fit it.
+            ImageError: what a picture input gets is no picture that it takes.
+        """
+        names = list(self._all)
+        if not isinstance(given, Mapping):
+            outputs = [output.name for output in self._manifest.outputs]
+            if len(names) != 1 or len(outputs) != 1:
+                raise InputError(
+                    f"the model has the inputs {', '.join(names)} and the outputs {', '.join(outputs)}; "
+                    "give a dict of inputs by name, and get one of outputs"
+                )
+            given = {names[0]: given}
+        missing, unknown = [name for name in names if name not in given], [name for name in given if name not in names]
+        if missing or unknown:
+            what = f"'{missing[0]}' is missing" if missing else f"there is no '{unknown[0]}'"
+            raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
+        return {name: target.check(given[name]) for name, target in self._all.items()}
+
+    def put(self, given: Mapping[str, Any], handles: Handles) -> None:
+        """Put what ``checked`` returned into the textures of ``handles``.
+
+        Raises:
+            ImageError, ShaderError: see ``PictureInput.put``.
+        """
+        for name, target in self._all.items():
+            target.put(given[name], handles)
+
+    def release(self, handles: Handles) -> None:
+        """Give back what was imported for ``handles``: the outputs of its frame have been read."""
+        for target in self._all.values():
+            target.release(handles)
+
+    def pixels(self, name: str | None, handles: Handles) -> NDArray[np.uint8]:
+        """Return a picture as the network reads it, uint8 (height, width, channels); by default the only one.
+
+        Raises:
+            InputError: no picture input has the name, or there are several.
+        """
+        names = list(self.pictures)
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in self.pictures:
+            raise InputError(f"{name!r} is no picture of the model; its pictures are: {', '.join(names) or 'none'}")
+        return self.pictures[name].pixels(handles)

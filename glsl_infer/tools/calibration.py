@@ -1,0 +1,116 @@
+"""Typical inputs for calibration: pictures, or .npz files with an array for each input."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ImageError, InputError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.picture import is_picture
+from glsl_infer.graph.reference import Inputs
+from glsl_infer.runtime.pictures import preprocess
+
+NUMBERS = ".npz"
+SAID = 3
+"""So many files that cannot be used are named; of others only their number is told."""
+
+
+def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
+    """Return the typical inputs of a network.
+
+    Args:
+        graph: the network; None where nobody knows it, and files are only looked at.
+        paths: pictures where it has one input, a picture; else .npz files with an array for each input by its name:
+            pictures (height, width, channels) or of any size, numbers of the input's shape. One axis more in front
+            holds several samples.
+
+    Raises:
+        InputError: files that cannot be used, the first of them by name.
+    """
+    found: list[Inputs] = []
+    problems: list[str] = []
+    for path in paths:
+        try:
+            found += _looked_at(Path(path)) if graph is None else _samples(graph, Path(path))
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        more = len(problems) - SAID
+        raise InputError("\n  ".join(problems[:SAID] + [f"and {more} more files of --calibrate"] * (more > 0)))
+    return found
+
+
+def _looked_at(path: Path) -> list[Inputs]:
+    """Refuse a file that can be no network's."""
+    if path.suffix.lower() == NUMBERS:
+        _arrays(path)
+    else:
+        preprocess.load(path, 1)
+    return []
+
+
+def _samples(graph: Graph, path: Path) -> list[Inputs]:
+    alone = len(graph.inputs) == 1 and is_picture(graph.inputs[0])
+    if path.suffix.lower() == NUMBERS:
+        return _from_npz(graph, path)
+    if not alone:
+        names = ", ".join(node.name for node in graph.inputs)
+        raise InputError(f"{path}: the model reads {names}; give --calibrate *.npz files with an array for each")
+    return [_fitted(graph.inputs[0], path)]
+
+
+def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
+    arrays = _arrays(path)
+    names = [node.name for node in graph.inputs]
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise InputError(f"{path}: no array is called '{missing[0]}'; give one for each of {', '.join(names)}")
+    stacks = {node.name: _stack(node, arrays[node.name], path) for node in graph.inputs}
+    counts = {len(stack) for stack in stacks.values()}
+    if len(counts) != 1:
+        raise InputError(f"{path}: its arrays hold different numbers of samples ({sorted(counts)}); give equally many")
+    return [{name: stack[index] for name, stack in stacks.items()} for index in range(counts.pop())]
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"{path}: cannot be read as .npz ({error}); write it with numpy.savez") from None
+
+
+def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:
+    """Return the samples of an input in an array."""
+    shape = tuple(node.attrs["shape"])
+    if is_picture(node):
+        pictures = list(array) if array.ndim == 4 else [array]
+        try:
+            return [_fitted(node, picture) for picture in pictures]
+        except ImageError as error:
+            raise InputError(f"{path}: '{node.name}': {error}") from None
+    if array.shape == shape:
+        return [array]
+    if array.shape[1:] == shape and len(array):
+        return list(array)
+    raise InputError(
+        f"{path}: '{node.name}' has shape {array.shape}; give {shape}, or several samples as (count, *{shape})"
+    )
+
+
+def _fitted(node: Node, source: str | Path | NDArray[Any]) -> NDArray[np.uint8]:
+    height, width, channels = node.attrs["shape"]
+    if isinstance(source, np.ndarray):
+        if source.shape[2:] == (1,):
+            source = source[..., 0]
+        if source.dtype == np.uint8 and source.shape == (height, width, channels):
+            return source
+    return preprocess.load(source, (height, width), fit=node.attrs["fit"], channels=channels).reshape(
+        height, width, channels
+    )

@@ -1,0 +1,82 @@
+"""Rows of layers that move pixels: parts, other sizes, mirrors, transposed convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Group, K, L, Row, stem
+
+
+def _on_stem(layer: Any, channels: int = 8) -> Any:
+    return lambda x: layer(stem(x, channels))
+
+
+PARTS = Group(
+    "Parts, mirrors, other sizes",
+    "One pass for all slices. Parts, mirrors and exchanged axes cost one fetch and round nothing; `nearest` as well. "
+    "`bilinear` costs four fetches.",
+    (
+        Row("Cropping2D", "1 pixel all around; 8 channels", _on_stem(lambda x: L.Cropping2D(1)(x))),
+        Row("CenterCrop", "to 6x4; 8 channels", _on_stem(lambda x: L.CenterCrop(6, 4)(x)), "not larger than the map"),
+        Row("`x[:, 1:-1, ::2]`", "8 channels", _on_stem(lambda x: x[:, 1:-1, ::2]), "slices; not of the batch"),
+        Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "whole slices of 4 channels cost nothing"),
+        Row("`keras.ops.flip`", "along rows; 8 channels", _on_stem(lambda x: K.flip(x, 1)), "rows and columns"),
+        Row("Permute", "(2, 1, 3); 8 channels", _on_stem(lambda x: L.Permute((2, 1, 3))(x)), "channels stay last"),
+        Row("`keras.ops.transpose`", "(0, 2, 1, 3)", _on_stem(lambda x: K.transpose(x, (0, 2, 1, 3))), "as Permute"),
+        Row(
+            "`keras.ops.pad`",
+            "reflect, 1 pixel; 8 channels",
+            _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "reflect")),
+            "`constant` with zeros, `reflect`, `symmetric`",
+        ),
+        Row("Resizing", "to 12x5, `bilinear`; 8 channels", _on_stem(lambda x: L.Resizing(12, 5)(x)), "no antialias"),
+        Row(
+            "Resizing",
+            "to 12x5, `nearest`; 8 channels",
+            _on_stem(lambda x: L.Resizing(12, 5, interpolation="nearest")(x)),
+            "no antialias",
+        ),
+        Row(
+            "`keras.ops.image.resize`",
+            "to 4x4, `bilinear`; 8 channels",
+            _on_stem(lambda x: K.image.resize(x, (4, 4))),
+            "as Resizing",
+        ),
+        Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), "slices as they lie: no pass"),
+        Row(
+            "`keras.ops.space_to_depth`",
+            "blocks of 2x2; 8 channels",
+            _on_stem(lambda x: K.space_to_depth(x, 2)),
+            "a part for each place in a block",
+        ),
+        Row(
+            "GlobalMaxPooling2D",
+            "8x8 pixels, 8 channels",
+            _on_stem(lambda x: L.GlobalMaxPooling2D()(x)),
+            "rows, columns, then a vector in 16 bits",
+        ),
+    ),
+)
+
+COMPOSED = Group(
+    "Composed convolutions",
+    "What these are made of, with its costs, is in the tables above. A transposed convolution is a convolution that "
+    "computes every phase of the output as channels, then depth to space.",
+    (
+        Row("SeparableConv2D", "3x3 to 8 channels", _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x))),
+        Row(
+            "Conv2DTranspose",
+            "2x2, strides 2, to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, 2, 2)(x)),
+            "equal strides of both axes",
+        ),
+        Row(
+            "Conv2DTranspose",
+            "3x3, strides 2, `same`, to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, 3, 2, "same")(x)),
+            "equal strides of both axes",
+        ),
+    ),
+)
+
+GROUPS = (PARTS, COMPOSED)

@@ -1,0 +1,50 @@
+"""Rows of operations on two tensors: products, differences, extremes, gates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_table.row import Build, Group, K, L, Row, stem
+
+
+def _two(join: Any, channels: int = 8) -> Build:
+    return lambda x: join([stem(x, channels), stem(x, channels, name="stem-b")])
+
+
+def _operator(join: Any) -> Build:
+    return lambda x: join(stem(x), stem(x, name="stem-b"))
+
+
+def _gate(x: Any) -> Any:
+    features = stem(x)
+    gate = L.GlobalAveragePooling2D(name="stem-pool")(features)
+    gate = L.Reshape((1, 1, 8), name="stem-shape")(L.Dense(8, activation="sigmoid", name="stem-gate")(gate))
+    return L.Multiply()([features, gate])
+
+
+OPERANDS = Group(
+    "Two tensors, value by value",
+    "One pass for all slices, two fetches; three if one of them is a vector. One may be smaller: a height, a width or "
+    "a number of channels of 1 is broadcast, as in NumPy. More than two are taken from left to right. Ranges are "
+    "learnt from pictures (`--calibrate`).",
+    (
+        Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
+        Row("Multiply", "a map and a gate for each channel (squeeze and excite)", _gate),
+        Row("Subtract", "two maps; 8 channels", _two(lambda parts: L.Subtract()(parts))),
+        Row("Maximum", "two maps; 8 channels", _two(lambda parts: L.Maximum()(parts))),
+        Row("Minimum", "two maps; 8 channels", _two(lambda parts: L.Minimum()(parts))),
+        Row("Average", "two maps; 8 channels", _two(lambda parts: L.Average()(parts)), "a sum, then a pass"),
+        Row(
+            "Add",
+            "a map of 8 channels and one of 1",
+            lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")]),
+        ),
+        Row("`x * y`", "two maps; 8 channels", _operator(lambda a, b: a * b)),
+        Row("`x - y`", "two maps; 8 channels", _operator(lambda a, b: a - b)),
+        Row("`x / y`", "two maps; 8 channels", _operator(lambda a, b: a / (b + 1.0)), "y must not be 0"),
+        Row("`keras.ops.maximum`", "two maps; 8 channels", _operator(lambda a, b: K.maximum(a, b))),
+        Row("`keras.ops.minimum`", "two maps; 8 channels", _operator(lambda a, b: K.minimum(a, b))),
+    ),
+)
+
+GROUPS = (OPERANDS,)

@@ -1,9 +1,0 @@
-// One slice of a concatenation, its lanes taken from wherever they lie.
-//@ declarations
-
-void main() {
-    vec4 t;
-    vec4 y = vec4(0.0);
-    //@ lanes
-    gl_FragColor = y;
-}

@@ -1,0 +1,12 @@
+// One slice whose rows become columns.
+varying vec4 coord0; // as if they did not
+uniform sampler2D source;
+uniform vec2 source_texel;
+uniform vec2 origin; // first texel of the tile
+
+void main() {
+    vec2 pixel = coord0.xy / source_texel - origin;
+    vec4 y = texture2D(source, (pixel.yx + origin) * source_texel);
+    //@ pad_lanes
+    gl_FragColor = y;
+}

@@ -1,0 +1,12 @@
+// The sum of one or more vectors, then the activation: two numbers to a texel.
+#ifndef INVERSE_SCALE
+#define INVERSE_SCALE 1.0
+#endif
+//@ declarations
+
+void main() {
+    vec2 sum = vec2(0.0);
+    //@ terms
+    sum = activation(sum.xyxy).xy;
+    gl_FragColor = encode(sum * INVERSE_SCALE);
+}

@@ -1,0 +1,17 @@
+"""The Java runner computes the operator that CONTRIBUTING.md adds, of which it has never heard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import new_operator
+import numpy as np
+from jvm import Jvm
+
+
+def test_it_runs_without_a_change(runner: Jvm, tmp_path: Path) -> None:
+    made = new_operator.written(tmp_path)
+    outputs, _ = runner.run(made.bundle, made.picture[np.newaxis], tmp_path)
+    np.testing.assert_allclose(outputs[0], made.output, atol=made.tolerance)
+    layers = runner.json("check", made.bundle)["layers"]
+    assert layers == 6

@@ -1,0 +1,34 @@
+"""The raw files of tests/conformance, as docs/bundle-format.md says how to read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FOLDER = Path(__file__).resolve().parent / "conformance"
+INDEX: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "index.json").read_text("utf-8"))
+
+
+def array_of(entry: dict[str, Any]) -> NDArray[Any]:
+    """Return what an input or an output of the index has in its file."""
+    kind = np.dtype(np.uint8 if entry["file"].endswith(".u8") else "<f4")
+    return np.frombuffer((FOLDER / entry["file"]).read_bytes(), kind).reshape(entry["shape"])
+
+
+def inputs_of(entry: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the inputs of a sound bundle by name."""
+    return {given["name"]: array_of(given) for given in entry["inputs"]}
+
+
+def check_outputs(entry: dict[str, Any], results: dict[str, NDArray[Any]]) -> None:
+    """Compare results with those of a sound bundle: all but ``differing`` numbers lie within the tolerance."""
+    assert list(results) == [expected["name"] for expected in entry["outputs"]]
+    for expected in entry["outputs"]:
+        wanted, given = array_of(expected), results[expected["name"]]
+        assert given.shape == wanted.shape
+        beyond = int((np.abs(given.astype(np.float64) - wanted) > expected["tolerance"]).sum())
+        assert beyond <= expected["differing"], f"{expected['name']}: {beyond} numbers are off"

@@ -1,0 +1,123 @@
+"""Numbers into texels and back, and host steps, in plain Python: written from docs/bundle-format.md alone.
+
+An array is a pair: its shape, and its numbers row by row. A value is the JSON object of the manifest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+Value = dict[str, Any]
+Array = tuple[tuple[int, ...], list[float]]
+Tile = tuple[str, int, int, int, int, bytes]
+"""Texture, x, y, width, height, texels."""
+
+
+def of(numbers: Sequence[float], channel: int) -> float:
+    """A number of ``scales`` or ``zeros``: one for all channels, or one for each."""
+    return numbers[0] if len(numbers) == 1 else numbers[channel]
+
+
+def clip(number: float, low: int, high: int) -> int:
+    return int(min(max(math.floor(number), low), high))
+
+
+def decode(texels: bytes) -> list[int]:
+    """The 16-bit integers of texels, two a texel."""
+    return [(high - 128) * 256 + low for high, low in zip(texels[::2], texels[1::2])]
+
+
+def encode(integers: Sequence[int]) -> bytes:
+    return bytes(byte for n in integers for byte in (math.floor(n / 256) + 128, n - 256 * math.floor(n / 256)))
+
+
+def fixed(number: float, scale: float) -> int:
+    return clip(number / scale * 256 + 0.5, -32768, 32767)
+
+
+def tiles_of_picture(value: Value, pixels: bytes) -> Iterator[Tile]:
+    ((texture, x, y),), channels = value["views"], value["channels"]
+    texels = bytearray()
+    for at in range(0, len(pixels), channels):
+        pixel = pixels[at : at + channels]
+        texels += pixel if channels == 4 else pixel + bytes(3 - channels) + b"\xff"
+    yield texture, x, y, value["width"], value["height"], bytes(texels)
+
+
+def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
+    if "views" not in value:
+        integers = [fixed(number, value["scale"]) for number in numbers]
+        integers += [0] * (len(integers) % 2)
+        yield value["texture"], 0, 0, len(integers) // 2, 1, encode(integers)
+        return
+    channels, per_view = value["channels"], 2 if "scale" in value else 4
+    for s, (texture, x, y) in enumerate(value["views"]):
+        texels = bytearray()
+        for at in range(0, len(numbers), channels):
+            pixel = numbers[at : at + channels]
+            part = range(s * per_view, min((s + 1) * per_view, channels))
+            if "scale" in value:
+                texels += encode([fixed(pixel[c], value["scale"]) for c in part])
+            else:
+                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) + 0.5 for c in part]
+                texels += bytes(clip(number, 0, 255) for number in stored) + bytes(4 - len(part))
+        yield texture, x, y, value["width"], value["height"], bytes(texels)
+
+
+def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
+    """What a value holds; ``read`` returns a texture's width and its texels."""
+    if "views" not in value:
+        integers = decode(read(value["texture"])[1])[: value["length"]]
+        return (value["length"],), [n * value["scale"] / 256 for n in integers]
+    textures = {texture: read(texture) for texture, _, _ in value["views"]}
+    numbers: list[float] = []
+    per_view = 2 if "scale" in value else 4
+    for y in range(value["height"]):
+        for x in range(value["width"]):
+            for c in range(value["channels"]):
+                texture, left, top = value["views"][c // per_view]
+                width, texels = textures[texture]
+                at = 4 * ((top + y) * width + left + x)
+                if "scale" in value:
+                    numbers.append(decode(texels[at : at + 4])[c % 2] * value["scale"] / 256)
+                else:
+                    stored = texels[at + c % 4]
+                    numbers.append(of(value["scales"], c) * (stored - of(value["zeros"], c)) / 255)
+    return (value["height"], value["width"], value["channels"]), numbers
+
+
+def rows_of(array: Array) -> list[list[float]]:
+    """An array cut along all axes but the last."""
+    shape, numbers = array
+    return [numbers[at : at + shape[-1]] for at in range(0, len(numbers), shape[-1])]
+
+
+def softmax(row: list[float]) -> list[float]:
+    exponentials = [math.exp(x - max(row)) for x in row]
+    return [e / sum(exponentials) for e in exponentials]
+
+
+def normalized(row: list[float]) -> list[float]:
+    length = math.sqrt(max(sum(x * x for x in row), 1e-12))
+    return [x / length for x in row]
+
+
+def after(step: dict[str, Any], arrays: list[Array]) -> list[Array]:
+    """What a host step makes of arrays."""
+    name = step["step"]
+    if name == "concatenate":
+        shapes = [shape for shape, _ in arrays]
+        numbers = list(itertools.chain.from_iterable(numbers for _, numbers in arrays))
+        return [((sum(shape[0] for shape in shapes), *shapes[0][1:]), numbers)]
+    if name == "rows":
+        n = step["columns"]
+        return [((len(numbers) // n, n), numbers) for _, numbers in arrays]
+    if name == "sigmoid":
+        return [(shape, [1 / (1 + math.exp(-x)) for x in numbers]) for shape, numbers in arrays]
+    if name == "argmax":
+        return [(array[0][:-1], [float(row.index(max(row))) for row in rows_of(array)]) for array in arrays]
+    function = {"softmax": softmax, "l2-normalize": normalized}[name]
+    return [(array[0], [x for row in rows_of(array) for x in function(row)]) for array in arrays]

@@ -1,0 +1,112 @@
+"""Random nodes of operators with two operands, and of those that move pixels and channels, for random_networks.py.
+
+Each function gets a generator, the channels of the maps "a" and "b" and the nodes so far, and returns nodes and the
+channels of the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from graphs import conv_node, dense_node, pool_node
+
+from glsl_infer.graph import Graph, Node, Shape
+from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.mirror_padding import MODES
+from glsl_infer.ops.resize import CONVENTIONS, METHODS
+
+Rng = np.random.Generator
+Made = tuple[list[Node], int]
+
+
+def shape_of_a(body: Sequence[Node]) -> Shape:
+    return Graph("so far", tuple(body), "a").shapes["a"]
+
+
+def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
+    """An operation on "a" and a map of its shape, of one channel, of one pixel, of one row, or a vector."""
+    operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # any byte may come, 0 as well
+    height, width, _ = shape_of_a(body)
+    kind = str(rng.choice(["same", "channel", "pixel", "row", "vector"]))
+    second = "b"
+    nodes: list[Node] = []
+    if kind == "channel":
+        nodes = [conv_node(rng, "other", ("a",), channels, 1, activation="relu")]
+    elif kind == "pixel":
+        nodes = [Node("other", "max_pool", ("b",), {"pool": (height, width), "strides": (1, 1)})]
+    elif kind == "row":
+        nodes = [Node("other", "max_pool", ("b",), {"pool": (height, 1), "strides": (1, 1)})]
+    elif kind == "vector":
+        nodes = [pool_node("mean", "b"), dense_node(rng, "other", "mean", channels, channels)]
+    if nodes:
+        second = nodes[-1].name
+    inputs = ("a", second) if rng.integers(2) else (second, "a")
+    return [
+        *nodes,
+        Node(
+            "two",
+            "binary",
+            inputs,
+            {"operation": operation, "activation": str(rng.choice(["linear", "relu", "sigmoid", "tanh"]))},
+        ),
+    ], channels
+
+
+def sliced(rng: Rng, channels: int, body: list[Node]) -> Made:
+    height, width, _ = shape_of_a(body)
+    begins, sizes, strides = [], [], []
+    for length in (height, width):
+        stride = int(rng.choice([-2, -1, 1, 2, 3]))
+        size = int(rng.integers(1, (length - 1) // abs(stride) + 2))
+        reach = abs(stride) * (size - 1)
+        begin = int(rng.integers(0, length - reach))
+        begins.append(begin if stride > 0 else begin + reach)
+        sizes.append(size)
+        strides.append(stride)
+    attrs = {"begin": tuple(begins), "size": tuple(sizes), "strides": tuple(strides)}
+    return [Node("part", "spatial_slice", ("a",), attrs)], channels
+
+
+def gathered(rng: Rng, channels: int, body: list[Node]) -> Made:
+    picked = tuple(int(channel) for channel in rng.integers(0, channels, int(rng.integers(1, 14))))
+    return [Node("picked", "channel_gather", ("a",), {"channels": picked})], len(picked)
+
+
+def viewed(rng: Rng, channels: int, body: list[Node]) -> Made:
+    order = [int(index) for index in rng.permutation(4)][: int(rng.integers(1, 5))]
+    picked = tuple(4 * index + lane for index in order for lane in range(4))
+    wide = conv_node(rng, "wide", ("a",), channels, 16, activation="relu")
+    return [wide, Node("picked", "channel_view", ("wide",), {"channels": picked})], len(picked)
+
+
+def resized(rng: Rng, channels: int, body: list[Node]) -> Made:
+    attrs = {
+        "size": (int(rng.integers(1, 20)), int(rng.integers(1, 20))),
+        "method": str(rng.choice(METHODS)),
+        "convention": str(rng.choice(list(CONVENTIONS))),
+    }
+    return [Node("resized", "resize", ("a",), attrs)], channels
+
+
+def mirrored(rng: Rng, channels: int, body: list[Node]) -> Made:
+    height, width, _ = shape_of_a(body)
+    mode = str(rng.choice(list(MODES)))
+    most = [length - MODES[mode] for length in (height, height, width, width)]
+    padding = tuple(int(rng.integers(0, min(limit, 4) + 1)) for limit in most)
+    return [Node("mirrored", "mirror_padding", ("a",), {"padding": padding, "mode": mode})], channels
+
+
+def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
+    return [Node("swapped", "transpose", ("a",))], channels
+
+
+SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
+    "binary": two_operands,
+    "spatial_slice": sliced,
+    "channel_gather": gathered,
+    "channel_view": viewed,
+    "resize": resized,
+    "mirror_padding": mirrored,
+    "transpose": transposed,
+}

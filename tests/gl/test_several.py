@@ -1,0 +1,246 @@
+"""Sessions of models with several inputs and outputs, by name: run, streams, pictures of other sizes, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, pool_node
+from layer_check import make_bundle
+from several import several_bundle, several_inputs
+
+from glsl_infer import Classifier, TexturePicture
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import ImageError, InputError
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
+from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.session import Session
+
+NAMES = ("several", "alpha", "numbers")
+OFF = 2
+"""Steps of 255 that a pixel which shaders scale may be off."""
+
+
+@pytest.fixture(scope="module")
+def sessions(context: Context) -> Iterator[dict[str, Session]]:
+    made = {name: Session(several_bundle(name), context=context) for name in NAMES}
+    yield made
+    for session in made.values():
+        session.close()
+
+
+def inputs(name: str, seed: int = 0) -> dict[str, Any]:
+    return several_inputs(several_bundle(name).graph, seed)
+
+
+def same(left: dict[str, Any], right: dict[str, Any]) -> None:
+    assert list(left) == list(right)
+    for name, array in left.items():
+        np.testing.assert_array_equal(array, right[name])
+
+
+def photograph(height: int, width: int, channels: int) -> np.ndarray:
+    """A picture with both smooth parts and noise."""
+    y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(channels), indexing="ij")
+    smooth = 127 + 90 * np.sin(x / (7 + c) + y / (11 - c))
+    return np.clip(smooth + np.random.default_rng(1).normal(0, 40, smooth.shape), 0, 255).astype(np.uint8)
+
+
+def close(left: np.ndarray, right: np.ndarray) -> None:
+    assert left.shape == right.shape
+    assert np.abs(left.astype(int) - right.astype(int)).max() <= OFF
+
+
+# Running -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_probe_and_the_shapes(context: Context, name: str, layout: str) -> None:
+    made = several_bundle(name, layout=layout)
+    with Session(made, context=context, selfcheck=True) as session:
+        results = session.run(inputs(name))
+    assert {key: result.shape for key, result in results.items()} == {
+        output.name: output.shape for output in made.manifest.outputs
+    }
+    assert {result.dtype for result in results.values()} == {np.dtype(np.float32)}
+
+
+def test_outputs_are_near_the_reference_s(sessions: dict[str, Session]) -> None:
+    given = inputs("alpha")
+    exact = reference.run(several_bundle("alpha"), given)
+    for name, result in sessions["alpha"].run(given).items():
+        np.testing.assert_allclose(result, exact[name], atol=0.05)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_frames_on_their_way_share_nothing(sessions: dict[str, Session], name: str) -> None:
+    session, given = sessions[name], [inputs(name, seed) for seed in range(4)]
+    alone = [session.run(frame) for frame in given]
+    assert any(not np.array_equal(alone[0][output], alone[1][output]) for output in alone[0])
+    for left, right in zip(session.stream(given), alone):
+        same(left, right)
+    first, second = session.run_async(given[0]), session.run_async(given[1])
+    same(second.result(), alone[1])
+    same(first.result(), alone[0])
+
+
+def test_layers_end_in_the_outputs(sessions: dict[str, Session]) -> None:
+    session, given = sessions["numbers"], inputs("numbers")
+    results, layers = session.run(given), dict(session.layers(given))
+    assert not {"heat", "depth", "speed"} & set(layers)
+    np.testing.assert_allclose(results["grid"], layers["added"].reshape(-1, 2))
+
+
+def test_statistics_count_textures_of_all_inputs(sessions: dict[str, Session]) -> None:
+    session = sessions["numbers"]
+    assert session.statistics().texture_bytes == sum(
+        4 * texture.width * texture.height for texture in session.bundle.manifest.textures
+    )
+
+
+# Numbers -------------------------------------------------------------------------------------------
+
+
+def test_numbers_of_any_type_are_clipped(sessions: dict[str, Session]) -> None:
+    session, given = sessions["numbers"], inputs("numbers")
+    whole = {**given, "speed": np.array([3, 0, 7, 1])}
+    for kind in (np.float64, np.float16, np.uint8, np.int64):
+        same(session.run({**whole, "speed": whole["speed"].astype(kind)}), session.run(whole))
+    most = session.run({**given, "speed": np.full(4, 1e9)})
+    same(session.run({**given, "speed": np.full(4, np.inf)}), most)
+    same(session.run({**given, "speed": [1e9] * 4}), most)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"speed": np.zeros(5)}, r"input 'speed' reads numbers of shape \(4,\); float64 \(5,\) was given"),
+        ({"speed": np.array([1, np.nan, 3, 4])}, "input 'speed': NaN is among the numbers"),
+        ({"speed": np.zeros(4, complex)}, "input 'speed' reads numbers .*; complex128"),
+        ({"speed": "fast"}, r"input 'speed' reads numbers of shape \(4,\); str was given"),
+        ({"speed": TexturePicture(1, 4, 1)}, "TexturePicture was given"),
+        ({"more": np.zeros(4)}, "inputs: there is no 'more'; the model reads heat, depth, speed"),
+    ],
+)
+def test_numbers_that_do_not_fit(sessions: dict[str, Session], change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sessions["numbers"].run({**inputs("numbers"), **change})
+
+
+def test_names_are_needed(sessions: dict[str, Session]) -> None:
+    session, given = sessions["several"], inputs("several")
+    with pytest.raises(InputError, match="inputs image, numbers and the outputs label, mask, boxes; give a dict"):
+        session.run(given["image"])
+    with pytest.raises(InputError, match="inputs: 'numbers' is missing; the model reads image, numbers"):
+        session.run({"image": given["image"]})
+    with pytest.raises(InputError, match="inputs picture and the outputs embedding, map; give a dict"):
+        session = sessions["alpha"]
+        session.run(inputs("alpha")["picture"])
+
+
+# Pictures ------------------------------------------------------------------------------------------
+
+SIZES = [(144, 256), (300, 300), (100, 640), (77, 31), (1, 1), (143, 257), (600, 90)]
+
+
+@pytest.mark.parametrize("name", ["several", "alpha"])
+@pytest.mark.parametrize(("height", "width"), SIZES)
+def test_pictures_of_other_sizes(sessions: dict[str, Session], name: str, height: int, width: int) -> None:
+    session = sessions[name]
+    entry = session.bundle.manifest.inputs[0]
+    picture = photograph(height, width, entry.channels)
+    session.upload({**inputs(name), entry.name: picture})
+    pixels = picture[..., 0] if entry.channels == 1 else picture
+    close(session.input_pixels(entry.name), preprocess.load_for(pixels, entry))
+
+
+@pytest.mark.parametrize("name", ["several", "alpha"])
+def test_textures_become_grey_or_keep_their_alpha(context: Context, sessions: dict[str, Session], name: str) -> None:
+    session = sessions[name]
+    entry = session.bundle.manifest.inputs[0]
+    picture = photograph(90, 120, 4)
+    with Objects(context.gl) as objects:
+        context.make_current()
+        texture = TexturePicture(objects.texture(120, 90, picture.tobytes()), 120, 90)
+        session.upload({**inputs(name), entry.name: texture})
+        wanted = picture[..., :3] if entry.channels == 1 else picture
+        close(session.input_pixels(entry.name), preprocess.load_for(np.ascontiguousarray(wanted), entry))
+
+
+def test_the_texture_around_and_beside_the_picture(sessions: dict[str, Session]) -> None:
+    """A letterbox is black and opaque inside the picture; nothing changes around it."""
+    session = sessions["alpha"]
+    (texture,) = session.bundle.manifest.inputs[0].textures
+    session.upload(inputs("alpha"))
+    before = session._transfers.read_texture(texture, session._handles)
+    session.upload({"picture": photograph(50, 20, 4)})
+    after = session._transfers.read_texture(texture, session._handles)
+    view = session.bundle.manifest.inputs[0].value.views[0]
+    inside = np.zeros(after.shape[:2], bool)
+    inside[view.y : view.y + 10, view.x : view.x + 14] = True
+    np.testing.assert_array_equal(after[~inside], before[~inside])
+    assert (after[view.y : view.y + 10, view.x] == (0, 0, 0, 255)).all()
+
+
+def test_a_picture_that_no_texture_holds(sessions: dict[str, Session], monkeypatch: pytest.MonkeyPatch) -> None:
+    session = sessions["alpha"]
+    monkeypatch.setattr(session._inputs.pictures["picture"], "_limit", 30)
+    picture = photograph(31, 40, 4)
+    session.upload({"picture": picture})
+    exact = preprocess.load_for(picture, session.bundle.manifest.inputs[0])
+    np.testing.assert_array_equal(session.input_pixels(), exact)
+
+
+def test_grey_pictures_with_and_without_a_third_axis(sessions: dict[str, Session]) -> None:
+    session, given = sessions["several"], inputs("several")
+    same(session.run({**given, "image": given["image"][..., 0]}), session.run(given))
+    with pytest.raises(ImageError, match=r"input 'image' reads uint8 \(144, 256, 1\), .*uint8 \(9, 9, 3\) was given"):
+        session.run({**given, "image": np.zeros((9, 9, 3), np.uint8)})
+
+
+# Classes -------------------------------------------------------------------------------------------
+
+
+def tagger(*steps: HostStep) -> Bundle:
+    """A letterboxed grey picture; classes with some steps, and a map beside them."""
+    rng = np.random.default_rng(3)
+    body = [
+        Node("image", "input", (), {"shape": (8, 12, 1), "fit": "letterbox/area-average"}),
+        conv_node(rng, "conv", ("image",), 1, 4),
+        pool_node("pool", "conv"),
+        dense_node(rng, "dense", "pool", 4, 3),
+    ]
+    outputs = [GraphOutput("tags", ("dense",), steps, "classes"), GraphOutput("map", ("conv",), purpose="values")]
+    return make_bundle(Graph("tagger", body, outputs))
+
+
+@pytest.mark.parametrize("step", ["sigmoid", "softmax", None])
+def test_probabilities_of_the_output_for_classes(context: Context, step: str | None) -> None:
+    made = tagger(*([HostStep(step)] if step else []))
+    with Classifier(made, context=context) as classifier:
+        picture = photograph(30, 20, 3)
+        numbers = classifier.session.run({"image": preprocess.load_for(picture, made.manifest.input)})["tags"]
+        best = classifier.classify(picture, top=3)
+        (streamed,) = classifier.stream([picture])
+        assert classifier.rank(streamed, 3)[0].label == classifier.rank(classifier.start(picture).result())[0].label
+    given = {one.index: one.probability for one in best}
+    exponentials = np.exp(numbers.astype(np.float64))
+    expected = numbers if step else exponentials / exponentials.sum()
+    np.testing.assert_allclose([given[index] for index in range(3)], expected, rtol=1e-5)
+    assert [one.probability for one in best] == sorted(given.values(), reverse=True)
+    assert (sum(given.values()) == pytest.approx(1)) == (step != "sigmoid")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("several", "inputs are 'image' .picture., 'numbers' .numbers."), ("alpha", "makes no classes and has no labels")],
+)
+def test_models_that_do_not_classify_pictures(context: Context, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Classifier(several_bundle(name), context=context)

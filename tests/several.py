@@ -1,0 +1,130 @@
+"""Small networks with several inputs and outputs: every kind of input, and every host step.
+
+graph = SEVERAL["several"]()
+bundle = several_bundle("several", layout="planar")
+given = several_inputs(bundle.graph, seed=1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from graphs import conv_node, dense_node, pool_node
+from numpy.typing import NDArray
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import classes_of, to_bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.graph.picture import CENTER_CROP, LETTERBOX, is_picture
+
+AROUND = (1, 1, 1, 1)
+ROWS = (HostStep("rows", 6), HostStep("concatenate"), HostStep("sigmoid"))
+
+
+def several() -> Graph:
+    """A grey picture of 144x256 over [-1, 1] and a vector; classes, a mask, and rows as a detector has them."""
+    rng = np.random.default_rng(20)
+    body = [
+        Node("image", "input", (), {"shape": (144, 256, 1), "fit": CENTER_CROP, "scales": (2.0,), "zeros": (127.5,)}),
+        Node("numbers", "input_fixed", (), {"shape": (7,), "low": -4.0, "high": 4.0}),
+        conv_node(rng, "stem", ("image",), 1, 8, kernel=(5, 5), strides=(4, 4), padding=(1, 0, 1, 0)),
+        conv_node(rng, "seg", ("stem",), 8, 5),
+        conv_node(rng, "down", ("stem",), 8, 12, kernel=(3, 3), strides=(4, 4)),
+        conv_node(rng, "near", ("down",), 12, 12, kernel=(3, 3), padding=AROUND),
+        conv_node(rng, "far", ("down",), 12, 6, kernel=(3, 3), strides=(2, 2), padding=AROUND),
+        pool_node("pool", "down"),
+        Node("joined", "concat", ("numbers", "pool")),
+        dense_node(rng, "hidden", "joined", 19, 9, activation="relu"),
+        dense_node(rng, "shortcut", "numbers", 7, 9),
+        Node("summed", "add", ("hidden", "shortcut")),
+        _smaller(dense_node(rng, "label", "summed", 9, 3), [0.02] * 9),
+        Node("probabilities", "softmax", ("label",)),
+    ]
+    outputs = [
+        GraphOutput("label", ("probabilities",)),
+        GraphOutput("mask", ("seg",), (HostStep("argmax"),)),
+        GraphOutput("boxes", ("near", "far"), ROWS),
+    ]
+    return Graph("several", body, outputs)
+
+
+def alpha() -> Graph:
+    """A picture with alpha that is letterboxed and padded; an embedding of length 1, and a map of values."""
+    rng = np.random.default_rng(21)
+    body = [
+        Node("picture", "input", (), {"shape": (10, 14, 4), "fit": LETTERBOX}),
+        conv_node(rng, "conv", ("picture",), 4, 8, kernel=(3, 3), padding=AROUND),
+        conv_node(rng, "map", ("conv",), 8, 5),
+        pool_node("pool", "conv"),
+        dense_node(rng, "vector", "pool", 8, 6),
+    ]
+    outputs = [
+        GraphOutput("embedding", ("vector",), (HostStep("l2-normalize"),)),
+        GraphOutput("map", ("map",), purpose="values"),
+    ]
+    return Graph("alpha", body, outputs)
+
+
+def numbers() -> Graph:
+    """Three inputs of numbers and no picture: maps of 8 and of 16 bits, and a vector; tags, and rows without a name."""
+    rng = np.random.default_rng(22)
+    sums = {"unit": np.array([0.25, 0.5, 0.125, 1.0], np.float32), "bias": np.array([0.5, 0, -1, 0.25], np.float32)}
+    body = [
+        Node("heat", "input", (), {"shape": (6, 5, 6), "fit": None, "scales": (3.0,), "zeros": (85.0,)}),
+        Node("depth", "input_fixed", (), {"shape": (6, 5, 4), "low": -20.0, "high": 20.0}),
+        Node("speed", "input_fixed", (), {"shape": (4,), "low": 0.0, "high": 900.0}),
+        conv_node(rng, "conv", ("heat",), 6, 4, kernel=(3, 3), padding=AROUND),
+        Node("scaled", "convolution_sum", ("depth",), {"activation": "piecewise_linear_sigmoid"}, sums),
+        Node("added", "add", ("conv", "scaled"), {"activation": "piecewise_linear_sigmoid"}),
+        pool_node("pool", "added"),
+        Node("joined", "concat", ("pool", "speed")),
+        _smaller(dense_node(rng, "tags", "joined", 8, 5), [1.0] * 4 + [0.002] * 4),
+        Node("likely", "activation", ("tags",), {"function": "sigmoid"}),
+    ]
+    outputs = [
+        GraphOutput("tags", ("likely",), purpose="classes"),
+        GraphOutput("grid", ("added",), (HostStep("rows", 2),)),
+    ]
+    return Graph("numbers", body, outputs)
+
+
+def _smaller(node: Node, factors: Sequence[float]) -> Node:
+    """Return a dense layer with smaller weights for some inputs: its results should not all be 0 or 1."""
+    kernel = node.weights["kernel"] * np.array(factors, np.float32)[:, None]
+    return replace(node, weights={**node.weights, "kernel": kernel})
+
+
+SEVERAL: Mapping[str, Callable[[], Graph]] = {"several": several, "alpha": alpha, "numbers": numbers}
+
+
+@cache
+def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weights: str = "auto") -> Bundle:
+    """Return the bundle of one of the networks."""
+    graph = optimize(SEVERAL[name]())
+    program = lower.to_program(prepare(graph, layout=layout).graph, layout=layout, memory=memory, weights=weights)
+    return to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
+
+
+def several_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
+    """Return inputs for a network: smooth pictures, whose bytes are all different, and numbers within their ranges."""
+    rng = np.random.default_rng(seed)
+    given: dict[str, NDArray[Any]] = {}
+    for node in graph.inputs:
+        shape = tuple(node.attrs["shape"])
+        if is_picture(node):
+            y, x, c = np.meshgrid(*map(np.arange, shape), indexing="ij")
+            wave = np.sin(0.11 * (seed + 1) * x + c) + np.cos(0.07 * (seed + 2) * y - c)
+            given[node.name] = np.clip(127.5 + 62.0 * wave, 0, 255).astype(np.uint8)
+        elif "low" in node.attrs:
+            given[node.name] = rng.uniform(node.attrs["low"], node.attrs["high"], shape).astype(np.float32)
+        else:
+            given[node.name] = rng.uniform(-1.0, 2.0, shape).astype(np.float32)
+    return given

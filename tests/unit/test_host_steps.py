@@ -1,0 +1,98 @@
+"""Host steps: numbers worked out by hand, shapes, and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from glsl_infer.graph.host_steps import HostStep, apply, shape_of
+
+ROW = np.array([[0.0, math.log(3.0)]])
+
+
+def steps(*names: object) -> tuple[HostStep, ...]:
+    """Steps by name; a number is the columns of ``rows``."""
+    return tuple(HostStep("rows", name) if isinstance(name, int) else HostStep(str(name)) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("softmax", [[0.25, 0.75]]),
+        ("sigmoid", [[0.5, 0.75]]),
+        ("argmax", [1.0]),
+        ("l2-normalize", [[0.0, 1.0]]),
+        ("concatenate", ROW.tolist()),
+    ],
+)
+def test_numbers(name: str, expected: object) -> None:
+    result = apply(steps(name), [ROW])
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def test_large_numbers() -> None:
+    x = np.array([-1e4, 0.0, 1e4])
+    assert apply(steps("softmax"), [x]).tolist() == [0, 0, 1]
+    assert apply(steps("sigmoid"), [x]).tolist() == [0, 0.5, 1]
+
+
+def test_argmax_takes_the_first_of_equals_and_may_leave_a_single_number() -> None:
+    result = apply(steps("argmax"), [np.array([1.0, 5.0, 5.0])])
+    assert result.shape == ()
+    assert result == 1
+
+
+def test_a_vector_of_zeros_has_no_direction() -> None:
+    assert apply(steps("l2-normalize"), [np.zeros(3)]).tolist() == [0, 0, 0]
+
+
+def test_a_detector() -> None:
+    """Two maps of 2 boxes a pixel, 3 numbers each, become one list of boxes."""
+    maps = [np.arange(24.0).reshape(2, 2, 6), 100 + np.arange(6.0).reshape(1, 1, 6)]
+    chain = steps(3, "concatenate")
+    result = apply(chain, maps)
+    assert result.shape == shape_of(chain, [one.shape for one in maps]) == (10, 3)
+    assert result[1].tolist() == [3, 4, 5]
+    assert result[8:].tolist() == [[100, 101, 102], [103, 104, 105]]
+
+
+def test_no_step_rounds_once() -> None:
+    assert apply((), [np.array([1 / 3])]) == np.float32(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("chain", "shapes", "expected"),
+    [
+        (steps("argmax"), [(2, 3, 4)], (2, 3)),
+        (steps(4), [(2, 3, 4)], (6, 4)),
+        (steps("argmax", "sigmoid", 1), [(4,)], (1, 1)),
+        (steps("concatenate", "softmax"), [(4,), (5,)], (9,)),
+        ((), [(3, 3, 1)], (3, 3, 1)),
+    ],
+)
+def test_shapes(chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], expected: tuple[int, ...]) -> None:
+    assert shape_of(chain, shapes) == expected
+    assert apply(chain, [np.zeros(shape) for shape in shapes]).shape == expected
+
+
+@pytest.mark.parametrize(
+    ("chain", "shapes", "message"),
+    [
+        ((), [(1,), (1,)], "2 arrays are left after the last step; add 'concatenate'"),
+        (steps(5), [(2, 3, 4)], "cannot cut 24 numbers into rows of 5"),
+        (steps("concatenate"), [(2, 3), (2, 4)], "differ in the first axis only"),
+        (steps("concatenate"), [(2, 3), (6,)], "differ in the first axis only"),
+        (steps("argmax", "argmax"), [(4,)], "'argmax' needs an array, and gets a single number"),
+        (steps("argmax", "concatenate"), [(4,), (4,)], "'concatenate' needs an array"),
+        ((HostStep("rows"),), [(4,)], "rows of 0"),
+        (steps("relu"), [(4,)], "no step is called 'relu'; there are: rows, concatenate"),
+    ],
+)
+def test_refusals(chain: tuple[HostStep, ...], shapes: list[tuple[int, ...]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        shape_of(chain, shapes)
+    with pytest.raises(ValueError, match=message):
+        apply(chain, [np.zeros(shape) for shape in shapes])

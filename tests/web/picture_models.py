@@ -1,0 +1,30 @@
+"""Small models that read pictures of any size, kind and fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from graphs import conv_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.graph import Graph, GraphOutput, Node
+
+
+def picture_model(path: Path, size: tuple[int, int], fit: str, channels: int, purpose: str = "values") -> bytes:
+    """Write a model that makes 3 channels of a picture of (height, width) pixels; return the file.
+
+    Its output is called "map"; ``purpose`` says what it is for.
+    """
+    rng = np.random.default_rng(5)
+    body = [
+        Node("image", "input", (), {"shape": (*size, channels), "fit": fit}),
+        conv_node(rng, "conv", ("image",), channels, 3),
+    ]
+    graph = Graph("pictures", body, [GraphOutput("map", ("conv",), purpose=purpose)])
+    bundles.write(to_bundle(lower.to_program(prepare(optimize(graph)).graph), []), path)
+    return path.read_bytes()

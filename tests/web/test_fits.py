@@ -1,0 +1,92 @@
+"""Pictures of any size in models of any size: the four fits, and 1, 3 and 4 channels, against the one definition."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chromium import Page
+from numpy.typing import NDArray
+from picture_models import picture_model
+from PIL import Image
+from web_site import Site
+
+from glsl_infer.bundle.manifest import FITS
+from glsl_infer.runtime.pictures import preprocess
+
+STEPS = 2
+"""How many steps of 255 a byte may be off: the browser rounds between rows and columns."""
+
+SIZES = [(24, 40), (33, 21)]
+PICTURES = [(100, 37), (37, 100), (8, 50), (40, 24), (48, 80), (20, 70), (1, 1), (3, 300)]
+"""Width and height: wider and higher than the model's, smaller, larger, the same, and one side of each."""
+
+SEEN = """async (names) => {
+    const {texture, x, y} = model.session.picture.value.views[0];
+    const {width, height} = model.session.picture.value;
+    const seen = [];
+    for (const name of names) {
+        await model.run(await (await fetch(name)).blob());
+        seen.push([...model.session.readTexture(texture, x, y, width, height).data]);
+    }
+    return seen;
+}"""
+
+
+def picture(width: int, height: int, channels: int) -> Image.Image:
+    random = np.random.default_rng(1000 * width + height)
+    pixels = random.integers(0, 256, (height, width, channels)).astype(np.uint8)
+    pixels[: height // 2] = np.linspace(0, 255, width).astype(np.uint8)[None, :, None]
+    return Image.fromarray(pixels)
+
+
+def texels(wanted: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return what the texture should hold of a picture (height, width, channels)."""
+    out = np.zeros((*wanted.shape[:2], 4), np.uint8)
+    out[..., 3] = 255
+    out[..., : wanted.shape[2]] = wanted
+    return out
+
+
+@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("fit", FITS)
+def test_pictures_are_fitted_as_defined(blank: Page, site: Site, tmp_path: Path, fit: str, channels: int) -> None:
+    images = [picture(*size, channels=3 if channels == 1 else channels) for size in PICTURES]
+    for index, image in enumerate(images):
+        file = io.BytesIO()
+        image.save(file, "PNG")
+        site.files[f"/{index}.png"] = file.getvalue()
+    for size in SIZES:
+        site.files["/fits.glslnn"] = picture_model(tmp_path / "fits.glslnn", size, fit, channels)
+        blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/fits.glslnn'); })()")
+        seen = blank.evaluate(SEEN, [f"/{index}.png" for index in range(len(images))])
+        for image, given in zip(images, seen):
+            wanted = texels(preprocess.load(image, size, fit=fit, channels=channels))
+            off = np.abs(np.array(given, np.int64).reshape(wanted.shape) - wanted)
+            assert off.max() <= STEPS, (size, image.size)
+            if image.size == size[::-1]:
+                assert off.max() == 0
+        blank.evaluate("model.close()")
+
+
+def test_pixels_of_the_models_own_size(blank: Page, site: Site, tmp_path: Path) -> None:
+    """Bytes as many as channels, or RGBA: transparent ones lie over white, unless the model reads alpha itself."""
+    rng = np.random.default_rng(3)
+    rgba = rng.integers(0, 256, (6, 9, 4)).astype(np.uint8)
+    for channels in (1, 3, 4):
+        site.files["/own.glslnn"] = picture_model(tmp_path / "own.glslnn", (6, 9), FITS[0], channels)
+        blank.evaluate("(async () => { globalThis.model = await lib.GlslInfer.load('/own.glslnn'); })()")
+        own = preprocess.load(rgba, (6, 9), fit="stretch/area-average", channels=channels)
+        for given in (rgba, own):
+            seen = blank.evaluate(
+                """async (bytes) => {
+                    await model.run(Uint8Array.from(bytes));
+                    const {texture, x, y} = model.session.picture.value.views[0];
+                    return [...model.session.readTexture(texture, x, y, 9, 6).data];
+                }""",
+                given.ravel().tolist(),
+            )
+            assert np.array_equal(np.array(seen, np.uint8).reshape(6, 9, 4), texels(own)), channels
+        blank.evaluate("model.close()")

@@ -1,0 +1,133 @@
+"""Models with several inputs and outputs: what the browser says of them is what the Python runner says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chromium import Page, PageError
+from numpy.typing import NDArray
+from several import SEVERAL, several_bundle, several_inputs
+from web_site import Site
+
+import glsl_infer
+from glsl_infer import bundle as bundles
+
+LOAD = """async (file) => { globalThis.model = await lib.GlslInfer.load("/" + file); }"""
+
+RUN = """async (given) => {
+    const inputs = Object.fromEntries(model.session.inputs.map(({name, kind}) =>
+        [name, kind === "picture" ? Uint8Array.from(given[name]) : Float32Array.from(given[name])]));
+    const results = await model.run(inputs);
+    return Object.values(results).map(({name, purpose, shape, data}) => ({name, purpose, shape, data: [...data]}));
+}"""
+
+
+def served(site: Site, folder: Path, name: str, **options: str) -> bundles.Bundle:
+    """Put one of the networks on the site, and return its bundle."""
+    path = folder / f"{name}.glslnn"
+    made = several_bundle(name, **options)
+    bundles.write(made, path)
+    site.files[f"/{path.name}"] = path.read_bytes()
+    return made
+
+
+def flat(given: dict[str, NDArray[Any]]) -> dict[str, list[float]]:
+    return {name: array.ravel().tolist() for name, array in given.items()}
+
+
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_all_outputs_have_the_bytes_of_the_python_runner(
+    blank: Page, site: Site, tmp_path: Path, name: str, layout: str
+) -> None:
+    bundle = served(site, tmp_path, name, layout=layout)
+    blank.evaluate(LOAD, f"{name}.glslnn")
+    with glsl_infer.Session(bundle) as session:
+        for seed in range(2):
+            given = several_inputs(bundle.graph, seed)
+            wanted = session.run(given)
+            results = blank.evaluate(RUN, flat(given))
+            assert [one["name"] for one in results] == list(wanted)
+            for output, result in zip(bundle.manifest.outputs, results):
+                expected = np.asarray(wanted[output.name])
+                assert result["purpose"] == output.purpose
+                assert tuple(result["shape"]) == expected.shape
+                # As text, a 32-bit float comes over exactly.
+                assert np.array(result["data"], np.float32).tobytes() == expected.astype(np.float32).tobytes(), output
+    assert blank.evaluate("model.session.selfcheck().map(({worst}) => worst)") == [0] * len(bundle.manifest.layers)
+
+
+def test_classes_of_several_outputs(blank: Page, site: Site, tmp_path: Path) -> None:
+    bundle = served(site, tmp_path, "several")
+    blank.evaluate(LOAD, "several.glslnn")
+    given = several_inputs(bundle.graph, 3)
+    said = blank.evaluate(
+        """async (given) => model.classify({image: Uint8Array.from(given.image), numbers: given.numbers}, 2)""",
+        flat(given),
+    )
+    with glsl_infer.Session(bundle) as session:
+        probabilities = session.run(given)["label"]
+    best = np.argsort(-probabilities, kind="stable")[:2]
+    assert [(one["index"], one["label"]) for one in said["labels"]] == [(i, f"class {i}") for i in best]
+    assert [one["probability"] for one in said["labels"]] == pytest.approx(probabilities[best].tolist())
+
+
+def test_inputs_are_asked_for_by_name_and_kind(blank: Page, site: Site, tmp_path: Path) -> None:
+    served(site, tmp_path, "several")
+    blank.evaluate(LOAD, "several.glslnn")
+    blank.evaluate("""{ globalThis.image = new Uint8Array(144 * 256); globalThis.numbers = new Float32Array(7); }""")
+    for call, message in {
+        "model.run(image)": "InputError: the model has the inputs 'image', 'numbers'; give an object with these names",
+        "model.session.run(image)": "InputError: the model has the outputs 'label', 'mask', 'boxes'; give an object of",
+        "model.run({image})": "InputError: input 'numbers' is missing; the model reads 'image', 'numbers'",
+        "model.run({image, numbers, more: numbers})": "InputError: the model has no input 'more'; it reads 'image', ",
+        "model.run({image, numbers: [1, 2]})": "InputError: input 'numbers': 2 numbers were given; the model reads 7",
+        "model.run({image, numbers: numbers.with(3, NaN)})": "InputError: input 'numbers': one of its numbers is NaN",
+        "model.run({image, numbers: new Image()})": "ImageError: this is no picture",
+        "model.run({image, numbers: new ImageData(1, 7)})": "InputError: input 'numbers' reads numbers; give an array",
+        "model.run({image: numbers, numbers})": "InputError: input 'image' is a picture; give its bytes as Uint8Array",
+        "model.run({image: image.subarray(1), numbers})": (
+            "ImageError: 36863 bytes were given; the model reads 147456: RGBA of 256 x 144 pixels, or 36864: grey"
+        ),
+        "model.session.picture": "InputError: the model reads 'image', 'numbers', not one picture; give an object with",
+    }.items():
+        with pytest.raises(PageError) as caught:
+            blank.evaluate(f"(async () => {call})()")
+        assert str(caught.value).startswith(message), call
+
+
+def test_numbers_of_any_type_and_beyond_the_range(blank: Page, site: Site, tmp_path: Path) -> None:
+    """What an input cannot store becomes the nearest that it can; infinities too."""
+    served(site, tmp_path, "several")
+    blank.evaluate(LOAD, "several.glslnn")
+    said = blank.evaluate("""(async () => {
+        const image = Uint8Array.from({length: 144 * 256}, (_, i) => i % 253);
+        const label = async (numbers) => [...(await model.run({image, numbers})).label.data];
+        return [
+            await label([3, -2, 0, 9e9, -Infinity, 1, 4]),
+            await label(BigInt64Array.from([3n, -2n, 0n, 1000000n, -1000000n, 1n, 4n])),
+            await label(Float64Array.from([3, -2, 0, Infinity, -1e300, 1, 4])),
+            await label(Int8Array.from([3, -2, 0, 100, -100, 1, 4])),
+        ];
+    })()""")
+    assert said[1:] == said[:1] * 3
+
+
+def test_grey_pictures_may_be_given_in_colour(blank: Page, site: Site, tmp_path: Path) -> None:
+    served(site, tmp_path, "several")
+    blank.evaluate(LOAD, "several.glslnn")
+    same = blank.evaluate("""(async () => {
+        const count = 144 * 256;
+        const grey = Uint8Array.from({length: count}, (_, i) => (i * 7) % 256);
+        const rgba = Uint8Array.from({length: 4 * count}, (_, i) => i % 4 === 3 ? 255 : grey[i >> 2]);
+        const numbers = [0, 1, 2, 3, -1, -2, -3];
+        const clamped = new Uint8ClampedArray(rgba);
+        const pictures = [grey, rgba, clamped, new ImageData(clamped, 256, 144)];
+        const said = [];
+        for (const image of pictures) said.push((await model.run({image, numbers})).boxes.data.join());
+        return said.every((one) => one === said[0]);
+    })()""")
+    assert same is True

@@ -1,0 +1,45 @@
+/** How any picture becomes one of a given size: docs/bundle-format.md, "preprocessing". */
+
+import { FITS } from "./formatConstants.ts";
+import type { Size } from "./layout.ts";
+import type { Fit } from "./manifest.ts";
+
+const [CENTER_SQUARE, CENTER_CROP, LETTERBOX] = FITS;
+
+/** A rectangle of pixels. */
+export interface Rectangle extends Size {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** The part of a picture that is used, and the place that it is scaled to; what is left there is black. */
+export interface Fitted {
+  readonly from: Rectangle;
+  readonly to: Rectangle;
+}
+
+/** Return what becomes of a picture of the size `given` where one of the size `wanted` is. */
+export function fitted(fit: Fit, given: Size, wanted: Size): Fitted {
+  const whole = { from: centered(given, given), to: centered(wanted, wanted) };
+  if (fit === CENTER_SQUARE) {
+    const side = Math.min(given.width, given.height);
+    return { ...whole, from: centered(given, { width: side, height: side }) };
+  }
+  if (fit === CENTER_CROP) return { ...whole, from: centered(given, inside(given, wanted)) };
+  if (fit === LETTERBOX) return { ...whole, to: centered(wanted, inside(wanted, given)) };
+  return whole;
+}
+
+/** Return the largest size inside `outer` with the shape of `shape`, to whole pixels, 1 at least. */
+function inside(outer: Size, shape: Size): Size {
+  const { width, height } = outer;
+  const scaled = (side: number, part: number, whole: number, most: number): number =>
+    Math.min(most, Math.max(1, Math.floor((2 * side * part + whole) / (2 * whole))));
+  return width * shape.height > height * shape.width
+    ? { height, width: scaled(height, shape.width, shape.height, width) }
+    : { width, height: scaled(width, shape.height, shape.width, height) };
+}
+
+function centered(outer: Size, { width, height }: Size): Rectangle {
+  return { x: Math.floor((outer.width - width) / 2), y: Math.floor((outer.height - height) / 2), width, height };
+}

@@ -1,0 +1,120 @@
+/**
+ * What the CPU does with an output after the last pass: a few steps that every runner has.
+ *
+ * An output begins as a list of arrays. Each step makes others of them, in doubles; after the last there is one.
+ */
+
+import { same, shapeOf } from "./layout.ts";
+import { product, sum } from "./lists.ts";
+import type { HostStep, Output } from "./manifest.ts";
+import { refuse, type Refuse } from "./refusal.ts";
+
+/** Numbers in row-major order; no shape at all is a single number. */
+export interface Doubles {
+  readonly shape: readonly number[];
+  readonly data: Float64Array;
+}
+
+type Shape = readonly number[];
+
+/** What `l2-normalize` takes the sum of squares for, where it is smaller. */
+const LEAST_SQUARE = 1e-12;
+
+/**
+ * Return the shape of the result of some steps.
+ *
+ * @param fail refuses steps that do not fit the shapes of the arrays that they begin with.
+ */
+export function shapeAfter(steps: readonly HostStep[], shapes: readonly Shape[], fail: Refuse): Shape {
+  const left = steps.reduce((given, step) => shapesAfter(step, given, fail), shapes);
+  if (left.length > 1) fail(`${left.length} arrays are left after the last step; add 'concatenate'`);
+  return left[0]!;
+}
+
+/** Return the shape of an output's result; the steps of a sound bundle fit. */
+export function shapeOfOutput({ steps, values }: Output, fail: Refuse = refuse): Shape {
+  return shapeAfter(steps, values.map(shapeOf), fail);
+}
+
+/** Return the output that is for classes. */
+export function classesOf(outputs: readonly Output[]): Output | undefined {
+  return outputs.find(({ purpose }) => purpose === "classes");
+}
+
+/** Return whether the result of an output is probabilities. */
+export function endsInProbabilities({ steps }: Output): boolean {
+  return ["softmax", "sigmoid"].includes(steps[steps.length - 1]?.step ?? "");
+}
+
+/** Return the result of an output's steps, whose arrays have the shapes of its values. */
+export function applySteps(steps: readonly HostStep[], arrays: readonly Doubles[]): Doubles {
+  return steps.reduce(apply, arrays)[0]!;
+}
+
+function shapesAfter({ step, columns }: HostStep, shapes: readonly Shape[], fail: Refuse): readonly Shape[] {
+  if (step === "sigmoid") return shapes;
+  if (step === "rows") {
+    return shapes.map((shape) => {
+      const size = product(shape);
+      if (size % columns!) fail(`step 'rows' cannot cut ${size} numbers into rows of ${columns}`);
+      return [size / columns!, columns!];
+    });
+  }
+  if (shapes.some((shape) => !shape.length)) fail(`step '${step}' needs an array, and gets a single number`);
+  if (step === "argmax") return shapes.map((shape) => shape.slice(0, -1));
+  if (step !== "concatenate") return shapes;
+  const rest = shapes[0]!.slice(1);
+  if (!shapes.every((shape) => same(shape.slice(1), rest))) {
+    fail(`step 'concatenate' joins arrays that differ in the first axis only, not ${JSON.stringify(shapes)}`);
+  }
+  return [[sum(shapes, (shape) => shape[0]!), ...rest]];
+}
+
+function apply(arrays: readonly Doubles[], entry: HostStep): readonly Doubles[] {
+  const { step } = entry;
+  const shapes = shapesAfter(entry, arrays.map(({ shape }) => shape), refuse);
+  if (step === "concatenate") {
+    const data = new Float64Array(product(shapes[0]!));
+    let at = 0;
+    for (const array of arrays) {
+      data.set(array.data, at);
+      at += array.data.length;
+    }
+    return [{ shape: shapes[0]!, data }];
+  }
+  return arrays.map(({ shape, data }, k) => ({ shape: shapes[k]!, data: computed(step, data, shape[shape.length - 1]!) }));
+}
+
+/** Return what a step makes of an array whose last axis has that length. */
+function computed(step: HostStep["step"], data: Float64Array, length: number): Float64Array {
+  if (step === "rows") return data;
+  if (step === "sigmoid") return data.map((x) => 1 / (1 + Math.exp(-x)));
+  const lines = data.length / length;
+  const made = new Float64Array(step === "argmax" ? lines : data.length);
+  for (let line = 0; line < lines; line++) {
+    const given = data.subarray(line * length, (line + 1) * length);
+    if (step === "argmax") made[line] = largest(given);
+    else made.set(step === "softmax" ? softmax(given) : normalized(given), line * length);
+  }
+  return made;
+}
+
+/** Return probabilities of some numbers: not negative, with the sum 1. */
+export function softmax(numbers: ArrayLike<number>): Float64Array {
+  const greatest = numbers[largest(numbers)] ?? 0;
+  const powers = Float64Array.from(numbers, (number) => Math.exp(number - greatest));
+  const total = sum(powers, Number);
+  return powers.map((power) => power / total);
+}
+
+/** Return the index of the largest number, the first of equals. */
+function largest(numbers: ArrayLike<number>): number {
+  let at = 0;
+  for (let i = 1; i < numbers.length; i++) if (numbers[i]! > numbers[at]!) at = i;
+  return at;
+}
+
+function normalized(numbers: Float64Array): Float64Array {
+  const length = Math.sqrt(Math.max(sum(numbers, (x) => x * x), LEAST_SQUARE));
+  return numbers.map((x) => x / length);
+}
