@@ -64,8 +64,8 @@ def _compiled(text: str, program: str) -> Iterator[str]:
     macros: dict[str, bool | None] = dict.fromkeys(DEVICE)  # None: perhaps
     branches: list[bool | None] = []
     for line in text.split("\n"):
-        words = line.replace("#", " # ").split()
-        if words[:1] != ["#"] or len(words) < 2:
+        words = line.replace("#", " # ").split() if line.lstrip().startswith("#") else []
+        if len(words) < 2:
             if False not in branches:
                 yield line
             continue

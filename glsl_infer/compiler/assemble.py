@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle.bundle import SMALLER, Bundle
@@ -24,8 +24,8 @@ from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
 
 
-def to_bundle(program: CompiledNetwork, labels: Sequence[str]) -> Bundle:
-    """Put a program, its probe and the labels together.
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+    """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
 
     Raises:
         InputError: the number of labels is not that of the classes, or a label has a line feed in it.
@@ -41,7 +41,7 @@ def to_bundle(program: CompiledNetwork, labels: Sequence[str]) -> Bundle:
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program, inputs, outputs)
+    expectation, texels = probe.make(program, inputs, outputs, tell)
     ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
     network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
     members = {

@@ -99,7 +99,6 @@ def build(
         layout=options.layout,
         uniform_vectors=most,
     )
-    tell("shaders and probe")
     program = lower.to_program(
         prepared.graph,
         weights=options.weights,
@@ -107,5 +106,6 @@ def build(
         layout=options.layout,
         memory=options.memory,
         uniform_vectors=most,
+        tell=tell,
     )
-    return to_bundle(program, labels), program, prepared
+    return to_bundle(program, labels, tell), program, prepared

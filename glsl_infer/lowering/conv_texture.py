@@ -96,7 +96,8 @@ def draw(
         loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        fragment = texts.get(id(entry.taps)) or codegen.fragment(
+        known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
+        fragment = known or codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
             activation=output.activation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
@@ -23,6 +23,9 @@ from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.verify import Verification
 
 _CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
 _CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
@@ -66,6 +69,7 @@ class Report:
             the corners of atlases that stay empty.
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
+        videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
     """
 
     layers: tuple[LayerReport, ...]
@@ -76,6 +80,7 @@ class Report:
     totals: dict[str, int]
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
+    videocore: Verification | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -89,6 +94,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
 ) -> Report:
     """Export a saved Keras model to a bundle file.
@@ -99,6 +105,8 @@ def export(
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
+        verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
+            ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
 
     Raises:
@@ -129,6 +137,12 @@ def export(
     made = report(program, bundle, prepared, samples)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
+    if verify_seconds:
+        from glsl_infer.tools.videocore.verify import verify
+
+        tell("compiling for VideoCore IV")
+        checked = verify(bundle, verify_seconds)
+        made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 

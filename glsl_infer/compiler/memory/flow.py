@@ -12,7 +12,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glsl_infer.compiler.memory.objects import PlannedObjects, Tensor, fitted, within
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler.memory.objects import PlannedObjects, Tensor, fitted
 from glsl_infer.errors import MissingExtraError
 
 Group = list[Tensor]
@@ -44,6 +47,7 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
     """
     graph = _networkx().DiGraph()
     count = sum(map(len, groups))
+    sizes = _sizes(groups)
     graph.add_node("source", demand=-count)
     graph.add_node("sink", demand=count)
     for index, group in enumerate(groups):
@@ -51,17 +55,33 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
         graph.add_edge("source", ("to", index), capacity=copies, weight=tensor.area)
         graph.add_edge("source", ("from", index), capacity=copies, weight=0)
         graph.add_edge(("to", index), "sink", capacity=copies, weight=0)
-        for before, others in enumerate(groups[:index]):
+        dead = [before for before in range(index) if groups[before][0].lifetime[1] < tensor.lifetime[0]]
+        for before, both in zip(dead, _areas_of_both(tensor, [sizes[before] for before in dead])):
+            others = groups[before]
             other = others[0]
-            if other.lifetime[1] >= tensor.lifetime[0]:
-                continue
-            both = min(math.prod(within(size, tensor.choices)[0]) for size in other.choices)
             if most_larger and both > most_larger * min(tensor.area, other.area):
                 continue
             growth = max(both - other.area, 0)
             if growth < tensor.area:
                 graph.add_edge(("from", before), ("to", index), capacity=min(copies, len(others)), weight=growth)
     return graph
+
+
+def _sizes(groups: Sequence[Group]) -> list[NDArray[np.int64]]:
+    """Return the choices of each group, (choices, axes), as many for all: those with fewer repeat the first."""
+    most = max((len(group[0].choices) for group in groups), default=0)
+    every = [group[0].choices for group in groups]
+    return [np.array([*choices, *[choices[0]] * (most - len(choices))], np.int64) for choices in every]
+
+
+def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[int]:
+    """Return the least area of an object that holds a tensor and each of some others."""
+    if not others:
+        return []
+    own = np.array(tensor.choices, np.int64)
+    joined = np.maximum(np.stack(others)[:, :, None], own)  # (others, their choices, own choices, axes)
+    areas: list[int] = joined.prod(axis=-1).min(axis=(1, 2)).tolist()
+    return areas
 
 
 def _groups(tensors: Sequence[Tensor]) -> list[Group]:

@@ -185,10 +185,10 @@ def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, 
 def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds) -> NDArray[np.float64]:
     """Return a power of two for every filter, so that its partial sums use all 16 bits, (filters,)."""
     low, high = bounds
-    channel = input_channels(kernel.shape, groups)
     largest = np.zeros(kernel.shape[3])
-    for part in block_kernels(kernel, groups, block):
-        ends = np.stack([part * np.minimum(low, 0.0)[channel], part * np.maximum(high, 0.0)[channel]])
+    for part, read in block_kernels(kernel, groups, block):
+        channel = input_channels(part.shape, groups)
+        ends = np.stack([part * np.minimum(low, 0.0)[read][channel], part * np.maximum(high, 0.0)[read][channel]])
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))
         largest = np.maximum(largest, np.maximum(-lowest, highest))
     return np.array([quantize.power_of_two_scale(float(bound)) for bound in largest])
