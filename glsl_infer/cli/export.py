@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,11 @@ from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
     from glsl_infer.tools.export import Report
+    from glsl_infer.tools.videocore.verify import Verification
 
 MAX_CALIBRATION = 64
+
+VERIFY_SECONDS = 20.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +85,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_fit(parser)
     ends.add_purpose(parser)
     parser.add_argument(
+        "--verify",
+        type=float,
+        default=VERIFY_SECONDS,
+        metavar="SECONDS",
+        help="how long to compile the shaders with VideoCore IV's driver, where scripts/vc4/build.sh has built it "
+        "(default: %(default)g; 0: not at all)",
+    )
+    parser.add_argument(
         "--explain", action="store_true", help="print for each layer where its weights are and what else would cost"
     )
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -104,10 +116,12 @@ def run(args: argparse.Namespace) -> int:
             f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
             "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
         )
+    if not 0.0 <= args.verify < math.inf:
+        raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
-        weights_for=dict(_layer_and_mode(one) for one in args.weights_for),
+        weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
         layout=args.layout,
         memory=args.memory,
         percentile=args.percentile,
@@ -117,7 +131,15 @@ def run(args: argparse.Namespace) -> int:
         purposes=ends.by_name("--purpose", args.purpose),
     )
     with progress.status("export") as tell:
-        report = export(args.model, args.out, args.labels, options=options, calibration=calibration, tell=tell)
+        report = export(
+            args.model,
+            args.out,
+            args.labels,
+            options=options,
+            calibration=calibration,
+            verify_seconds=args.verify,
+            tell=tell,
+        )
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if args.json:
@@ -126,9 +148,12 @@ def run(args: argparse.Namespace) -> int:
     _print_layers(report)
     if args.explain:
         _print_weights(report)
+        _print_programs(report)
     _print_memory(report)
     totals = report.totals
     print()
+    if report.videocore is not None:
+        print(_verified(report.videocore))
     print(
         f"{args.out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"
@@ -185,10 +210,37 @@ def _print_weights(report: Report) -> None:
     modes = ("baked", "uniform", "texture")
     print(f"\n{'us a frame (Pi Zero W)':24} {'slices':>6} {'pixels':>7} {'columns':>7}", end="")
     print("".join(f" {mode:>8}" for mode in modes), " taken     why")
-    for one in report.weights:
-        costs = [one.microseconds[mode] for mode in modes]
+    for choice in report.weights:
+        costs = [choice.microseconds[mode] for mode in modes]
         shown = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
-        print(f"{one.layer:24} {one.slices:6} {one.pixels:7} {one.columns:7}{shown}  {one.mode:8}  {one.reason}")
+        size = f"{choice.slices:6} {choice.pixels:7} {choice.columns:7}"
+        print(f"{choice.layer:24} {size}{shown}  {choice.mode:8}  {choice.reason}")
+
+
+def _print_programs(report: Report) -> None:
+    """Print what VideoCore IV's compiler makes of every layer's programs."""
+    if report.videocore is None:
+        return
+    print(
+        f"\n{'on VideoCore IV':24} {'programs':>8} {'compiled':>8} {'threads':>7} {'registers':>9} {'instructions':>12}"
+    )
+    for one in report.videocore.layers:
+        numbers = ["-" if count is None else str(count) for count in (one.threads, one.registers, one.instructions)]
+        how = "verified" if one.verified else "predicted to compile"
+        print(
+            f"{one.layer:24} {one.programs:8} {one.compiled:8} {numbers[0]:>7} {numbers[1]:>9} {numbers[2]:>12}  "
+            f"{one.failure or how}"
+        )
+
+
+def _verified(checked: Verification) -> str:
+    """Return a line that says how much of a bundle VideoCore IV's driver has compiled."""
+    verified = sum(one.verified for one in checked.layers)
+    failed = sum(bool(one.failure) for one in checked.layers)
+    wrong = f", {failed} with a warning" if failed else ""
+    said = f"VideoCore IV: {verified} of {len(checked.layers)} layers verified by its compiler{wrong}"
+    rest = len(checked.layers) - verified
+    return f"{said}, {rest} predicted to compile ({checked.note})" if rest else said
 
 
 def _print_memory(report: Report) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle.bundle import SMALLER, Bundle
@@ -20,12 +20,12 @@ from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.picture import is_picture
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
 
 
-def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
-    """Put a program, its probe and the labels together.
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+    """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
 
     Raises:
         InputError: the number of labels is not that of the classes, or a label has a line feed in it.
@@ -41,7 +41,7 @@ def to_bundle(program: Program, labels: Sequence[str]) -> Bundle:
     if any("\n" in label or label.endswith("\r") for label in labels):
         raise InputError("a label contains a line feed or ends with a carriage return; give one label a line")
     _check_passes(program)
-    expectation, texels = probe.make(program, inputs, outputs)
+    expectation, texels = probe.make(program, inputs, outputs, tell)
     ends = tuple(NetworkOutput(output.name, output.layers, output.steps) for output in graph.outputs)
     network = Network(ends, layers_of(graph.nodes, program.values, program.weight_members))
     members = {
@@ -82,7 +82,7 @@ def _input(node: Node, value: Value) -> Input:
     return Input(node.name, kind, value, node.attrs.get("fit"))
 
 
-def _output(program: Program, output: GraphOutput) -> Output:
+def _output(program: CompiledNetwork, output: GraphOutput) -> Output:
     """Return what a reader needs of an output.
 
     Raises:
@@ -105,7 +105,7 @@ def _output(program: Program, output: GraphOutput) -> Output:
     return Output(output.name, purpose, values, output.steps)
 
 
-def _check_passes(program: Program) -> None:
+def _check_passes(program: CompiledNetwork) -> None:
     """Refuse a program whose passes alone are more than a reader takes.
 
     Raises:

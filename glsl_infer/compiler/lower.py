@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glsl_infer import ops
@@ -13,7 +13,7 @@ from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, Share, textures_of
 
 
@@ -25,7 +25,8 @@ def to_program(
     layout: str = "atlas",
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
-) -> Program:
+    tell: Callable[[str], object] = str,
+) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:
@@ -37,6 +38,7 @@ def to_program(
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
+        tell: hears of every layer.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -53,13 +55,15 @@ def to_program(
     needed = gutters(graph)
     _require_a_gutter_of_zeros(graph, needed)
 
-    def built(shares: Mapping[str, Share]) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors)
-        for node in graph.nodes:
+    def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
+        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors, planning=planning)
+        for number, node in enumerate(graph.nodes, 1):
+            what = "memory" if planning else "shaders"
+            tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
             ops.get(node.op).passes(node, builder)
         return builder
 
-    builder = built({})
+    builder = built({}, planning=True)
     given = {texture for node in graph.inputs for texture in textures_of(builder.values[node.name])}
     for layer in graph.output_layers:
         if given & set(textures_of(builder.values[layer])):
@@ -73,7 +77,7 @@ def to_program(
         if name not in choices:
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
-    return replace(built(shares).finish() if shares else program, memory=uses)
+    return replace(built(shares, planning=False).finish(), memory=uses)
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

@@ -6,7 +6,7 @@ driver computes what it should, and which layer it fails in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from glsl_infer import ops
 from glsl_infer.bundle import probe
 from glsl_infer.bundle.manifest import PROBE_FORMULA, Input, Output, Probe, ProbeLayer, ProbeOutput
 from glsl_infer.bundle.probe import MEMBER, RECORD
-from glsl_infer.graph import Array, GraphOutput
+from glsl_infer.graph import Array
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 
@@ -31,13 +31,16 @@ NOISE = 0.02
 NOISY_RUNS = 3
 
 
-def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -> tuple[Probe, bytes]:
+def make(
+    program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
+) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
     Args:
         program: the program.
         inputs: of its manifest.
         outputs: of its manifest.
+        tell: hears of every layer.
 
     The expected values are the exact reference's. The tolerances come from runs whose values are moved by up
     to ``NOISE`` of a step before every rounding, as those of a driver with other arithmetic are: twice the
@@ -45,46 +48,52 @@ def make(program: Program, inputs: Sequence[Input], outputs: Sequence[Output]) -
     """
     graph = program.graph
     given = probe.inputs(inputs)
-    exact = dict(_run(program, given, None))
-    runs = [dict(_run(program, given, np.random.default_rng(seed))) for seed in range(NOISY_RUNS)]
+    noises = [None, *(np.random.default_rng(seed) for seed in range(NOISY_RUNS))]
+    wanted = {output.layers[0] for output in graph.outputs}
+    ends: dict[str, list[Array]] = {}
     layers: list[ProbeLayer] = []
     records: list[NDArray[np.void]] = []
     offset = 0
-    for node in graph.nodes:
-        if node.operator.is_input or isinstance(ops.get(node.op), ViewOperator):
+    # All runs go from layer to layer together, so that no run's layers are kept.
+    together = zip(*(_run(program, given, noise) for noise in noises))
+    for number, results in enumerate(together, 1):
+        (name, exact), runs = results[0], [value for _, value in results[1:]]
+        tell(f"probe: layer {number} of {len(graph.nodes) - len(graph.inputs)}, {name}")
+        if name in wanted:
+            ends[name] = [exact, *runs]
+        if isinstance(ops.get(graph.by_name[name].op), ViewOperator):
             continue
-        value = program.values[node.name]
-        differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
-        worst = max(float(one.max()) for one in differences)
-        mean = max(float(one.mean()) for one in differences)
-        entries = _records(exact[node.name], value, seed=len(layers))
+        value = program.values[name]
+        differences = [np.abs(in_steps(run, value) - in_steps(exact, value)) for run in runs]
+        worst = max(float(difference.max()) for difference in differences)
+        mean = max(float(difference.mean()) for difference in differences)
+        entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
-        allowed = round(2.0 * mean + 0.05 + most / exact[node.name].size, 6)
-        layers.append(ProbeLayer(node.name, offset, len(entries), most, allowed, value))
+        allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
+        layers.append(ProbeLayer(name, offset, len(entries), most, allowed, value))
         records.append(entries)
         offset += len(entries)
     by_name = {output.name: output for output in graph.outputs}
-    expected = tuple(_output(by_name[output.name], output, exact, runs) for output in outputs)
+    expected = tuple(_output(output, *ends[by_name[output.name].layers[0]]) for output in outputs)
     return Probe(PROBE_FORMULA, MEMBER, tuple(layers), expected), np.concatenate(records).tobytes()
 
 
-def _output(
-    graph_output: GraphOutput, output: Output, exact: Mapping[str, Array], runs: Sequence[Mapping[str, Array]]
-) -> ProbeOutput:
+def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
     """Return what an output must be: a single vector's numbers, or none."""
-    layer, value = graph_output.layers[0], output.values[0]
+    value = output.values[0]
     if len(output.values) > 1 or not isinstance(value, FixedPoint):
         return ProbeOutput((), 0.0)
-    moved = max(float(np.abs(run[layer] - exact[layer]).max()) for run in runs)
-    return ProbeOutput(tuple(float(number) for number in exact[layer]), 2.0 * moved + value.scale / 256.0)
+    moved = max(float(np.abs(run - exact).max()) for run in runs)
+    return ProbeOutput(tuple(float(number) for number in exact), 2.0 * moved + value.scale / 256.0)
 
 
 def _run(
-    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+    program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph
     values: dict[str, Array] = {}
+    left = {name: len(readers) for name, readers in graph.consumers.items()}
     for node in graph.nodes:
         operator = ops.get(node.op)
         if operator.is_input:
@@ -96,6 +105,10 @@ def _run(
             step = value.scale_of / 255.0 if isinstance(value, FeatureMap) else value.scale / 256.0
             exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
         values[node.name] = operator.store(node, exact)
+        for name in node.inputs:
+            left[name] -= 1
+            if not left[name]:
+                values.pop(name, None)
         yield node.name, values[node.name]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,8 +16,8 @@ from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
     PRELUDE,
+    CompiledNetwork,
     Pass,
-    Program,
     Quad,
     ShaderProgram,
     Slice,
@@ -34,7 +33,11 @@ Uniforms = Mapping[str, "Sequence[float] | Slice"]
 
 
 class Builder(Places):
-    """A program in the making: the places of its values, and the passes that draw them."""
+    """A program in the making: the places of its values, and the passes that draw them.
+
+    Attributes:
+        planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
+    """
 
     def __init__(
         self,
@@ -45,17 +48,21 @@ class Builder(Places):
         gutters: Mapping[str, int],
         shares: Mapping[str, Share],
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
+        *,
+        planning: bool = False,
     ) -> None:
         super().__init__(graph, layout, gutters, shares)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
+        self.planning = planning
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []
+        self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
 
-    def weights_choice(self, layer: weights_plan.Layer) -> str:
+    def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
         untextured = layer.untextured
         if self._layout == "planar":
@@ -128,7 +135,7 @@ class Builder(Places):
             for name, value in uniforms.items()
             if _uses(fragment, name)
         }
-        fragment = _UNIFORM.sub(lambda line: "" if line[1] in uniforms and line[1] not in values else line[0], fragment)
+        fragment = _without(fragment, tuple(name for name in uniforms if name not in values))
         program = self._program(node, fragment, len(sources), samplers, values, part)
         at = self._after_target(node.name, target)
         last = self._passes[at - 1] if at else None
@@ -137,21 +144,21 @@ class Builder(Places):
         if last is not None and replace(last, clear=False, quads=()) == replace(entry, clear=False, quads=()):
             self._passes[at - 1] = replace(last, quads=last.quads + entry.quads)
         else:
+            if at < len(self._passes):
+                self._ends = {name: end + (end > at) for name, end in self._ends.items()}
             self._passes.insert(at, entry)
+            self._ends[target] = at + 1
 
     def _after_target(self, layer: str, target: str) -> int:
         """Return where to insert a pass: behind the layer's last into ``target``, which is cleared only once."""
-        for index in range(len(self._passes), 0, -1):
-            if self._passes[index - 1].layer != layer:
-                break
-            if self._passes[index - 1].target == target:
-                return index
-        return len(self._passes)
+        if self._passes and self._passes[-1].layer != layer:
+            self._ends = {}
+        return self._ends.get(target, len(self._passes))
 
-    def finish(self) -> Program:
+    def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
         nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
-        return Program(
+        return CompiledNetwork(
             replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
@@ -193,12 +200,18 @@ class Builder(Places):
 _UNIFORM = re.compile(r"^uniform vec2 (\w+);\n", re.MULTILINE)
 
 
+@lru_cache(maxsize=64)  # slices of a layer often share their shader
+def _without(fragment: str, unused: tuple[str, ...]) -> str:
+    """Return the shader without the declarations of some uniforms."""
+    return _UNIFORM.sub(lambda line: "" if line[1] in unused else line[0], fragment) if unused else fragment
+
+
+@lru_cache(maxsize=256)  # slices of a layer often share their shader
 def _uses(fragment: str, uniform: str) -> bool:
     """Return whether the shader reads the uniform: mentions it, comments aside, after declaring it."""
-    return _mentions(fragment)[uniform] > 1
+    return len(re.findall(rf"\b{uniform}\b", _without_comments(fragment))) > 1
 
 
-@lru_cache(maxsize=64)  # slices of a layer often share their shader
-def _mentions(fragment: str) -> Counter[str]:
-    """Return how often the shader has each name, comments aside."""
-    return Counter(re.findall(r"\w+", re.sub(r"//[^\n]*", "", fragment)))
+@lru_cache(maxsize=64)
+def _without_comments(fragment: str) -> str:
+    return re.sub(r"//[^\n]*", "", fragment)

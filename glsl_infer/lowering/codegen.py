@@ -23,6 +23,10 @@ RANGE = frozenset(("RANGE_FACTOR", "RANGE_OFFSET"))
 """Constants of shaders/range.glsl: what becomes of a function's value before it is stored."""
 
 
+PLANNED = "// not written while only memory is planned"
+"""What stands for the text of a shader then; see ``Builder.planning``."""
+
+
 def number(value: float) -> str:
     """Return a GLSL float literal that reads back as the same float32: 9 significant digits, a decimal point."""
     text = f"{float(np.float32(value)):.9g}"

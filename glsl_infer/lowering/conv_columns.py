@@ -48,19 +48,25 @@ class Columns:
         self.slices = slices_of(self.filters)
         self.reads: list[tuple[int, ...]] = []
         lanes: list[set[int]] = []
+        before: list[int] = []
         for index in range(self.slices):
-            inputs = sorted({c for f in self._filters_of(index) for c in self._inputs_of(f)})
-            reads = tuple(sorted({c // 4 for c in inputs}))
-            self.reads.append(reads)
-            lanes += [set() for _ in range(len(reads) - len(lanes))]
+            touched = sorted({f // (self.filters // self.groups) for f in self._filters_of(index)})
+            if self.reads and touched == before:
+                self.reads.append(self.reads[-1])
+                continue
+            before = touched
+            inputs = range(touched[0] * self.group_channels, (touched[-1] + 1) * self.group_channels)
+            first = inputs.start // 4
+            self.reads.append(tuple(range(first, slices_of(inputs.stop))))
+            lanes += [set() for _ in range(len(self.reads[-1]) - len(lanes))]
             for c in inputs:
-                lanes[reads.index(c // 4)].add(c % 4)
+                lanes[c // 4 - first].add(c % 4)
         self.slots = len(lanes)
         self.lanes = tuple(tuple(sorted(lane)) for lane in lanes)
         self.taps_per_slot = self.kernel_height * self.kernel_width
         self.starts = tuple(
-            int(one)
-            for one in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
+            int(start)
+            for start in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
         )
 
     @property

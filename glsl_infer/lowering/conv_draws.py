@@ -84,19 +84,20 @@ def draws(
         # Fetches of weights in between leave a compiler no reason to keep them all (``common`` is False there).
         if not common or coordinates.steps <= MOST_STEPS or columns.taps_per_slot == 1:
             texels = [SOURCE] if columns.taps_per_slot > 1 else []
-            return [
-                Draw(
-                    binding,
-                    binding.declarations(*texels),
-                    coordinates.lines(binding),
-                    [
+            alike: dict[object, list[Tap]] = {}  # draws with the same names in their texts have the same taps
+            drawn: list[Draw] = []
+            for binding in bindings:
+                declarations, lines = binding.declarations(*texels), coordinates.lines(binding)
+                sources = range(len(chosen))
+                names = tuple((binding.sampler(SOURCE, at), binding.coordinate(SOURCE, at)) for at in sources)
+                text = (names, *declarations, *lines)
+                if text not in alike:
+                    alike[text] = [
                         coordinates.tap(binding, slot - chosen[0], row, column, products)
                         for slot, row, column, products in taps
-                    ],
-                    by_tiles=False,
-                )
-                for binding in bindings
-            ]
+                    ]
+                drawn.append(Draw(binding, declarations, lines, alike[text], by_tiles=False))
+            return drawn
     # What draws read differs in place alone, and mostly not even in that: then they have one text, made once.
     drawn, known = [], dict[object, Draw]()
     for roles in reads:

@@ -91,7 +91,7 @@ class Conv2D(Operator):
         reads = _reads(node, columns, source, residual)
         count = columns.count + scaled + 1
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name,
                 len(target.views),
                 target.height * target.width,
@@ -131,10 +131,10 @@ class Conv2D(Operator):
             binding = draw.binding
             baked = constants[index] if mode == "baked" else None
 
-            def weight(at: int, some: str, baked: NDArray[np.float32] | None = baked) -> str | None:
+            def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
                 if baked is None:
-                    return f"weights[{at}]" if some == "xyzw" else f"weights[{at}].{some}"
-                return picked(baked[at], some)
+                    return f"weights[{at}]" if lanes == "xyzw" else f"weights[{at}].{lanes}"
+                return picked(baked[at], lanes)
 
             behind = []
             if residual is not None:
@@ -153,7 +153,7 @@ class Conv2D(Operator):
             if waits and late is not None:
                 defines["LATE"] = "late" if baked is None else late
                 uniforms["late"] = [late]
-            fragment = texts.get(id(draw.taps)) if baked is None else None
+            fragment = codegen.PLANNED if build.planning else texts.get(id(draw.taps)) if baked is None else None
             fragment = fragment or codegen.fragment(
                 "convolution.frag",
                 includes=["store.glsl", *([] if waits else ["tied.glsl"])],
@@ -278,6 +278,10 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Ar
     height = (x.shape[0] - kernel_height) // strides[0] + 1
     width = (x.shape[1] - kernel_width) // strides[1] + 1
     channels = groups * group_channels
+    if groups == kernel_height == kernel_width == 1:  # the map itself is its patches
+        pixels = x[:: strides[0], :: strides[1]][:height, :width].reshape(height * width, channels)
+        single: Array = (pixels @ kernel.reshape(channels, filters)).reshape(height, width, filters)
+        return single
     taps = [(ky, kx) for ky in range(kernel_height) for kx in range(kernel_width)]
     grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
     rows = max(1, _PATCHES // width)

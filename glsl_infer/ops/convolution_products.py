@@ -46,14 +46,9 @@ class ConvolutionProducts(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve once for each block, with the other channels' weights 0."""
         x = pad(inputs[0], node.attrs["padding"])
-        parts = []
-        for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
-            used = np.flatnonzero(kernel.any(axis=(0, 1, 3)))
-            if node.attrs["groups"] == 1 and len(used):  # most of a wide layer is zeros
-                few, some = kernel[:, :, used[0] : used[-1] + 1], x[:, :, used[0] : used[-1] + 1]
-            else:
-                few, some = kernel, x
-            sums = convolve(some, few.astype(x.dtype), node.attrs["strides"], node.attrs["groups"])
+        groups, parts = node.attrs["groups"], []
+        for kernel, read in block_kernels(node.weights["kernel"], groups, node.attrs["block"]):
+            sums = convolve(x[:, :, read], kernel.astype(x.dtype), node.attrs["strides"], groups)
             parts.append(np.pad(sums, ((0, 0), (0, 0), (0, -sums.shape[2] % 4))))
         return np.concatenate(parts, axis=2)
 
@@ -65,9 +60,9 @@ class ConvolutionProducts(Operator):
         """Return bounds of the sums: every tap may meet the lowest or the highest value, or padding."""
         low, high = np.minimum(inputs[0][0], 0.0), np.maximum(inputs[0][1], 0.0)
         lows, highs = [], []
-        for kernel in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
+        for kernel, read in block_kernels(node.weights["kernel"], node.attrs["groups"], node.attrs["block"]):
             channel = input_channels(kernel.shape, node.attrs["groups"])
-            ends = np.stack([kernel * low[channel], kernel * high[channel]])
+            ends = np.stack([kernel * low[read][channel], kernel * high[read][channel]])
             padding = (0, -kernel.shape[3] % 4)
             lows.append(np.pad(ends.min(axis=0).sum(axis=(0, 1, 2)), padding))
             highs.append(np.pad(ends.max(axis=0).sum(axis=(0, 1, 2)), padding))
@@ -92,8 +87,8 @@ class ConvolutionProducts(Operator):
         packed = columns.pack((folded / target.scale).astype(np.float32))
         # A block's bias undoes the zero points of what it reads.
         biases = [
-            fold.slices((one * offset).sum(axis=(0, 1, 2)) / target.scale)
-            for one in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
+            fold.slices((part * offset[read]).sum(axis=(0, 1, 2)) / target.scale)
+            for part, read in block_kernels(folded.astype(np.float32), node.attrs["groups"], node.attrs["block"])
         ]
         arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
@@ -101,22 +96,27 @@ class ConvolutionProducts(Operator):
         vectors = max(array.shape[2] for array in arrays)
         slices = 2 * len(blocks) * columns.slices
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
             )
         )
 
-        stride_y, stride_x = node.attrs["strides"]
-        top, _, left, _ = node.attrs["padding"]
+        drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
+        # A text with an array is that of both halves, and of all output slices that read alike.
+        texts: dict[tuple[int, int], str] = {}
         for index in range(columns.slices):
-            reads = columns.read_by(index)
             for b, slots in enumerate(blocks):
-                read = [Read(source.views[reads[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots]
-                (draw,) = conv_draws.draws(node, build, columns, [{"source": read}], slots=slots)
+                draw = drawn[b][index]
                 for half in range(2):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
-                    fragment = _fragment(columns, slots, baked, len(array), draw)
+                    known = texts.get((b, id(draw.taps))) if baked is None else None
+                    fragment = (
+                        codegen.PLANNED
+                        if build.planning
+                        else known or _fragment(columns, slots, baked, len(array), draw)
+                    )
+                    texts[b, id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
                     uniforms: dict[str, Sequence[float] | Slice] = {**draw.binding.texels("source")}
                     if baked is None:
@@ -155,15 +155,36 @@ class ConvolutionProducts(Operator):
         return {"kernel": kernel.astype(np.float32)}
 
 
-def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[NDArray[np.float32]]:
-    """Yield the kernel with only the weights of one block of slots, for every block."""
+def block_kernels(kernel: NDArray[np.float32], groups: int, block: int) -> Iterator[tuple[NDArray[np.float32], slice]]:
+    """Yield for every block of slots the kernel of its products, and which input channels that kernel is for.
+
+    With one group it is that part of the kernel alone. With more it is the whole kernel, with 0 for other blocks.
+    """
     columns = columns_of(kernel.shape, groups)
-    packed = columns.pack(kernel)
     for slots in _blocks(columns, block):
-        some = np.zeros_like(packed)
+        if groups == 1:
+            read = slice(4 * slots.start, min(4 * slots.stop, kernel.shape[2]))
+            yield kernel[:, :, read], read
+            continue
+        packed = columns.pack(kernel)
         part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
-        some[:, part] = packed[:, part]
-        yield columns.unpack(some)
+        kept = np.zeros_like(packed)
+        kept[:, part] = packed[:, part]
+        yield columns.unpack(kept), slice(None)
+
+
+def _draws(node: Node, build: Builder, columns: Columns, slots: range, source: FeatureMap) -> list[Draw]:
+    """Return what the draws of a block read, one for each output slice."""
+    stride_y, stride_x = node.attrs["strides"]
+    top, _, left, _ = node.attrs["padding"]
+    known: dict[tuple[int, ...], dict[str, list[Read]]] = {}
+    for index in range(columns.slices):
+        slices = columns.read_by(index)
+        if slices not in known:
+            read = [Read(source.views[slices[s]], (-left, -top), (float(stride_x), float(stride_y))) for s in slots]
+            known[slices] = {"source": read}
+    reads = [known[columns.read_by(index)] for index in range(columns.slices)]
+    return conv_draws.draws(node, build, columns, reads, slots=slots)
 
 
 def _blocks(columns: Columns, block: int) -> list[range]:
@@ -191,10 +212,10 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
-    def weight(at: int, some: str) -> str | None:
+    def weight(at: int, lanes: str) -> str | None:
         if baked is None:
             return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
-        return picked(baked[at - first], some)
+        return picked(baked[at - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     if baked is None:

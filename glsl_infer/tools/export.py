@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification, lower, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
-from glsl_infer.compiler.ranges import Prepared, prepare, require_stored_values
+from glsl_infer.compiler.ranges import PreparedGraph, prepare, require_stored_values
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.program import MemoryUse, Program, WeightsChoice
+from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.verify import Verification
 
 _CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
 _CALIBRATED = "on what it was calibrated with, so that no scale could be finer"
@@ -66,6 +69,7 @@ class Report:
             the corners of atlases that stay empty.
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
+        videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
     """
 
     layers: tuple[LayerReport, ...]
@@ -76,6 +80,7 @@ class Report:
     totals: dict[str, int]
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
+    videocore: Verification | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -89,6 +94,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
 ) -> Report:
     """Export a saved Keras model to a bundle file.
@@ -99,6 +105,8 @@ def export(
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
+        verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
+            ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
 
     Raises:
@@ -126,10 +134,16 @@ def export(
         raise together(problems)
     bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    found = report(program, bundle, prepared, samples)
+    made = report(program, bundle, prepared, samples)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
-    return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
+    if verify_seconds:
+        from glsl_infer.tools.videocore.verify import verify
+
+        tell("compiling for VideoCore IV")
+        checked = verify(bundle, verify_seconds)
+        made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
+    return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
 def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
@@ -206,7 +220,9 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
-def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[Inputs] = ()) -> Report:
+def report(
+    program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
+) -> Report:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
@@ -223,7 +239,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
     textures = {texture.name: texture for texture in program.textures}
     layers = []
     for node in program.graph.nodes:
-        passes = [one for one in program.passes if one.layer == node.name]
+        passes = [entry for entry in program.passes if entry.layer == node.name]
         if not passes:
             continue
         names = textures_of(program.values[node.name])
@@ -235,7 +251,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
                 program.graph.shapes[node.name],
                 _weights(program, node.name),
                 len(passes),
-                len({one.program for one in passes}),
+                len({entry.program for entry in passes}),
                 len(names),
                 (texture.width, texture.height),
                 gains.get(node.name),
@@ -255,8 +271,10 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
         "programs": len(program.programs),
         "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
         "file_bytes": 0,
-        "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
-        "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
+        "activation_bytes": sum(
+            4 * texture.width * texture.height for texture in program.textures if texture.kind == "target"
+        ),
+        "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
     }
     return Report(
         tuple(layers),
@@ -270,7 +288,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
     )
 
 
-def _weights(program: Program, name: str) -> str:
+def _weights(program: CompiledNetwork, name: str) -> str:
     """Return where a layer's weights are: in a texture also where there is no other way."""
     choice = program.choices.get(name)
     if choice is not None:

@@ -37,6 +37,47 @@ def mobilenet_v2(size: int) -> keras.Model:
     return keras.applications.MobileNetV2(weights=None, input_shape=(size, size, 3), classifier_activation=None)
 
 
+def application(name: str, size: int, **options: object) -> keras.Model:
+    """Return a network of keras.applications with random weights, for logits where it has a head."""
+    shape = (size, size, 3)
+    model: keras.Model = getattr(keras.applications, name)(
+        weights=None, input_shape=shape, classifier_activation=None, **options
+    )
+    return model
+
+
+def efficientnet_lite0(size: int) -> keras.Model:
+    """Return EfficientNet-Lite0 for logits: EfficientNet-B0 without squeeze-and-excite, with ReLU6 for swish."""
+
+    def normed(x: keras.KerasTensor, *, active: bool = True) -> keras.KerasTensor:
+        x = layers.BatchNormalization(epsilon=1e-3)(x)
+        return layers.ReLU(6.0)(x) if active else x
+
+    def pointwise(x: keras.KerasTensor, filters: int, *, active: bool = True) -> keras.KerasTensor:
+        return normed(layers.Conv2D(filters, 1, use_bias=False)(x), active=active)
+
+    image = keras.Input((size, size, 3))
+    x = normed(layers.Conv2D(32, 3, strides=2, padding="same", use_bias=False)(image))
+    stages = [  # expansion, channels, blocks, stride, window
+        (1, 16, 1, 1, 3),
+        (6, 24, 2, 2, 3),
+        (6, 40, 2, 2, 5),
+        (6, 80, 3, 2, 3),
+        (6, 112, 3, 1, 5),
+        (6, 192, 4, 2, 5),
+        (6, 320, 1, 1, 3),
+    ]
+    for expansion, channels, blocks, stride, window in stages:
+        for block in range(blocks):
+            y = pointwise(x, expansion * x.shape[-1]) if expansion > 1 else x
+            step = stride if block == 0 else 1
+            y = normed(layers.DepthwiseConv2D(window, strides=step, padding="same", use_bias=False)(y))
+            y = pointwise(y, channels, active=False)
+            x = layers.Add()([x, y]) if block else y
+    x = layers.GlobalAveragePooling2D()(pointwise(x, 1280))
+    return keras.Model(image, layers.Dense(1000)(x))
+
+
 def squeezenet(size: int) -> keras.Model:
     """Return a network after SqueezeNet 1.1: eight fire modules, of which each squeezes and expands."""
     x = image = keras.Input((size, size, 3))
@@ -107,7 +148,17 @@ NETWORKS = {
     "resnet20-32": (lambda: resnet20(32), POSITIVE),
     "unet-128": (lambda: unet(128), POSITIVE),
     "srcnn-96": (lambda: srcnn(96), POSITIVE),
+    "efficientnet-lite0-224": (lambda: efficientnet_lite0(224), SIGNED),
+    "inception-v3-299": (lambda: application("InceptionV3", 299), SIGNED),
+    "resnet50-224": (lambda: application("ResNet50", 224), SIGNED),
+    "resnet50-v2-224": (lambda: application("ResNet50V2", 224), SIGNED),
+    "densenet121-224": (lambda: application("DenseNet121", 224), SIGNED),
+    "densenet169-224": (lambda: application("DenseNet169", 224), SIGNED),
+    "densenet201-224": (lambda: application("DenseNet201", 224), SIGNED),
+    "vgg16-224": (lambda: application("VGG16", 224, include_top=False), SIGNED),
+    "vgg19-224": (lambda: application("VGG19", 224, include_top=False), SIGNED),
 }
+"""Makers, and the values of bytes 0 and 255. Preprocessing by ImageNet's means is left out: weights are random."""
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from command_line import Capture, refused
 from tiny import LABELS, tiny_graph, tiny_picture
 
 from glsl_infer.cli import info, main
+from glsl_infer.compiler import optimize
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
 from glsl_infer.tools.export import LayerReport, Report
+from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 
 def report() -> Report:
@@ -68,6 +71,34 @@ def test_export_explains_where_weights_are(
     assert line.split()[:8] == ["conv", "8", "3969", "75", "3950", "-", "1234", "baked"]
 
 
+def test_export_says_what_videocore_compiles(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, export_arguments: dict[str, Path]
+) -> None:
+    layers = (LayerCheck("conv", 8, 8, 2, 13, 421), LayerCheck("each", 8, 5, 2, 14, 300), LayerCheck("pool", 1, 0))
+    checked = Verification("VC4 V3D 2.1", "20 seconds were over", layers)
+    asked = []
+
+    def export(*_: Any, **options: Any) -> Report:
+        asked.append(options["verify_seconds"])
+        return replace(report(), videocore=checked)
+
+    monkeypatch.setattr("glsl_infer.tools.export.export", export)
+    model, out, labels = map(str, export_arguments.values())
+    assert main(["export", model, "-o", out, "--labels", labels, "--explain"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines[lines.index(next(line for line in lines if "on VideoCore" in line)) + 1 :]]
+    assert rows[0] == ["conv", "8", "8", "2", "13", "421", "verified"]
+    assert rows[1] == ["each", "8", "5", "2", "14", "300", "predicted", "to", "compile"]
+    assert rows[2] == ["pool", "1", "0", "-", "-", "-", "predicted", "to", "compile"]
+    assert (
+        "VideoCore IV: 1 of 3 layers verified by its compiler, 2 predicted to compile (20 seconds were over)" in lines
+    )
+    assert main(["export", model, "-o", out, "--labels", labels, "--verify", "0"]) == 0
+    assert asked == [20.0, 0.0]
+    capsys.readouterr()
+    assert "--verify -1" in refused(capsys, ["export", model, "-o", out, "--labels", labels, "--verify", "-1"])
+
+
 def test_export_prints_a_report(
     capsys: Capture, exported: list[Any], export_arguments: dict[str, Path], picture: Path, tmp_path: Path
 ) -> None:
@@ -98,7 +129,9 @@ def test_export_prints_a_report(
         fits={"a": "stretch"},
         purposes={"b": "values"},
     )
-    assert exported == [((model, out, labels), {"options": options, "calibration": [picture, picture]})]
+    assert exported == [
+        ((model, out, labels), {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0})
+    ]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
     rows = {line.split()[0]: line.split() for line in output.out.splitlines() if line}
@@ -133,7 +166,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "note": "",
     }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
-    assert exported[0][1] == {"options": Options(), "calibration": []}
+    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0}
 
 
 def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:
@@ -194,7 +227,11 @@ def test_every_step_of_an_export_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     build(tiny_graph(), LABELS, calibration=[tiny_picture(1), tiny_picture(2)], tell=told.append)
     assert told[:2] == ["calibrating: 1 of 2", "calibrating: 2 of 2"]
-    assert told[-1] == "shaders and probe"
+    layers = len(optimize.optimize(tiny_graph()).nodes)
+    for step in ("memory", "shaders", "probe"):
+        assert sum(line.startswith(f"{step}: layer ") for line in told) >= layers - 1
+    last = [line for line in told if line.startswith("probe")][-1].split(",")[0].split()
+    assert last[2] == last[4], "the last layer is the last that was announced"
 
 
 DRIVER = {

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny import tiny_bundle
 
 from glsl_infer.errors import InputError
 from glsl_infer.tools.videocore import driver
 from glsl_infer.tools.videocore.driver import FILES, SHIM, Driver, find
+from glsl_infer.tools.videocore.verify import verify
 
 
 @pytest.fixture(autouse=True)
@@ -97,3 +99,11 @@ def test_its_process_sees_no_other_driver(tmp_path: Path, monkeypatch: pytest.Mo
     assert environment["LD_PRELOAD"].startswith(str(tmp_path / SHIM))
     assert environment["VC4_DEBUG"] == "shaderdb"
     assert Driver(tmp_path, "test").environment(disassembly=True)["VC4_DEBUG"] == "shaderdb,qpu"
+
+
+def test_without_one_export_says_that_nothing_is_verified() -> None:
+    made = tiny_bundle()
+    found = verify(made, 60.0)
+    assert "no VideoCore IV driver on this machine" in found.note and found.driver == "" and found.warnings == ()
+    assert [check.layer for check in found.layers] == list(dict.fromkeys(one.layer for one in made.manifest.passes))
+    assert not any(check.verified or check.threads for check in found.layers)

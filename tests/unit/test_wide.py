@@ -82,13 +82,16 @@ def test_blocks_hold_every_weight_once() -> None:
     assert after.shapes["last-products"] == (6, 6, 3 * 8)
     kernel = products.weights["kernel"]
     parts = list(block_kernels(kernel, 1, 6))
-    assert len(parts) == 3
-    np.testing.assert_array_equal(sum(parts), kernel)
-    assert [np.flatnonzero(part.any(axis=(0, 1, 3))).tolist() for part in parts] == [
-        list(range(24)),
-        list(range(24, 48)),
-        [48, 49],
-    ]
+    assert [read for _, read in parts] == [slice(0, 24), slice(24, 48), slice(48, 50)]
+    np.testing.assert_array_equal(np.concatenate([part for part, _ in parts], axis=2), kernel)
+
+
+def test_blocks_of_a_grouped_kernel_hold_every_weight_once() -> None:
+    kernel = np.random.default_rng(0).normal(size=(3, 3, 32, 8)).astype(np.float32)  # 4 groups: 4 of 32 slices a filter
+    parts = list(block_kernels(kernel, 4, 3))
+    assert all(part.shape == kernel.shape and read == slice(None) for part, read in parts)
+    assert len(parts) > 1 and all(part.any() for part, _ in parts)
+    np.testing.assert_array_equal(sum(part for part, _ in parts), kernel)
 
 
 def test_what_fits_a_pass_stays_whole() -> None:

@@ -12,14 +12,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from glsl_infer.compiler.memory.objects import Objects, Tensor, fitted, within
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler.memory.objects import PlannedObjects, Tensor, fitted
 from glsl_infer.errors import MissingExtraError
 
 Group = list[Tensor]
 """Tensors of the same sizes and lifetime."""
 
 
-def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
+def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, int]:
     """Return the objects that tensors share, and the cost of the flow: sizes of new objects, and what others grow.
 
     Args:
@@ -33,7 +36,7 @@ def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
     graph = network(groups, most_larger)
     flow = _networkx().min_cost_flow(graph)
     cost = sum(count * graph.edges[tail, head]["weight"] for tail in flow for head, count in flow[tail].items())
-    return Objects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
+    return PlannedObjects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
 
 
 def network(groups: Sequence[Group], most_larger: int) -> Any:
@@ -44,6 +47,7 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
     """
     graph = _networkx().DiGraph()
     count = sum(map(len, groups))
+    sizes = _sizes(groups)
     graph.add_node("source", demand=-count)
     graph.add_node("sink", demand=count)
     for index, group in enumerate(groups):
@@ -51,11 +55,10 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
         graph.add_edge("source", ("to", index), capacity=copies, weight=tensor.area)
         graph.add_edge("source", ("from", index), capacity=copies, weight=0)
         graph.add_edge(("to", index), "sink", capacity=copies, weight=0)
-        for before, others in enumerate(groups[:index]):
+        dead = [before for before in range(index) if groups[before][0].lifetime[1] < tensor.lifetime[0]]
+        for before, both in zip(dead, _areas_of_both(tensor, [sizes[before] for before in dead])):
+            others = groups[before]
             other = others[0]
-            if other.lifetime[1] >= tensor.lifetime[0]:
-                continue
-            both = min(math.prod(within(size, tensor.choices)[0]) for size in other.choices)
             if most_larger and both > most_larger * min(tensor.area, other.area):
                 continue
             growth = max(both - other.area, 0)
@@ -64,11 +67,28 @@ def network(groups: Sequence[Group], most_larger: int) -> Any:
     return graph
 
 
+def _sizes(groups: Sequence[Group]) -> list[NDArray[np.int64]]:
+    """Return the choices of each group, (choices, axes), as many for all: those with fewer repeat the first."""
+    most = max((len(group[0].choices) for group in groups), default=0)
+    every = [group[0].choices for group in groups]
+    return [np.array([*choices, *[choices[0]] * (most - len(choices))], np.int64) for choices in every]
+
+
+def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[int]:
+    """Return the least area of an object that holds a tensor and each of some others."""
+    if not others:
+        return []
+    own = np.array(tensor.choices, np.int64)
+    joined = np.maximum(np.stack(others)[:, :, None], own)  # (others, their choices, own choices, axes)
+    areas: list[int] = joined.prod(axis=-1).min(axis=(1, 2)).tolist()
+    return areas
+
+
 def _groups(tensors: Sequence[Tensor]) -> list[Group]:
-    found: dict[object, Group] = defaultdict(list)
+    groups_of: dict[object, Group] = defaultdict(list)
     for tensor in tensors:
-        found[tensor.choices, tensor.lifetime].append(tensor)
-    return sorted(found.values(), key=lambda group: (group[0].lifetime, group[0].index))
+        groups_of[tensor.choices, tensor.lifetime].append(tensor)
+    return sorted(groups_of.values(), key=lambda group: (group[0].lifetime, group[0].index))
 
 
 def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> list[list[Tensor]]:
@@ -97,7 +117,7 @@ def _split(chain: list[Tensor], most_larger: int) -> list[list[Tensor]]:
         least = math.prod(fitted(chain)[0]) if most_larger else 0
         small = [tensor for tensor in chain if most_larger * tensor.area < least]
         if len(small) == len(chain):  # even the largest one, in a texture that others made larger
-            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda one: one.area)]
+            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda other: other.area)]
         parts.append([tensor for tensor in chain if tensor not in small])
         chain = small
     return parts

@@ -112,14 +112,14 @@ def _why_split(
     if columns.slots <= MOST_COORDINATES:
         return ""
     height, width, _ = graph.shapes[node.name]
-    whole = weights_plan.Layer(node.name, columns.slices, height * width, columns.count, columns.count + 2)
+    whole = weights_plan.LayerWeights(node.name, columns.slices, height * width, columns.count, columns.count + 2)
     modes = weights_plan.costs(whole, uniform_vectors)
     if columns.count > weight_texture.MOST_COLUMNS:
         del modes["texture"]
     cheapest = min(modes.values())
     blocks = -(-columns.slots // block)
     part = -(-columns.count // blocks)
-    halves = weights_plan.Layer(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
+    halves = weights_plan.LayerWeights(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
     apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
     last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
     if cheapest <= exactness * (apart + last):
@@ -185,10 +185,10 @@ def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, 
 def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds) -> NDArray[np.float64]:
     """Return a power of two for every filter, so that its partial sums use all 16 bits, (filters,)."""
     low, high = bounds
-    channel = input_channels(kernel.shape, groups)
     largest = np.zeros(kernel.shape[3])
-    for one in block_kernels(kernel, groups, block):
-        ends = np.stack([one * np.minimum(low, 0.0)[channel], one * np.maximum(high, 0.0)[channel]])
+    for part, read in block_kernels(kernel, groups, block):
+        channel = input_channels(part.shape, groups)
+        ends = np.stack([part * np.minimum(low, 0.0)[read][channel], part * np.maximum(high, 0.0)[read][channel]])
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))
         largest = np.maximum(largest, np.maximum(-lowest, highest))
-    return np.array([quantize.power_of_two_scale(float(one)) for one in largest])
+    return np.array([quantize.power_of_two_scale(float(bound)) for bound in largest])

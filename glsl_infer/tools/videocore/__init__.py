@@ -7,6 +7,7 @@ board is needed. Nothing is computed but by the executor. docs/videocore.md expl
     harness.py     in such a process: draw a bundle's passes and write down what the driver says
     transcript.py  what it said -> statistics of each program and jobs of each layer
     measure.py     both of them, from an ordinary process
+    compile_only.py, verify.py  do a bundle's programs compile? For export: nothing is drawn, and time is limited
     floor.py       the least that a layer's arithmetic takes
     report.py      statistics -> a row for each layer, totals, problems
     estimate.py    rows -> milliseconds, an estimate

@@ -29,8 +29,29 @@ DRIVER = "VC4"
 """What the driver's GL_RENDERER begins with."""
 
 
+class Hearing:
+    """Puts the driver's name and its KHR_debug messages into the transcript, as they come.
+
+    Raises:
+        ContextError: the driver is another than vc4.
+    """
+
+    def __init__(self, context: Context) -> None:
+        renderer, version = (context.gl.text(name) for name in (GL.GL_RENDERER, GL.GL_VERSION))
+        if not renderer.startswith(DRIVER):
+            raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
+        write(f"@driver {renderer}, {version}")
+        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
+        _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
+        for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
+            _function("glEnable", c_uint)(what)
+
+    def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
+        write(f"@says {text.decode('utf-8', 'replace')}")
+
+
 class Listener:
-    """Marks draws in the transcript and puts KHR_debug messages into it, as they come.
+    """Marks draws in the transcript and puts KHR_debug messages into it.
 
     Each layer's passes are followed by a flush, so that its jobs are submitted before the next layer's begin.
 
@@ -40,20 +61,10 @@ class Listener:
 
     def __init__(self, context: Context, made: Bundle) -> None:
         self._gl, self._passes = context.gl, made.manifest.passes
-        renderer, version = (self._gl.text(name) for name in (GL.GL_RENDERER, GL.GL_VERSION))
-        if not renderer.startswith(DRIVER):
-            raise ContextError(f"the OpenGL driver is '{renderer}' where Mesa's vc4 is needed", LIBRARIES_HINT)
-        _write(f"@driver {renderer}, {version}")
-        self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
-        _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
-        for what in (_DEBUG_OUTPUT, _DEBUG_OUTPUT_SYNCHRONOUS):
-            _function("glEnable", c_uint)(what)
+        self._hearing = Hearing(context)
         self._flush = _function("glFlush")
         self._draw = self._gl.prepared.DrawArrays
         self.drawn: int | None = 0
-
-    def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
-        _write(f"@says {text.decode('utf-8', 'replace')}")
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -72,7 +83,7 @@ class Listener:
         index, self.drawn = self.drawn, self.drawn + 1
         if index >= len(self._passes):
             raise RunError(f"a frame draws more than its {len(self._passes)} passes")
-        _write(f"@draw {index}")
+        write(f"@draw {index}")
         self._draw(*arguments)
         following = self._passes[index + 1].layer if index + 1 < len(self._passes) else None
         if following != self._passes[index].layer:
@@ -97,7 +108,7 @@ def draw(made: Bundle) -> None:
             if listener.drawn != len(made.manifest.passes):
                 raise RunError(f"a frame draws {listener.drawn} times, it has {len(made.manifest.passes)} passes")
             listener.drawn = None
-            _write("@frame")
+            write("@frame")
             session.run(inputs)
 
 
@@ -114,7 +125,8 @@ def heard() -> Iterator[None]:
         os.close(kept)
 
 
-def _write(line: str) -> None:
+def write(line: str) -> None:
+    """Write a line of the transcript."""
     os.write(2, f"{line}\n".encode())
 
 

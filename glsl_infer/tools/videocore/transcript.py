@@ -6,6 +6,9 @@ A transcript is text. The lines that ``harness`` adds begin with ``@``:
     @draw K                 pass K is drawn next; until the next such line, what the driver says is about it
     @says TEXT              a KHR_debug message
     @frame                  now a whole frame as a runner draws it
+    @compile NAME           this program is compiled next, and nothing is drawn
+    @refused TEXT           it is not, and why
+    @compiled NAME          that is over
 
 The others are the driver's and the shim's: ``KVALIDATE`` by the kernel's validator, ``SUBMIT_CL`` for every job, and
 disassembly.
@@ -107,6 +110,11 @@ def parse(lines: Iterable[str], passes: Sequence[Pass]) -> Measured:
     return _Reader(passes).read(lines)
 
 
+def parse_compiled(lines: Iterable[str]) -> Measured:
+    """Return what a transcript says of programs that were compiled alone, of those whose end is in it."""
+    return _Reader(()).compiled(lines)
+
+
 class _Reader:
     def __init__(self, passes: Sequence[Pass]) -> None:
         self.passes = passes
@@ -134,6 +142,29 @@ class _Reader:
             {name: "\n".join(text) for name, text in self.listings.items()},
         )
 
+    def compiled(self, lines: Iterable[str]) -> Measured:
+        ended, name = set[str](), ""
+        for given in lines:
+            line = given.rstrip("\n")
+            mark, _, rest = line.partition(" ")
+            if mark == "@compile":
+                name = rest
+            elif mark == "@compiled":
+                ended.add(rest)
+                if rest not in self.programs:
+                    self.failures.setdefault(rest, SKIPPED)
+            elif mark == "@refused":
+                self.failures[name] = f"the driver refuses it ({rest})"
+            elif mark == "@driver":
+                self.driver = rest
+            elif name:
+                self._about(line, name)
+        return Measured(
+            self.driver,
+            {name: shader for name, shader in self.programs.items() if name in ended},
+            {name: why for name, why in self.failures.items() if name in ended},
+        )
+
     def _line(self, line: str) -> None:
         if line.startswith("@draw "):
             self._drawn = self.passes[int(line.split()[1])]
@@ -152,10 +183,10 @@ class _Reader:
             self._stage = match[1].lower()
             if self._stage == "fragment":
                 inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
-                found = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
+                shader = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
                 known = self.programs.get(program)
-                if known is None or found.instructions >= known.instructions:  # of two variants the dearer
-                    self.programs[program] = found
+                if known is None or shader.instructions >= known.instructions:  # of two variants the dearer
+                    self.programs[program] = shader
         elif match := _VALIDATED.match(line):
             if match[1] == "REJECTED":
                 self.failures[program] = (

@@ -1,0 +1,57 @@
+"""Compiles programs on the vc4 driver and prints a transcript of what it says; draws nothing.
+
+A process of its own, because it has to see another OpenGL driver than everything else; ``verify`` starts it. Its
+argument is a JSON file: ``{"attributes": [...], "programs": [{"name", "vertex", "fragment"}, ...]}``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import GlslInferError, ShaderError
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.runtime.drivers import driver_of
+from glsl_infer.tools.videocore.harness import Hearing, heard, write
+
+
+def compile_all(job: dict[str, Any]) -> None:
+    """Compile every program of a job and write the transcript to file descriptor 2.
+
+    Raises:
+        ContextError: this process does not see the vc4 driver.
+    """
+    with Context("surfaceless") as context:
+        vars(driver_of(context))["rounds_stores"] = False  # cannot be measured, see ``harness.draw``
+        hearing = Hearing(context)
+        device = driver_of(context).device_lines
+        for program in job["programs"]:
+            name, vertex, text = program["name"], program["vertex"].encode(), program["fragment"]
+            fragment = (job["prelude"] + device + text).encode()
+            write(f"@compile {name}")
+            with Objects(context.gl) as objects:
+                linked = objects.start_program(vertex, fragment, job["attributes"])
+                try:
+                    objects.check_program(linked, vertex, fragment, name)
+                except ShaderError as error:
+                    write(f"@refused {' '.join(str(error).split())}")
+            write(f"@compiled {name}")
+        del hearing
+
+
+def main() -> int:
+    """Compile what the first argument lists; return the exit code."""
+    try:
+        with heard():
+            compile_all(json.loads(Path(sys.argv[1]).read_text("utf-8")))
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""Whether a bundle's programs compile for VideoCore IV: asked of its driver where that is there, else left to the plan.
+
+Each program is compiled and linked once, in processes of their own, as many as there are processors; nothing is drawn.
+Time is limited. A layer with a program for each output slice has its longest compiled first, so that what there is no
+time for is much like what there was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError
+from glsl_infer.program import PRELUDE
+from glsl_infer.support.child_process import module_command
+from glsl_infer.tools.videocore import driver as drivers
+from glsl_infer.tools.videocore.driver import Driver
+from glsl_infer.tools.videocore.report import SMALL
+from glsl_infer.tools.videocore.transcript import Measured, Shader, parse_compiled
+
+ONE_THREAD = "one thread is left of two, so that nothing is computed while a texel is on its way"
+
+A_PROCESS = 8
+"""Programs that are worth a process of their own: it takes about as long to start."""
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """What VideoCore IV's compiler makes of a layer.
+
+    Attributes:
+        programs: that the layer draws with.
+        compiled: how many of them the driver was given; where all, the layer is verified, else predicted.
+        threads: the fewest of those; None where none was compiled.
+        registers: the most values that any has alive at once; a thread has 32 registers for them, and one thread 64.
+        instructions: the most.
+        failure: why one of them does not work, or is slow; empty if nothing is known to be wrong.
+    """
+
+    layer: str
+    programs: int
+    compiled: int
+    threads: int | None = None
+    registers: int | None = None
+    instructions: int | None = None
+    failure: str = ""
+
+    @property
+    def verified(self) -> bool:
+        """Whether the driver was given all of its programs."""
+        return self.compiled == self.programs
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is known of a bundle on VideoCore IV.
+
+    Attributes:
+        driver: what it calls itself; empty where there is none, or it did not work.
+        note: why not everything was compiled; empty if it was.
+        layers: in the order of execution.
+    """
+
+    driver: str
+    note: str
+    layers: tuple[LayerCheck, ...]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence for everything that does not work, with the names of the layers."""
+        reasons: dict[str, list[str]] = defaultdict(list)
+        for check in self.layers:
+            if check.failure:
+                reasons[check.failure].append(f"'{check.layer}'")
+        return tuple(
+            f"VideoCore IV (Raspberry Pi Zero to 3): layer{'s' * (len(layers) > 1)} {', '.join(layers)}: {reason}"
+            for reason, layers in reasons.items()
+        )
+
+
+def verify(made: Bundle, seconds: float, *, given: Path | None = None) -> Verification:
+    """Compile a bundle's programs with VideoCore IV's driver, where it is there.
+
+    Args:
+        made: the bundle.
+        seconds: what that may take; what is not compiled by then stays predicted.
+        given: the driver's folder, see ``driver.find``.
+    """
+    users: dict[str, list[str]] = defaultdict(list)
+    for layer, program in dict.fromkeys((entry.layer, entry.program) for entry in made.manifest.passes):
+        users[layer].append(program)
+    try:
+        driver = drivers.find(given)
+    except InputError as error:
+        return Verification("", str(error), _checks(made, users, Measured()))
+    measured, note = _compiled(made, _ordered(made, users), driver, seconds)
+    checks = _checks(made, users, measured)
+    if not note and not all(check.verified for check in checks):
+        note = f"{seconds:g} seconds were over"
+    return Verification(measured.driver, note, checks)
+
+
+def _ordered(made: Bundle, users: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return every program: first the longest of each layer, then the second of each, and so on."""
+    lengths = {entry.name: len(made.members[entry.fragment]) for entry in made.manifest.programs}
+    ranks: dict[str, tuple[int, int]] = {}
+    for programs in users.values():
+        for rank, name in enumerate(sorted(programs, key=lambda name: -lengths[name])):
+            ranks[name] = min(ranks.get(name, (rank, 0)), (rank, -lengths[name]))
+    return sorted(ranks, key=lambda name: ranks[name])
+
+
+def _compiled(made: Bundle, names: Sequence[str], driver: Driver, seconds: float) -> tuple[Measured, str]:
+    """Return what the driver says of programs, in this order, and why not of all where that is not for want of time."""
+    entries = {entry.name: entry for entry in made.manifest.programs}
+    text = {name: data.decode("ascii") for name, data in made.members.items() if name.startswith("shaders/")}
+    most = max((entry.varyings for entry in entries.values()), default=0)
+    common = {
+        "prelude": made.members[PRELUDE].decode("ascii"),
+        "attributes": ["position", *(f"corner{index}" for index in range(most))],
+    }
+    workers = max(1, min(os.cpu_count() or 1, math.ceil(len(names) / A_PROCESS)))
+    until = time.monotonic() + seconds
+    outputs, note = [], ""
+    with tempfile.TemporaryDirectory() as folder:
+        processes = []
+        for worker in range(workers):
+            programs = [
+                {"name": name, "vertex": text[entries[name].vertex], "fragment": text[entries[name].fragment]}
+                for name in names[worker::workers]
+            ]
+            job = Path(folder) / f"{worker}.json"
+            job.write_text(json.dumps({**common, "programs": programs}), "utf-8")
+            processes.append(_started(job, driver))
+        for process in processes:
+            try:
+                output, said = process.communicate(timeout=max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                output, said = process.communicate()
+            else:
+                if process.returncode:
+                    last = said.strip().splitlines()[-1] if said.strip() else f"exit code {process.returncode}"
+                    note = f"the driver in {driver.prefix} does not work here ({last.removeprefix('error: ')})"
+            outputs.append(parse_compiled(output.splitlines()))
+    shaders: dict[str, Shader] = {}
+    failures: dict[str, str] = {}
+    for part in outputs:
+        shaders.update(part.programs)
+        failures.update(part.failures)
+    return Measured(max((part.driver for part in outputs), default=""), shaders, failures), note
+
+
+def _started(job: Path, driver: Driver) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        module_command("glsl_infer.tools.videocore.compile_only", job),
+        env=driver.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="backslashreplace",
+    )
+
+
+def _checks(made: Bundle, users: Mapping[str, Sequence[str]], measured: Measured) -> tuple[LayerCheck, ...]:
+    checks = []
+    work: dict[str, int] = defaultdict(int)
+    for entry in made.manifest.passes:
+        if entry.program in measured.programs:
+            pixels = sum(quad.width * quad.height for quad in entry.quads)
+            work[entry.layer] += measured.programs[entry.program].instructions * pixels
+    frame = sum(work.values())
+    for layer, programs in users.items():
+        shaders = [measured.programs[name] for name in programs if name in measured.programs]
+        failed = [measured.failures[name] for name in programs if name in measured.failures]
+        fetching = [shader.threads for shader in shaders if shader.fetches]
+        if 1 in fetching and work[layer] > SMALL * frame:
+            failed.append(ONE_THREAD)
+        checks.append(
+            LayerCheck(
+                layer,
+                len(programs),
+                sum(name in measured.programs or name in measured.failures for name in programs),
+                min(fetching or [shader.threads for shader in shaders], default=None),
+                max((shader.temporaries for shader in shaders), default=None),
+                max((shader.instructions for shader in shaders), default=None),
+                failed[0] if failed else "",
+            )
+        )
+    return tuple(checks)
