@@ -4,6 +4,7 @@
 
 void main() {
     //@ operands
+    vec4 y = vec4(0.0);
     //@ result
     //@ pad_lanes Lanes beyond the last channel must come out of the activation as 0.
     gl_FragColor = store(activation(y));

@@ -95,7 +95,7 @@ def draw(node: Node, build: Builder, expression: str) -> None:
                     *([] if plain else ["uniform vec4 factor;", "uniform vec4 offset;"]),
                 ],
                 "operands": [line for operand in operands for line in operand.text(binding)],
-                "result": [f"vec4 y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
+                "result": [f"y = {expression};", *([] if plain else ["y = factor * y + offset;"])],
                 "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
             },
         )
