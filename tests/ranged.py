@@ -23,7 +23,7 @@ from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 
 SIZE = 9
 LABELS = ("one", "two", "three", "four", "five")
@@ -53,7 +53,7 @@ def ranged_graph(end: str = "logits") -> Graph:
 
 
 @cache
-def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "auto") -> Program:
+def ranged_program(end: str = "logits", layout: str = "atlas", memory: str = "auto") -> CompiledNetwork:
     """The network as passes."""
     pictures = [ranged_picture(seed) for seed in range(3)]
     # Short arrays, and partial sums wherever they help: readers should meet those in both layouts.

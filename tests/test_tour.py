@@ -20,7 +20,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 
 LABELS = ["red", "green", "blue"]
 ORANGE = np.full((8, 8, 3), (255, 102, 0), np.uint8)
@@ -91,11 +91,11 @@ def test_3_values_become_bytes(prepared: Graph) -> None:
 
 
 @pytest.fixture(scope="module")
-def program(prepared: Graph) -> Program:
+def program(prepared: Graph) -> CompiledNetwork:
     return lower.to_program(prepared, weights="baked")
 
 
-def test_4_lowering_makes_passes_of_fragment_shaders(program: Program) -> None:
+def test_4_lowering_makes_passes_of_fragment_shaders(program: CompiledNetwork) -> None:
     """A pass draws rectangles into a texture. Its shader computes four channels of one pixel.
 
     A dense layer takes two: the products, then their sums.
@@ -108,7 +108,7 @@ def test_4_lowering_makes_passes_of_fragment_shaders(program: Program) -> None:
 
 
 @pytest.fixture(scope="module")
-def file(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def file(program: CompiledNetwork, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tour") / "tour.glslnn"
     bundles.write(to_bundle(program, LABELS), path)
     return path

@@ -31,7 +31,7 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 
 SIZE = 9
 LABELS = ("first", "second class", "dritte Klasse: größte")
@@ -62,7 +62,7 @@ def tiny_graph() -> Graph:
 
 
 @cache
-def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> Program:
+def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> CompiledNetwork:
     """The network as passes; ``weights``, ``layout`` and ``memory`` as for ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
     return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)

@@ -57,13 +57,6 @@ class Fields:
         """Return a number that a 32-bit float can hold, ``low`` at least."""
         return number(self.any(key), f"{self.where}: '{key}'", low=low)
 
-    def boolean(self, key: str) -> bool:
-        """Return true or false."""
-        value = self.any(key)
-        if not isinstance(value, bool):
-            raise BundleError(f"{self.where}: '{key}' is {value!r}, not true or false")
-        return value
-
     def items(self, key: str) -> list[Any]:
         """Return a list."""
         return items(self.any(key), f"{self.where}: '{key}'")

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
 from glsl_infer.bundle.format_constants import (
     FORMAT,
@@ -89,7 +89,9 @@ def from_json(data: Any, table: bytes) -> Manifest:
         outputs = _parts(fields, "outputs", output_from_json, MAX_OUTPUTS)
         with rule("probe"):
             probe = probe_from_json(fields.any("probe"))
-        members = {key: strict.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()}
+        members = {
+            key: json_fields.text(value, f"members['{key:.60}']") for key, value in fields.mapping("members").items()
+        }
         fields.done()
     with rule("passes.bin"):
         passes = unpack(table, count, quads, Names(layers, programs, textures, floats))
@@ -104,7 +106,7 @@ def _parts(fields: Fields, key: str, read: Callable[[Any, str], Part], most: int
     """Read a list of parts under the rule of their name."""
     entries = fields.any(key)
     with rule(key):
-        entries = strict.items(entries, f"{fields.where}: '{key}'")
+        entries = json_fields.items(entries, f"{fields.where}: '{key}'")
         if most is not None and not 1 <= len(entries) <= most:
             raise BundleError(f"{len(entries)} {key}; a model has 1 to {most}")
         return tuple(read(entry, f"{key}[{i}]") for i, entry in enumerate(entries))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.ends_check import check_value
 from glsl_infer.bundle.ends_json import steps_from_json, steps_to_json
 from glsl_infer.bundle.format_constants import MAX_LAYERS, MAX_OUTPUTS, MAX_VALUES, RANGES
@@ -165,8 +165,8 @@ def _layer(data: Any, where: str) -> Layer:
         {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
         {
             key: tuple(
-                strict.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
-                for size in strict.items(shape, where)
+                json_fields.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
+                for size in json_fields.items(shape, where)
             )
             for key, shape in fields.mapping("weights").items()
         },
@@ -185,8 +185,8 @@ def _scalar(value: Any, where: str) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return strict.text(value, where)
-    number = strict.number(value, where)
+        return json_fields.text(value, where)
+    number = json_fields.number(value, where)
     return value if isinstance(value, int) else number
 
 

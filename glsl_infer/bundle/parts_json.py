@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.format_constants import IDENTIFIER_PATTERN, KEYS, MAX_UNIFORMS, RANGES, TEXTURE_KINDS
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Limits
@@ -47,7 +47,7 @@ def texture_from_json(data: Any, where: str) -> Texture:
     width, height = fields.integer("width", *RANGES["side"]), fields.integer("height", *RANGES["side"])
     clear = (0, 0, 0, 0)
     if kind != CONSTANT:
-        bytes_ = [strict.integer(byte, f"{where}: 'clear'", *RANGES["byte"]) for byte in fields.items("clear")]
+        bytes_ = [json_fields.integer(byte, f"{where}: 'clear'", *RANGES["byte"]) for byte in fields.items("clear")]
         if len(bytes_) != 4:
             raise BundleError(f"{where}: 'clear' has {len(bytes_)} bytes, not 4")
         clear = (bytes_[0], bytes_[1], bytes_[2], bytes_[3])
@@ -76,13 +76,13 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
     if len(entries) > MAX_UNIFORMS:
         raise BundleError(f"{where}: {len(entries)} uniforms; a program has at most {MAX_UNIFORMS}")
     for entry in entries:
-        pair = strict.items(entry, f"{where}: 'uniforms'")
+        pair = json_fields.items(entry, f"{where}: 'uniforms'")
         if len(pair) != 2:
             raise BundleError(f"{where}: 'uniforms': expected [name, number of floats]")
-        name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
+        name = _identifier(json_fields.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
         if name in uniforms:
             raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
-        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", *RANGES["floats"])
+        count = json_fields.integer(pair[1], f"{where}: uniform '{name:.60}'", *RANGES["floats"])
         if count > 4 and count % 4:
             raise BundleError(f"{where}: uniform '{name:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
         uniforms[name] = count

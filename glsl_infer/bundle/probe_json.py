@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.format_constants import MAX_OUTPUTS, PROBE_FORMULA, RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Probe, ProbeLayer, ProbeOutput
@@ -57,7 +57,7 @@ def _layer(data: Any, where: str) -> ProbeLayer:
 
 def _output(data: Any, where: str) -> ProbeOutput:
     fields = Fields(data, where)
-    numbers = tuple(strict.number(number, f"{where}.numbers") for number in fields.items("numbers"))
+    numbers = tuple(json_fields.number(number, f"{where}.numbers") for number in fields.items("numbers"))
     output = ProbeOutput(numbers, fields.number("max_error", low=0.0))
     fields.done()
     return output

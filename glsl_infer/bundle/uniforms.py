@@ -30,11 +30,11 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
         text = members[PRELUDE] + b"\n" + members[program.fragment]  # what is defined there counts here
         declared = dict(_declared(text.decode("ascii", "replace"), program.name))
         samplers = {name for name, kind in declared.items() if kind == "sampler2D"}
-        for what, given, found in (
+        for what, given, there in (
             ("sampler", set(program.samplers), samplers),
             ("uniform", set(program.uniforms), set(declared) - samplers),
         ):
-            unset, unknown = sorted(found - given), sorted(given - found)
+            unset, unknown = sorted(there - given), sorted(given - there)
             if unset:
                 raise BundleError(
                     f"program '{program.name}': its shader declares the {what} '{unset[0]}', which no pass sets"
@@ -48,10 +48,10 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
 def _declared(text: str, program: str) -> Iterator[tuple[str, str]]:
     """Yield the name and type of every uniform that is declared in lines that a device may compile."""
     text = "\n".join(_compiled(_COMMENT.sub(" ", text), program))
-    found = _DECLARATION.findall(text)
-    if len(found) != len(re.findall(r"\buniform\b", text)):
+    declarations = _DECLARATION.findall(text)
+    if len(declarations) != len(re.findall(r"\buniform\b", text)):
         raise BundleError(f"program '{program}': a uniform is not declared on its own, as 'uniform vec4 name;'")
-    for kind, name in found:
+    for kind, name in declarations:
         yield name, kind
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.errors import BundleError
@@ -58,18 +58,18 @@ def _value(fields: Fields) -> Value:
         return FixedMap(height, width, channels, _scale(fields), views)
     gutter = fields.integer("gutter", *RANGES["gutter"])
     scales, zeros = (
-        tuple(strict.number(number, f"{fields.where}.{key}") for number in fields.items(key))
+        tuple(json_fields.number(number, f"{fields.where}.{key}") for number in fields.items(key))
         for key in ("scales", "zeros")
     )
     return FeatureMap(height, width, channels, gutter, views, scales, zeros)
 
 
 def _view(data: Any, where: str) -> View:
-    entries = strict.items(data, where)
+    entries = json_fields.items(data, where)
     if len(entries) != 3:
         raise BundleError(f"{where}: expected [texture, x, y]")
-    x, y = (strict.integer(entry, where, *RANGES["coordinate"]) for entry in entries[1:])
-    return View(strict.text(entries[0], where), x, y)
+    x, y = (json_fields.integer(entry, where, *RANGES["coordinate"]) for entry in entries[1:])
+    return View(json_fields.text(entries[0], where), x, y)
 
 
 def _scale(fields: Fields) -> float:

@@ -175,7 +175,9 @@ def table_of(result: dict[str, Any]) -> list[dict[str, Any]]:
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in row.items():
-        flat.update({f"{key}.{part}": one for part, one in value.items()} if isinstance(value, dict) else {key: value})
+        flat.update(
+            {f"{key}.{part}": number for part, number in value.items()} if isinstance(value, dict) else {key: value}
+        )
     return flat
 
 

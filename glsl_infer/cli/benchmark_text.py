@@ -23,14 +23,14 @@ _START = {
 }
 
 
-def result(found: dict[str, Any]) -> list[str]:
+def result(measured: dict[str, Any]) -> list[str]:
     """Return the lines of a result."""
-    model, counts = found["model"], found["counts"]
+    model, counts = measured["model"], measured["counts"]
     calls = counts["gl_calls"]
     restored = f" ({counts['programs_restored']} of them from the cache)" if counts["programs_restored"] else ""
     lines = [
         f"{'model':12} {model['file']} ({model['name']}, {model['input']}x{model['input']})",
-        *_machine(found["machine"]),
+        *_machine(measured["machine"]),
         f"{'a frame':12} {counts['draws']:,} draws in {counts['jobs']} jobs, {calls['frame']:,} GL calls (and "
         f"{calls['upload']} to upload, {calls['read_back']} to read back)",
         f"{'the model':12} {counts['programs']} programs{restored}, {counts['textures']} textures of "
@@ -39,28 +39,28 @@ def result(found: dict[str, Any]) -> list[str]:
     if counts["peak_rss_bytes"] is not None:
         lines.append(f"{'memory':12} {counts['peak_rss_bytes'] / 1e6:.1f} MB at the most, this whole process")
     lines += ["", f"{'start':28} {'ms':>9}"]
-    lines += [f"{name:28} {found['start_ms'][step]:9.2f}" for step, name in _START.items()]
-    settings = found["settings"]
+    lines += [f"{name:28} {measured['start_ms'][step]:9.2f}" for step, name in _START.items()]
+    settings = measured["settings"]
     head = f"{settings['runs']} runs after {settings['warm_up']}, ms"
     lines += ["", f"{head:28} {'median':>9} {'5 %':>9} {'95 %':>9}"]
-    lines += [f"{name:28} {_times(found['frame_ms'][step])}" for step, name in _STEPS.items()]
-    if "profile" in found:
-        lines += _profile(found["profile"], found["frame_ms"]["gpu"]["median"])
-    if "sustained" in found:
-        lines += _sustained(found["sustained"])
+    lines += [f"{name:28} {_times(measured['frame_ms'][step])}" for step, name in _STEPS.items()]
+    if "profile" in measured:
+        lines += _profile(measured["profile"], measured["frame_ms"]["gpu"]["median"])
+    if "sustained" in measured:
+        lines += _sustained(measured["sustained"])
     return lines
 
 
-def comparison(found: dict[str, Any]) -> list[str]:
+def comparison(compared: dict[str, Any]) -> list[str]:
     """Return the lines of a comparison."""
-    lines = [f"{side.upper():12} {found[side]['file']}" for side in ("a", "b")]
-    if "machine" in found:
-        lines += _machine(found["machine"])
-    spread = "5 % and 95 % of the pairs" if found["paired"] else "as far as the two spreads allow"
+    lines = [f"{side.upper():12} {compared[side]['file']}" for side in ("a", "b")]
+    if "machine" in compared:
+        lines += _machine(compared["machine"])
+    spread = "5 % and 95 % of the pairs" if compared["paired"] else "as far as the two spreads allow"
     lines += ["", f"{'medians':28} {'A, ms':>9} {'B, ms':>9} {'B / A':>9}  {spread}"]
     for step, name in _STEPS.items():
-        a, b = (found[side]["frame_ms"][step]["median"] for side in ("a", "b"))
-        ratio = found["ratio"][step]
+        a, b = (compared[side]["frame_ms"][step]["median"] for side in ("a", "b"))
+        ratio = compared["ratio"][step]
         lines.append(f"{name:28} {a:9.2f} {b:9.2f} {ratio['median']:9.3f}  {ratio['p5']:.3f} to {ratio['p95']:.3f}")
     return lines
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from glsl_infer.runtime.pictures.picture_input import Picture
     from glsl_infer.tools.camera.frame import Frame
     from glsl_infer.tools.camera.latest import Latest
-    from glsl_infer.tools.camera.sources import Source
+    from glsl_infer.tools.camera.sources import CameraSource
     from glsl_infer.tools.window.window import PictureWindow
 
 _RATE_OVER = 30
@@ -92,7 +92,7 @@ def _check(args: argparse.Namespace) -> None:
         output_file(args.screenshot)
 
 
-def _as_lines(args: argparse.Namespace, source: Source) -> None:
+def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
     from glsl_infer.runtime.classifier import Classifier
 
     started = time.monotonic()
@@ -120,7 +120,7 @@ def _as_lines(args: argparse.Namespace, source: Source) -> None:
         _classify(args, classifier, frames, report)
 
 
-def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) -> None:
+def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWindow) -> None:
     from PIL import Image
 
     from glsl_infer.runtime.classifier import Classifier
@@ -151,7 +151,7 @@ def _in_window(args: argparse.Namespace, source: Source, window: PictureWindow) 
 
 @contextlib.contextmanager
 def _frames(
-    args: argparse.Namespace, source: Source, classifier: Classifier
+    args: argparse.Namespace, source: CameraSource, classifier: Classifier
 ) -> Iterator[tuple[Iterable[Frame], Latest | None]]:
     """Yield the frames to classify: all of a film or folder, the newest of a camera; closed in the end."""
     from glsl_infer.tools.camera.importing import frames_for

@@ -35,18 +35,18 @@ def run(args: argparse.Namespace) -> int:
         return 0
     out = args.deployment.with_suffix("") if args.out is None else args.out
     with progress.status("deploy") as say:
-        found = folder.make(deployment, args.deployment.parent, out, say)
+        made = folder.make(deployment, args.deployment.parent, out, say)
     if args.json:
-        print(json.dumps({"folder": str(out), **found}, indent=1))
+        print(json.dumps({"folder": str(out), **made}, indent=1))
         return 0
     print(f"{out}:")
-    for model in found["models"]:
+    for model in made["models"]:
         print(
             f"  {model['file']}: {model['bytes'] / 1e6:.2f} MB, {model['input_size']}x{model['input_size']}, "
             f"{model['labels']} labels, {model['passes']:,} passes"
         )
     if deployment.target == "raspberry-pi":
-        if not found["wheel"]:
+        if not made["wheel"]:
             print(f"note: no wheel can be made of a glsl-infer that is not installed; make one, {MAKE_WHEEL}")
         print(f"\ncopy it and install it:\n  scp -r {out} PI:\n  ssh PI sudo ./{out.name}/install.sh")
     return 0

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
     options = Options(
         weights=args.weights,
-        weights_for=dict(_layer_and_mode(one) for one in args.weights_for),
+        weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
         layout=args.layout,
         memory=args.memory,
         percentile=args.percentile,
@@ -210,10 +210,11 @@ def _print_weights(report: Report) -> None:
     modes = ("baked", "uniform", "texture")
     print(f"\n{'us a frame (Pi Zero W)':24} {'slices':>6} {'pixels':>7} {'columns':>7}", end="")
     print("".join(f" {mode:>8}" for mode in modes), " taken     why")
-    for one in report.weights:
-        costs = [one.microseconds[mode] for mode in modes]
+    for choice in report.weights:
+        costs = [choice.microseconds[mode] for mode in modes]
         shown = "".join(f" {'-' if cost is None else format(cost, '.0f'):>8}" for cost in costs)
-        print(f"{one.layer:24} {one.slices:6} {one.pixels:7} {one.columns:7}{shown}  {one.mode:8}  {one.reason}")
+        size = f"{choice.slices:6} {choice.pixels:7} {choice.columns:7}"
+        print(f"{choice.layer:24} {size}{shown}  {choice.mode:8}  {choice.reason}")
 
 
 def _print_programs(report: Report) -> None:

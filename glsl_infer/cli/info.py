@@ -18,12 +18,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Try every way to make a context, and print what each says; 0 if the one asked for works."""
-    found = collect(args.context)
+    facts = collect(args.context)
     if args.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(facts, indent=1))
     else:
-        _print(found)
-    if found["context"] is not None:
+        _print(facts)
+    if facts["context"] is not None:
         return 0
     what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
     print(f"error: {what} on this machine; the reasons stand above, under 'contexts'", file=sys.stderr)
@@ -46,7 +46,7 @@ def collect(context: str) -> dict[str, Any]:
         except PackageNotFoundError:  # a package of the system that says nothing of itself
             return "not known"
 
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "glsl_infer": __version__,
         "python": platform.python_version(),
         **{name.lower(): installed(name) for name in ("numpy", "pillow", "PyOpenGL", "glfw")},
@@ -58,32 +58,32 @@ def collect(context: str) -> dict[str, Any]:
         try:
             with Context(way) as made:
                 described = describe(made)
-                found["contexts"][way] = {"works": True, "how": made.how, "renderer": described["renderer"]}
-                if found["context"] is None and context in ("auto", way):
-                    found |= {"context": way, **described}
+                facts["contexts"][way] = {"works": True, "how": made.how, "renderer": described["renderer"]}
+                if facts["context"] is None and context in ("auto", way):
+                    facts |= {"context": way, **described}
         except ContextError as error:
-            found["contexts"][way] = {"works": False, "reason": error.reason, "advice": error.advice}
-    return found
+            facts["contexts"][way] = {"works": False, "reason": error.reason, "advice": error.advice}
+    return facts
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     for key in ("glsl_infer", "python", "numpy", "pillow", "pyopengl", "glfw", "machine"):
-        _row(key, found[key])
-    for index, (way, one) in enumerate(found["contexts"].items()):
-        text = f"works: {one['how']}, {one['renderer']}" if one["works"] else f"fails: {one['reason']}"
+        _row(key, facts[key])
+    for index, (way, context) in enumerate(facts["contexts"].items()):
+        text = f"works: {context['how']}, {context['renderer']}" if context["works"] else f"fails: {context['reason']}"
         _row("contexts" if index == 0 else "", f"{way:12} {text}")
-        if not one["works"] and one["advice"]:
-            _row("", f"{'':12}        {one['advice']}")
-    if found["context"] is None:
+        if not context["works"] and context["advice"]:
+            _row("", f"{'':12}        {context['advice']}")
+    if facts["context"] is None:
         return
     for key in ("context", "vendor", "renderer", "version", "shading_language"):
-        _row(key, found[key])
-    for key, value in found["limits"].items():
+        _row(key, facts[key])
+    for key, value in facts["limits"].items():
         _row(key, value)
-    for kind, one in found["precision"].items():
-        range_ = f"2^-{one['range_low']} to 2^{one['range_high']}"
-        _row(f"{kind} float", f"{one['mantissa_bits']} bits of mantissa, {range_}")
-    _row("store rounds up from", f"{found['store_rounds_up_from']} of a step")
+    for kind, precision in facts["precision"].items():
+        range_ = f"2^-{precision['range_low']} to 2^{precision['range_high']}"
+        _row(f"{kind} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
+    _row("store rounds up from", f"{facts['store_rounds_up_from']} of a step")
 
 
 def _row(name: str, value: object) -> None:

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)
     with progress.counter(compare.steps(len(given), args.layer_pictures), "pictures") as done:
-        found = compare.compare(
+        agreement = compare.compare(
             args.model,
             bundle,
             given,
@@ -74,14 +74,14 @@ def run(args: argparse.Namespace) -> int:
             context=args.context,
             tell=done,
         )
-    found = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **found}
-    failures = _failures(args, found)
+    agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}
+    failures = _failures(args, agreement)
     if args.report is not None:
-        _write(args.report, found, failures)
+        _write(args.report, agreement, failures)
     if args.json:
-        print(json.dumps({**found, "failures": failures}, indent=1))
+        print(json.dumps({**agreement, "failures": failures}, indent=1))
     else:
-        print_lines(_text(found))
+        print_lines(_text(agreement))
     if failures:
         raise RunError("; ".join(failures))
     return 0
@@ -121,11 +121,11 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     return given, skipped
 
 
-def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
+def _failures(args: argparse.Namespace, agreement: dict[str, Any]) -> list[str]:
     """Return what lies beyond a threshold, a sentence each."""
     failures = []
-    for end in found["outputs"]:
-        whose = "the output's" if len(found["outputs"]) == 1 else f"output '{end['name']}':"
+    for end in agreement["outputs"]:
+        whose = "the output's" if len(agreement["outputs"]) == 1 else f"output '{end['name']}':"
         for key, option in {**_LOWEST, **_HIGHEST}.items():
             # Class numbers of a mask are no quantities: only how many are the same counts.
             value = end["same"] if key == "top1" and "same" in end else None if "same" in end else end.get(key)
@@ -140,34 +140,34 @@ def _failures(args: argparse.Namespace, found: dict[str, Any]) -> list[str]:
         failures += [
             f"layer '{layer['layer']}' has a cosine similarity of {layer['cosine']:.6g}, below --min-layer-cosine "
             f"{args.min_layer_cosine:g}"
-            for layer in found["layers"]
+            for layer in agreement["layers"]
             if not layer["cosine"] >= args.min_layer_cosine
         ]
     return failures
 
 
-def _write(path: Path, found: dict[str, Any], failures: list[str]) -> None:
+def _write(path: Path, agreement: dict[str, Any], failures: list[str]) -> None:
     from glsl_infer.tools.validate.page import page
 
     try:
-        files.write_text(path, page(found, failures), "backslashreplace")
+        files.write_text(path, page(agreement, failures), "backslashreplace")
     except OSError as error:
         raise files.cannot_be_written(path, error) from None
 
 
-def _text(found: dict[str, Any]) -> list[str]:
+def _text(agreement: dict[str, Any]) -> list[str]:
     from glsl_infer.tools.validate.page import decibels
 
     lines = [
-        f"{'Keras':10} {found['model']} ({found['keras']})",
-        f"{'GPU':10} {found['bundle']} ({found['driver']})",
+        f"{'Keras':10} {agreement['model']} ({agreement['keras']})",
+        f"{'GPU':10} {agreement['bundle']} ({agreement['driver']})",
         "",
     ]
-    for end in found["outputs"]:
+    for end in agreement["outputs"]:
         what = "probabilities" if end["softmax"] else "outputs"
-        what = what if len(found["outputs"]) == 1 else f"'{end['name']}'"
+        what = what if len(agreement["outputs"]) == 1 else f"'{end['name']}'"
         lines.append(
-            f"{what} of {found['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
+            f"{what} of {agreement['pictures']} pictures: cosine similarity {end['cosine']:.6f} "
             f"(worst picture {end['worst_cosine']:.6f}), SQNR {decibels(end['sqnr_db'])}, "
             f"error {end['max_error']:.4g} at the most and {end['mean_error']:.4g} in the mean"
         )
@@ -175,8 +175,8 @@ def _text(found: dict[str, Any]) -> list[str]:
             lines.append(f"same first label: {100 * end['top1']:.2f} %")
         if "same" in end:
             lines.append(f"same class of a pixel: {100 * end['same']:.2f} %")
-    if found["layers"]:
-        wide = max(5, *(len(layer["layer"]) for layer in found["layers"]))
+    if agreement["layers"]:
+        wide = max(5, *(len(layer["layer"]) for layer in agreement["layers"]))
         lines += [
             "",
             f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  output of Keras' layer",
@@ -184,8 +184,8 @@ def _text(found: dict[str, Any]) -> list[str]:
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
             f"{decibels(layer['sqnr_db']):>9}  {layer['keras']}"
-            for layer in found["layers"]
+            for layer in agreement["layers"]
         ]
-    if found["not_compared"]:
-        lines += ["", f"not compared, for Keras has no such output: {', '.join(found['not_compared'])}"]
+    if agreement["not_compared"]:
+        lines += ["", f"not compared, for Keras has no such output: {', '.join(agreement['not_compared'])}"]
     return lines

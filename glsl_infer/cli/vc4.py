@@ -75,17 +75,17 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--json prints what --csv and --disassemble print in other forms; give one of them")
     if args.picture and not args.pixels:
         raise InputError("--picture is drawn with --pixels; give both")
-    found = driver.find(args.driver)
+    compiler = driver.find(args.driver)
     if args.pixels:
         if args.plot is not None:
             raise InputError("--plot draws what --pixels leaves out; give one of them")
-        return vc4_pixels.run(args.models, found, args.picture, as_json=args.json)
+        return vc4_pixels.run(args.models, compiler, args.picture, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
             raise InputError("--plot draws what --disassemble leaves out; give one of them")
-        _disassemble(args.models, found, args.disassemble)
+        _disassemble(args.models, compiler, args.disassemble)
         return 0
-    reports = _reports(args.models, found)
+    reports = _reports(args.models, compiler)
     _print(args, reports)
     if args.plot is not None:
         plot.plot(reports, args.plot)
@@ -133,7 +133,7 @@ def _as_json(report: Report, draw_share: float) -> dict[str, Any]:
             }
             for board in estimate.BOARDS
         ],
-        "advice": [vars(one) for one in advice.advise(report)],
+        "advice": [vars(entry) for entry in advice.advise(report)],
     }
 
 

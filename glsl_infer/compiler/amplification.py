@@ -82,7 +82,7 @@ def warnings(
         calibrated: whether there were typical inputs.
     """
     varied = "calibrate with more varied pictures" if calibrated else "give more varied pictures with --calibrate DIR"
-    found = [
+    sentences = [
         f"layer '{name}': a step in what it reads may be {gain:.0f} steps of its output, and 32-bit sums carry "
         f"{MAX_GAIN:.0f}: each addition rounds by up to {rounding(gain):.2g} of a step, and GPUs will differ; a "
         "channel has large weights that cancel, or hardly changes on the calibration pictures: train it with weight "
@@ -93,13 +93,13 @@ def warnings(
     beyond = [name for name, error in layer_errors.items() if not error <= MAX_ERROR]
     if beyond:
         worst = max(beyond, key=lambda name: layer_errors[name])
-        found.append(
+        sentences.append(
             f"layer '{beyond[0]}': 8 bits are off by {layer_errors[beyond[0]]:.1f} of 255 steps here (root mean "
             f"square; {MAX_ERROR:g} is the bound), by {layer_errors[worst]:.1f} in '{worst}': the layers enlarge the "
             "rounding of those before them; calibrate on pictures as the network will see them, or train with 8-bit "
             "rounding (quantized: true in a recipe, docs/training.md), and compare with glsl-infer validate"
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping[str, Value]) -> float:

@@ -20,11 +20,11 @@ from glsl_infer.compiler import probe
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.picture import is_picture
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, Value
 
 
-def to_bundle(program: Program, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
+def to_bundle(program: CompiledNetwork, labels: Sequence[str], tell: Callable[[str], object] = str) -> Bundle:
     """Put a program, its probe and the labels together; ``tell`` hears of every layer of the probe.
 
     Raises:
@@ -82,7 +82,7 @@ def _input(node: Node, value: Value) -> Input:
     return Input(node.name, kind, value, node.attrs.get("fit"))
 
 
-def _output(program: Program, output: GraphOutput) -> Output:
+def _output(program: CompiledNetwork, output: GraphOutput) -> Output:
     """Return what a reader needs of an output.
 
     Raises:
@@ -105,7 +105,7 @@ def _output(program: Program, output: GraphOutput) -> Output:
     return Output(output.name, purpose, values, output.steps)
 
 
-def _check_passes(program: Program) -> None:
+def _check_passes(program: CompiledNetwork) -> None:
     """Refuse a program whose passes alone are more than a reader takes.
 
     Raises:

@@ -9,12 +9,12 @@ from typing import Any
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import Prepared, prepare
+from glsl_infer.compiler.ranges import PreparedGraph, prepare
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""
@@ -74,7 +74,7 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
-) -> tuple[Bundle, Program, Prepared]:
+) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
     Args:

@@ -13,7 +13,7 @@ from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, Share, textures_of
 
 
@@ -26,7 +26,7 @@ def to_program(
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
     tell: Callable[[str], object] = str,
-) -> Program:
+) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
     Args:

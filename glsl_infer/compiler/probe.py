@@ -19,7 +19,7 @@ from glsl_infer.bundle.probe import MEMBER, RECORD
 from glsl_infer.graph import Array
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 
@@ -32,7 +32,7 @@ NOISY_RUNS = 3
 
 
 def make(
-    program: Program, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
+    program: CompiledNetwork, inputs: Sequence[Input], outputs: Sequence[Output], tell: Callable[[str], object] = str
 ) -> tuple[Probe, bytes]:
     """Compute the probe of a program, and the bytes of its member.
 
@@ -65,8 +65,8 @@ def make(
             continue
         value = program.values[name]
         differences = [np.abs(in_steps(run, value) - in_steps(exact, value)) for run in runs]
-        worst = max(float(one.max()) for one in differences)
-        mean = max(float(one.mean()) for one in differences)
+        worst = max(float(difference.max()) for difference in differences)
+        mean = max(float(difference.mean()) for difference in differences)
         entries = _records(exact, value, seed=len(layers))
         most = 2.0 * worst + 1.0
         allowed = round(2.0 * mean + 0.05 + most / exact.size, 6)
@@ -88,7 +88,7 @@ def _output(output: Output, exact: Array, *runs: Array) -> ProbeOutput:
 
 
 def _run(
-    program: Program, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
+    program: CompiledNetwork, given: Mapping[str, NDArray[Any]], noise: np.random.Generator | None
 ) -> Iterator[tuple[str, Array]]:
     """Yield the stored output of every layer, optionally moved before each rounding."""
     graph = program.graph

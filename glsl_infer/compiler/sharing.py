@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from glsl_infer.compiler import memory
 from glsl_infer.errors import InputError, MissingExtraError
-from glsl_infer.program import MemoryUse, Program
+from glsl_infer.program import CompiledNetwork, MemoryUse
 from glsl_infer.program.layout import Grid, Share, textures_of
 
 MEMORY = ("auto", *memory.METHODS)
@@ -29,7 +29,7 @@ Grids = Mapping[str, Sequence[Grid]]
 Colour = tuple[int, int, int, int]
 
 
-def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
+def lifetimes(program: CompiledNetwork) -> dict[str, tuple[int, int]]:
     """Return for each target texture the node that draws it, and the last one that reads it, by their indices.
 
     A node that only renames tiles reads them too. Outputs are read after the last node. What nothing reads lives
@@ -55,7 +55,7 @@ def lifetimes(program: Program) -> dict[str, tuple[int, int]]:
     return {name: (first[name], last[name]) for name in first}
 
 
-def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:
+def plan(program: CompiledNetwork, grids: Grids, method: str) -> tuple[dict[str, Share], tuple[MemoryUse, ...]]:
     """Plan which textures of a program with a texture for each layer share one.
 
     Args:
@@ -72,24 +72,24 @@ def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share],
     """
     if method not in MEMORY:
         raise InputError(f"memory '{method}'; choose one of {', '.join(MEMORY)}")
-    found: dict[str, list[tuple[list[str], memory.Plan]]] = {}
+    plans: dict[str, list[tuple[list[str], memory.Plan]]] = {}
     uses: list[MemoryUse] = []
-    for one in memory.METHODS:
+    for known in memory.METHODS:
         try:
-            found[one] = _plans(program, grids, one)
+            plans[known] = _plans(program, grids, known)
         except MissingExtraError as error:
-            if method == one:
+            if method == known:
                 raise
-            uses.append(MemoryUse(one, None, None, False, str(error)))
+            uses.append(MemoryUse(known, None, None, False, str(error)))
             continue
-        size = sum(part.total for _, part in found[one])
-        uses.append(MemoryUse(one, size, sum(len(part.objects) for _, part in found[one]), False))
+        size = sum(part.total for _, part in plans[known])
+        uses.append(MemoryUse(known, size, sum(len(part.objects) for _, part in plans[known]), False))
     done = [use for use in uses if use.texture_bytes is not None]
     chosen = min(done, key=lambda use: use.texture_bytes or 0).method if method == "auto" else method
     uses = [replace(use, chosen=use.method == chosen) for use in uses]
     shares: dict[str, Share] = {}
     number = 0
-    for names, part in found[chosen]:
+    for names, part in plans[chosen]:
         members: dict[int, list[int]] = defaultdict(list)
         for index, place in enumerate(part.placement):
             members[place].append(index)
@@ -98,14 +98,18 @@ def plan(program: Program, grids: Grids, method: str) -> tuple[dict[str, Share],
                 continue
             width, height = part.objects[place]
             for index in indices:
-                grid = next(one for one in grids[names[index]] if (one.width, one.height) == part.sizes[index])
+                grid = next(
+                    possible
+                    for possible in grids[names[index]]
+                    if (possible.width, possible.height) == part.sizes[index]
+                )
                 # Names of layers have no "~" in them here, so none is taken.
                 shares[names[index]] = Share(f"shared~{number}", width, height, grid.columns)
             number += 1
     return shares, tuple(uses)
 
 
-def _plans(program: Program, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
+def _plans(program: CompiledNetwork, grids: Grids, method: str) -> list[tuple[list[str], memory.Plan]]:
     """Return a plan for the textures of each clear colour, and their names: a texture has one colour for all jobs."""
     alive = lifetimes(program)
     coloured: dict[Colour, list[str]] = defaultdict(list)

@@ -158,8 +158,8 @@ class Api:
 
     def by_name(self, function: Any) -> Callable[..., Any]:
         """Return this object's function for one of the same GL name, such as one of ``prepared``."""
-        found: Callable[..., Any] = getattr(self, function.__name__[2:])
-        return found
+        call: Callable[..., Any] = getattr(self, function.__name__[2:])
+        return call
 
     def integer(self, name: int) -> int:
         """Return one integer of glGetIntegerv."""

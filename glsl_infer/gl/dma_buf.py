@@ -86,7 +86,7 @@ class DmaBuf:
         for name, value in (("width", self.width), ("height", self.height)):
             if value < 1:
                 yield f"{name}={value}; it is 1 or more"
-        if len(self.fourcc) != 4 or not all(" " <= one <= "~" for one in self.fourcc):
+        if len(self.fourcc) != 4 or not all(" " <= character <= "~" for character in self.fourcc):
             yield f"fourcc={self.fourcc!r}; it is four characters of ASCII, as 'XB24'"
         if not 1 <= len(self.planes) <= MAX_PLANES:
             yield f"{len(self.planes)} planes; 1 to {MAX_PLANES} are possible"
@@ -109,7 +109,7 @@ def fourcc_code(fourcc: str) -> int:
 
 def fourcc_text(code: int) -> str:
     """Return the four characters of a code, ``?`` for those that cannot be printed."""
-    return "".join(chr(one) if 32 <= one < 127 else "?" for one in code.to_bytes(4, "little"))
+    return "".join(chr(byte) if 32 <= byte < 127 else "?" for byte in code.to_bytes(4, "little"))
 
 
 def attributes(picture: DmaBuf) -> list[int]:

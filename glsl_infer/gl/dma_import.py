@@ -111,7 +111,7 @@ class Importer(Closing):
         if code not in self._modifiers:
             self._modifiers[code] = modifiers(code)
         if self._modifiers[code] and picture.modifier not in self._modifiers[code]:
-            listed = ", ".join(f"{one:#x}" for one in sorted(self._modifiers[code]))
+            listed = ", ".join(f"{modifier:#x}" for modifier in sorted(self._modifiers[code]))
             return f"the driver takes {picture.fourcc} with other modifiers: {listed}"
         return None
 
@@ -131,6 +131,6 @@ def modifiers(code: int) -> list[int]:
     count = c_int()
     if not query(display, code, 0, None, None, byref(count)) or count.value < 1:
         return []
-    found = (c_uint64 * count.value)()
-    answered = query(display, code, count.value, found, (c_uint * count.value)(), byref(count))
-    return list(found[: count.value]) if answered else []
+    modifiers = (c_uint64 * count.value)()
+    answered = query(display, code, count.value, modifiers, (c_uint * count.value)(), byref(count))
+    return list(modifiers[: count.value]) if answered else []

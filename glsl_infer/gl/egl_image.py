@@ -44,7 +44,7 @@ def refusal(context: Context, *more: str) -> str | None:
     if egl.current() is None:
         return f"the context ({context.how}) is none of EGL's"
     there = {*egl.display_extensions(), *context.gl.text(GL.GL_EXTENSIONS).split()}
-    missing = [one for one in (EXTENSION, *more, GL_EXTENSION) if one not in there]
+    missing = [extension for extension in (EXTENSION, *more, GL_EXTENSION) if extension not in there]
     if not missing:
         return None
     return f"the driver ({context.gl.text(GL.GL_RENDERER)}) has no {' and no '.join(missing)}"

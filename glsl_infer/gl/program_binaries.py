@@ -44,7 +44,9 @@ class ProgramBinaries:
         self._gl = context.gl
         self.formats = self._find_formats()
         if self.formats:
-            self._get, self._put = (egl.extension_function(f"gl{name}OES", one) for name, one in _SIGNATURES.items())
+            self._get, self._put = (
+                egl.extension_function(f"gl{name}OES", signature) for name, signature in _SIGNATURES.items()
+            )
 
     def _find_formats(self) -> tuple[int, ...]:
         # A context of GLX's has functions of another loader; no such driver is worth a second way to find them.
@@ -66,8 +68,8 @@ class ProgramBinaries:
             return None
         buffer = ctypes.create_string_buffer(length.value)
         self._get(program, len(buffer), byref(length), byref(format_), buffer)
-        found = Binary(format_.value, buffer.raw[: length.value])
-        return found if found.data and found.format in self.formats else None
+        binary = Binary(format_.value, buffer.raw[: length.value])
+        return binary if binary.data and binary.format in self.formats else None
 
     def put(self, program: int, binary: Binary) -> bool:
         """Make a new program what a binary was made of; return whether the driver takes it.

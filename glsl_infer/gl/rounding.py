@@ -59,13 +59,13 @@ def store_threshold(gl: Api) -> float:
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
         location = gl.GetUniformLocation(program, b"level")
-        found = []
+        thresholds = []
         for level in LEVELS:
             gl.Uniform1fv(location, 1, (ctypes.c_float * 1)(level))
             gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
             row = objects.read(STEPS, 1)[0, :, 0]
-            found.append(np.count_nonzero(row <= level) / STEPS)
-    return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
+            thresholds.append(np.count_nonzero(row <= level) / STEPS)
+    return float(max(thresholds, key=lambda fraction: abs(fraction - 0.5)))
 
 
 def is_off(threshold: float) -> bool:

@@ -60,11 +60,11 @@ class TimerQueries(Closing):
 
     def seconds(self) -> Sequence[float] | None:
         """Wait for all parts to end and return the seconds of each, or None where the clock was disturbed meanwhile."""
-        elapsed, found = c_uint64(), []
+        elapsed, times = c_uint64(), []
         for name in self._names:
             self._result(name, _QUERY_RESULT, byref(elapsed))
-            found.append(elapsed.value * 1e-9)
-        return None if self._gl.integer(_GPU_DISJOINT) else found
+            times.append(elapsed.value * 1e-9)
+        return None if self._gl.integer(_GPU_DISJOINT) else times
 
     def close(self) -> None:
         """Delete the queries."""

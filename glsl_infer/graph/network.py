@@ -109,7 +109,7 @@ class Graph:
         for node in self.nodes:
             for name in node.inputs:
                 readers[name].append(node)
-        return MappingProxyType({name: tuple(found) for name, found in readers.items()})
+        return MappingProxyType({name: tuple(reading) for name, reading in readers.items()})
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:

@@ -44,5 +44,5 @@ def operator(name: str) -> NodeOperator:
     Raises:
         ModelError: there is none.
     """
-    found: NodeOperator = importlib.import_module("glsl_infer.ops").get(name)
-    return found
+    known: NodeOperator = importlib.import_module("glsl_infer.ops").get(name)
+    return known

@@ -50,7 +50,7 @@ class Binding:
         self._textures = textures
         self._first: dict[str, int] = {}
         self._sampler: dict[tuple[str, int], str] = {}
-        crowded = sum(len(one) if len(_distinct(one)) > 1 else 1 for one in roles.values()) > MAX_TEXTURES
+        crowded = sum(len(reads) if len(_distinct(reads)) > 1 else 1 for reads in roles.values()) > MAX_TEXTURES
         for role, reads in roles.items():
             self._first[role] = len(self.sources)
             names = _distinct(reads)
@@ -84,7 +84,7 @@ class Binding:
 
     def count(self, role: str) -> int:
         """Return how many reads a role has."""
-        return sum(one == role for one, _ in self._sampler)
+        return sum(other == role for other, _ in self._sampler)
 
     def sampler(self, role: str, index: int = 0) -> str:
         """Return the name of a read's sampler."""
@@ -92,13 +92,13 @@ class Binding:
 
     def alike(self, role: str, axis: str) -> tuple[int, ...]:
         """Return for each read of a role the first one that has the same ``x`` or ``y`` coordinate."""
-        found: dict[tuple[float, ...], int] = {}
+        places: dict[tuple[float, ...], int] = {}
         first = []
         for index in range(self.count(role)):
             source, origin = self.sources[self._first[role] + index], self.origins[self._first[role] + index]
             texture = self._textures[self.samplers[source.unit][1]]
             x, y = (origin[0], source.stride_x, texture.width), (origin[1], source.stride_y, texture.height)
-            first.append(found.setdefault({"x": x, "y": y}[axis], index))
+            first.append(places.setdefault({"x": x, "y": y}[axis], index))
         return tuple(first)
 
     def fetch(self, role: str, index: int = 0, tap: tuple[int, int] = (0, 0), shift: str = "") -> str:
@@ -114,13 +114,13 @@ class Binding:
 
     def texels(self, *roles: str) -> dict[str, tuple[float, float]]:
         """Return the uniforms that ``texel`` names for the reads of some roles."""
-        found: dict[str, tuple[float, float]] = {}
+        texels: dict[str, tuple[float, float]] = {}
         for role in roles:
             sizes = self._sizes(role)
-            for (one, index), sampler in self._sampler.items():
-                if one == role:
-                    found[self.texel(role, index)] = sizes[sampler]
-        return found
+            for (other, index), sampler in self._sampler.items():
+                if other == role:
+                    texels[self.texel(role, index)] = sizes[sampler]
+        return texels
 
     def declarations(self, *roles: str) -> list[str]:
         """Return the GLSL lines that declare varyings, samplers, and texel sizes of the reads of some roles."""
@@ -129,7 +129,7 @@ class Binding:
 
     def _sizes(self, role: str) -> dict[str, tuple[float, float]]:
         """Return the texel size of each sampler of a role."""
-        mine = {sampler for (one, _), sampler in self._sampler.items() if one == role}
+        mine = {sampler for (other, _), sampler in self._sampler.items() if other == role}
         return {
             sampler: (1.0 / self._textures[texture].width, 1.0 / self._textures[texture].height)
             for sampler, texture in self.samplers

@@ -16,8 +16,8 @@ from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
     PRELUDE,
+    CompiledNetwork,
     Pass,
-    Program,
     Quad,
     ShaderProgram,
     Slice,
@@ -62,7 +62,7 @@ class Builder(Places):
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
 
-    def weights_choice(self, layer: weights_plan.Layer) -> str:
+    def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
         untextured = layer.untextured
         if self._layout == "planar":
@@ -155,10 +155,10 @@ class Builder(Places):
             self._ends = {}
         return self._ends.get(target, len(self._passes))
 
-    def finish(self) -> Program:
+    def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
         nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
-        return Program(
+        return CompiledNetwork(
             replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
             tuple(self._programs.values()),

@@ -65,8 +65,8 @@ class Columns:
         self.lanes = tuple(tuple(sorted(lane)) for lane in lanes)
         self.taps_per_slot = self.kernel_height * self.kernel_width
         self.starts = tuple(
-            int(one)
-            for one in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
+            int(start)
+            for start in np.cumsum([0, *(self.taps_per_slot * self._columns_per_tap(s) for s in range(self.slots))])
         )
 
     @property

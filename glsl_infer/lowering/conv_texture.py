@@ -16,7 +16,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
-    from glsl_infer.lowering.fold import Output
+    from glsl_infer.lowering.fold import StoredSum
 
 
 SHORT_COLUMNS = 320
@@ -47,7 +47,7 @@ def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, 
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     if 255.0 * largest * count * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
-    bound = max(len({read.view.texture for role in one.values() for read in role}) for one in reads)
+    bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
     if bound >= MAX_TEXTURES:
         return f"a draw reads {bound} textures already"
     return ""
@@ -61,7 +61,7 @@ def draw(
     weights: WeightTexture,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    output: Output,
+    output: StoredSum,
 ) -> None:
     """Append the passes of a convolution, and its weights as a texture.
 
@@ -86,17 +86,17 @@ def draw(
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
     texts: dict[int, str] = {}
-    for view, one in zip(target.views, drawn):
-        binding = one.binding
+    for view, entry in zip(target.views, drawn):
+        binding = entry.binding
         defines: dict[str, int | float | str] = {"ROW": binding.coordinate("weights")}
         if binding.count("residual"):
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
-        loop = None if one.by_tiles else rolled.loop(columns, binding)
+        loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
-        known = codegen.PLANNED if build.planning else texts.get(id(one.taps))
+        known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
             "convolution_texture.frag",
             includes=["store.glsl"],
@@ -104,14 +104,14 @@ def draw(
             constants=output.constants,
             saturates=True,
             lines={
-                "declarations": one.declarations,
+                "declarations": entry.declarations,
                 "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
-                "coordinates": one.coordinates,
-                "taps": [line for tap in one.taps for line in _lines(tap)],
+                "coordinates": entry.coordinates,
+                "taps": [line for tap in entry.taps for line in _lines(tap)],
             },
             defines=defines,
         )
-        texts[id(one.taps)] = fragment
+        texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source"),
             "units": Slice(units, 0, 4),
@@ -122,7 +122,7 @@ def draw(
 def _lines(tap: Tap) -> list[str]:
     """Return the lines that fetch a texel and add its products, lane by lane or, in a depthwise one, all at once."""
     fetch = tap.lines("t")
-    lanes = [f"t.{one.lane}" for one in tap.products if one.lane]
+    lanes = [f"t.{product.lane}" for product in tap.products if product.lane]
     if not lanes:
         return [*fetch, "begin(t);", "add(t);"]
     return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]

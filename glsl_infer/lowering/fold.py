@@ -28,7 +28,7 @@ Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Output:
+class StoredSum:
     """What a sum of real values still needs before it is stored.
 
     Attributes:
@@ -56,7 +56,7 @@ class Output:
         return "its activation or range has numbers for each channel" if self.uniforms(0) else ""
 
 
-def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> Output:
+def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> StoredSum:
     """Return how a node with an activation and attributes ``scales`` and ``zeros`` stores its sums.
 
     A function that only clips is done by the store, which saturates at the ends of the range: these lie within the
@@ -77,23 +77,23 @@ def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> O
             raise ValueError(
                 f"a range of {lowest.min():g} to {highest.max():g} is wider than that of '{activation.text}'"
             )
-        return Output(LINEAR, 1.0 / scales, zeros / 255.0, 0.0, {})
+        return StoredSum(LINEAR, 1.0 / scales, zeros / 255.0, 0.0, {})
     if activation.pieces is not None:
         if np.any(scales != 1.0) or np.any(zeros):
             raise ValueError(f"activation '{activation.text}' is stored over [0, 1] only")
         if activation.name != "piecewise_linear":
-            return Output(activation, ones, nothing, activation.lowest_at, {})
+            return StoredSum(activation, ones, nothing, activation.lowest_at, {})
         line, rest = activation.pieces, LINEAR
         if line.clamps:
             rest = of_pieces(line.folded)
-        return Output(rest, ones * line.factor, ones * line.offset, activation.lowest_at, {})
+        return StoredSum(rest, ones * line.factor, ones * line.offset, activation.lowest_at, {})
     factor = 1.0 / scales if activation.scales else ones
     after = {"RANGE_FACTOR": ones if activation.scales else 1.0 / scales, "RANGE_OFFSET": zeros / 255.0}
     neutral = {"RANGE_FACTOR": 1.0, "RANGE_OFFSET": 0.0}
     after = {name: numbers for name, numbers in after.items() if np.any(numbers != neutral[name])}
     pad, masked = _pad(activation, 1.0 / scales, zeros / 255.0)
     constants = {name: slices(numbers, 0.0 if masked else numbers[-1]) for name, numbers in after.items()}
-    return Output(activation, factor, nothing, pad, {**constants, **function_constants(activation, channels)})
+    return StoredSum(activation, factor, nothing, pad, {**constants, **function_constants(activation, channels)})
 
 
 def function_constants(activation: Activation, channels: int, lanes: int = 4) -> dict[str, NDArray[np.float32]]:
@@ -114,7 +114,7 @@ def _pad(activation: Activation, factor: Numbers, offset: Numbers) -> tuple[floa
     return 0.0, True
 
 
-def addend(source: FeatureMap, out: Output) -> tuple[Numbers, Numbers]:
+def addend(source: FeatureMap, out: StoredSum) -> tuple[Numbers, Numbers]:
     """Return (factor, offset), each (channels,), so that a texel t adds ``factor * t + offset`` to the stored sum."""
     factor = out.factor * source.scale_of
     return factor, -factor * source.zero_of / 255.0

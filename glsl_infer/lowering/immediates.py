@@ -24,8 +24,8 @@ def streamed(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return float32 numbers of any shape, those with an immediate moved one float away from 0; 0 stays 0."""
     numbers = np.asarray(numbers, np.float32)
     moved = np.nextafter(numbers, np.copysign(np.float32(np.inf), numbers), dtype=np.float32)
-    found: NDArray[np.float32] = np.where(np.isin(np.abs(numbers), _POWERS), moved, numbers)
-    return found
+    spared: NDArray[np.float32] = np.where(np.isin(np.abs(numbers), _POWERS), moved, numbers)
+    return spared
 
 
 def bound(number: float) -> float:

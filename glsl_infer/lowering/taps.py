@@ -95,9 +95,9 @@ class Coordinates:
         self._role, self._kernel = role, kernel
         self._alike: dict[str, tuple[int, ...]] = {}
         for axis in "xy":
-            found = {binding.alike(role, axis) for binding in bindings if common}
+            patterns = {binding.alike(role, axis) for binding in bindings if common}
             # Draws that read in different patterns had better share a program than coordinates.
-            self._alike[axis] = found.pop() if len(found) == 1 else tuple(range(bindings[0].count(role)))
+            self._alike[axis] = patterns.pop() if len(patterns) == 1 else tuple(range(bindings[0].count(role)))
 
     @property
     def steps(self) -> int:
@@ -157,19 +157,19 @@ def tap_lines(taps: Sequence[Tap], weight: Weight, components: str = "xyzw", *, 
     return lines + waiting
 
 
-def _added(product: Product, texel: str, some: str, components: str, weight: Weight) -> list[str]:
+def _added(product: Product, texel: str, lanes: str, components: str, weight: Weight) -> list[str]:
     """Return the line that adds a product to some components of the sum; none where its weights are zero."""
-    chosen = "" if some == components else f".{some}"
+    chosen = "" if lanes == components else f".{lanes}"
     operand = f"{texel}.{product.lane}" if product.lane else texel + chosen
     if product.column is None:
         return [f"sum{chosen} += {operand};"]
-    factor = weight(product.column, some)
+    factor = weight(product.column, lanes)
     return [] if factor is None else [f"sum{chosen} += {factor} * {operand};"]
 
 
-def picked(column: Sequence[float], some: str) -> str | None:
+def picked(column: Sequence[float], lanes: str) -> str | None:
     """Return components of a column of constants as an expression; None where all are zero."""
-    values = [column["xyzw".index(component)] for component in some]
+    values = [column["xyzw".index(component)] for component in lanes]
     return codegen.vec(values) if any(values) else None
 
 

@@ -105,10 +105,10 @@ def pack(constants: Constants) -> WeightTexture:
     units[0] = _unit(largest.max() / _MOST, _MOST_SCALE)
     scales = np.clip(np.ceil(largest / _MOST / float(units[0])), 1, _MOST_SCALE).astype(np.int64)
     columns = [*np.moveaxis(_rounded(weights / (scales * float(units[0]))[:, None], _MOST) + _MIDDLE, 1, 0), scales]
-    for place, one in enumerate((constants.bias, constants.factor), 1):
-        if one is not None:
-            units[place] = _unit(np.abs(one).max(), _LONG_MOST)
-            long = _rounded(one.astype(np.float64) / float(units[place]), _LONG_MOST) + _LONG_MIDDLE
+    for place, rows in enumerate((constants.bias, constants.factor), 1):
+        if rows is not None:
+            units[place] = _unit(np.abs(rows).max(), _LONG_MOST)
+            long = _rounded(rows.astype(np.float64) / float(units[place]), _LONG_MOST) + _LONG_MIDDLE
             columns += [long >> 8, (long & 255) << 8]
     numbers = np.stack(columns, axis=1)
     units[3] = 1.0 / numbers.shape[1]

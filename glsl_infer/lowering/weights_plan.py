@@ -80,7 +80,7 @@ Each coordinate is needed to the end. Mesa's vc4 compiler has registers for 6 of
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerWeights:
     """What the choice depends on.
 
     Attributes:
@@ -115,7 +115,7 @@ def compile_cost(length: float) -> float:
     return COMPILE * float(max(1.0, (length / LONG_PROGRAM) ** LENGTH_POWER)) / FRAMES
 
 
-def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
+def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
     work = {mode: layer.slices * layer.pixels * instructions(mode, layer.columns) / INSTRUCTIONS for mode in COLUMN}
     program = {mode: compile_cost(instructions(mode, layer.columns)) for mode in COLUMN}
@@ -124,18 +124,18 @@ def costs(layer: Layer, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, flo
         "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
         "texture": DRAW + program["texture"],
     }
-    found = {mode: draws[mode] + work[mode] for mode in work}
+    cost_of = {mode: draws[mode] + work[mode] for mode in work}
     if layer.vectors > uniform_vectors:
-        del found["uniform"]
+        del cost_of["uniform"]
     if layer.untextured:
-        del found["texture"]
-    if layer.columns > MOST_BAKED and len(found) > 1:
-        del found["baked"]
-    return found
+        del cost_of["texture"]
+    if layer.columns > MOST_BAKED and len(cost_of) > 1:
+        del cost_of["baked"]
+    return cost_of
 
 
 def choose(
-    layer: Layer, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
+    layer: LayerWeights, wanted: str, alone: str | None = None, uniform_vectors: int = UNIFORM_VECTORS
 ) -> WeightsChoice:
     """Return where the weights of a layer go.
 
@@ -149,8 +149,8 @@ def choose(
         InputError: ``alone`` is a texture or an array, and the layer cannot have it.
     """
     longest = longest_array(wanted, uniform_vectors)
-    found = costs(layer, longest)
-    if alone == "texture" and alone not in found:
+    cost_of = costs(layer, longest)
+    if alone == "texture" and alone not in cost_of:
         raise InputError(f"layer '{layer.name}' cannot have its weights in a texture: {layer.untextured}")
     if alone == "uniform" and layer.vectors > LONGEST_ARRAY:
         raise InputError(
@@ -159,17 +159,23 @@ def choose(
         )
     if alone is not None and alone != "auto":
         mode, why = alone, f"asked for by --weights-for {layer.name}={alone}"
-    elif alone is None and wanted in found:
+    elif alone is None and wanted in cost_of:
         mode, why = wanted, f"asked for by --weights {wanted}"
     else:
-        mode = min(found, key=lambda one: found[one])
-        why = _reason(layer, found, mode, longest)
+        mode = min(cost_of, key=lambda known: cost_of[known])
+        why = _reason(layer, cost_of, mode, longest)
     return WeightsChoice(
-        layer.name, mode, layer.slices, layer.pixels, layer.columns, {one: found.get(one) for one in COLUMN}, why
+        layer.name,
+        mode,
+        layer.slices,
+        layer.pixels,
+        layer.columns,
+        {known: cost_of.get(known) for known in COLUMN},
+        why,
     )
 
 
-def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
+def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, uniform_vectors: int) -> str:
     """Return why a mode is the best for a layer, in a person's words."""
     if mode == "texture":
         saved = (layer.slices - 1) * DRAW
@@ -179,13 +185,13 @@ def _reason(layer: Layer, found: Mapping[str, float], mode: str, uniform_vectors
         missing.append(f"an array of {layer.vectors} vec4 is longer than {uniform_vectors}")
     if layer.untextured:
         missing.append(f"no texture: {layer.untextured}")
-    if "texture" in found:
+    if "texture" in cost_of:
         saved = (layer.slices - 1) * DRAW
         missing.append(f"weights by texel would cost {_extra(layer):.0f} us, draws saved {saved:.0f} us")
     return "; ".join(missing)
 
 
-def _extra(layer: Layer) -> float:
+def _extra(layer: LayerWeights) -> float:
     """Return the microseconds that the GPU takes longer with weights from a texture."""
     more = FIXED["texture"] - FIXED["uniform"] + (COLUMN["texture"] - COLUMN["uniform"]) * layer.columns
     return layer.slices * layer.pixels * more / INSTRUCTIONS

@@ -91,7 +91,7 @@ class Conv2D(Operator):
         reads = _reads(node, columns, source, residual)
         count = columns.count + scaled + 1
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name,
                 len(target.views),
                 target.height * target.width,
@@ -131,10 +131,10 @@ class Conv2D(Operator):
             binding = draw.binding
             baked = constants[index] if mode == "baked" else None
 
-            def weight(at: int, some: str, baked: NDArray[np.float32] | None = baked) -> str | None:
+            def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
                 if baked is None:
-                    return f"weights[{at}]" if some == "xyzw" else f"weights[{at}].{some}"
-                return picked(baked[at], some)
+                    return f"weights[{at}]" if lanes == "xyzw" else f"weights[{at}].{lanes}"
+                return picked(baked[at], lanes)
 
             behind = []
             if residual is not None:

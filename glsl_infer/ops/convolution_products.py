@@ -96,7 +96,7 @@ class ConvolutionProducts(Operator):
         vectors = max(array.shape[2] for array in arrays)
         slices = 2 * len(blocks) * columns.slices
         mode = build.weights_choice(
-            weights_plan.Layer(
+            weights_plan.LayerWeights(
                 node.name, slices, target.height * target.width, vectors, vectors, "it has two halves to a slice"
             )
         )
@@ -212,10 +212,10 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
-    def weight(at: int, some: str) -> str | None:
+    def weight(at: int, lanes: str) -> str | None:
         if baked is None:
             return f"weights[{(at - first) // 2}].{('xy', 'zw')[(at - first) % 2]}"
-        return picked(baked[at - first], some)
+        return picked(baked[at - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
     if baked is None:

@@ -139,7 +139,7 @@ class ConvolutionSum(Operator):
 
 def _constants(
     node: Node, source: FixedMap, residual: FeatureMap | None, filters: int
-) -> tuple[fold.Output, Array, Callable[[Array], Array], Array]:
+) -> tuple[fold.StoredSum, Array, Callable[[Array], Array], Array]:
     """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
     out = fold.output(node.activation, node.attrs, filters)
     factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)

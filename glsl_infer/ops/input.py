@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
-class Input(Operator):
+class InputOperator(Operator):
     """A byte stands for ``scales * (byte - zeros) / 255``: over [0, 1] unless the attributes say otherwise.
 
     Attributes: ``shape`` (height, width, channels); ``fit``, how any picture becomes this one, or None where the input
@@ -57,4 +57,4 @@ class Input(Operator):
         build.allocate_map(node, scales=scales, zeros=zeros, kind="input")
 
 
-OPERATOR = Input()
+OPERATOR = InputOperator()

@@ -2,9 +2,9 @@
 
 from glsl_infer.program.program import (
     PRELUDE,
+    CompiledNetwork,
     MemoryUse,
     Pass,
-    Program,
     Quad,
     ShaderProgram,
     Slice,
@@ -16,9 +16,9 @@ from glsl_infer.program.program import (
 
 __all__ = [
     "PRELUDE",
+    "CompiledNetwork",
     "MemoryUse",
     "Pass",
-    "Program",
     "Quad",
     "ShaderProgram",
     "Slice",

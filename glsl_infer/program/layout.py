@@ -54,7 +54,8 @@ class Range:
     def picked(self, channels: Sequence[int]) -> Range:
         """Return the range of some channels."""
         scales, zeros = (
-            one if len(one) == 1 else tuple(one[channel] for channel in channels) for one in (self.scales, self.zeros)
+            numbers if len(numbers) == 1 else tuple(numbers[channel] for channel in channels)
+            for numbers in (self.scales, self.zeros)
         )
         return Range(scales, zeros)
 
@@ -210,14 +211,14 @@ def place(
     views: list[View] = []
     possible: list[tuple[Grid, ...]] = []
     for first in range(0, tiles, each):
-        one = name if count == 1 else f"{name}.{len(textures)}"
+        texture = name if count == 1 else f"{name}.{len(textures)}"
         number = min(each, tiles - first)
         possible.append(grids(height, width, number, gutter))
-        grid = next(grid for grid in possible[-1] if columns.get(one, grid.columns) == grid.columns)
-        textures.append((one, grid.width, grid.height))
+        grid = next(grid for grid in possible[-1] if columns.get(texture, grid.columns) == grid.columns)
+        textures.append((texture, grid.width, grid.height))
         for index in range(number):
             row, column = divmod(index, grid.columns)
-            views.append(View(one, gutter + column * (width + gutter), gutter + row * (height + gutter)))
+            views.append(View(texture, gutter + column * (width + gutter), gutter + row * (height + gutter)))
     return Placement(tuple(textures), tuple(views), tuple(possible))
 
 
@@ -231,8 +232,8 @@ def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
         rows = slices_of(tiles, columns)
         return Grid(columns, columns * (width + gutter) + gutter, rows * (height + gutter) + gutter)
 
-    def cost(one: Grid) -> tuple[int, int]:
-        return slices_of(one.width, GPU_TILE) * slices_of(one.height, GPU_TILE), abs(one.width - one.height)
+    def cost(made: Grid) -> tuple[int, int]:
+        return slices_of(made.width, GPU_TILE) * slices_of(made.height, GPU_TILE), abs(made.width - made.height)
 
     least: list[Grid] = []  # wider and wider, so that another is worth a place only where it is lower
     for columns in range(1, tiles + 1):

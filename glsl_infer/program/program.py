@@ -143,7 +143,7 @@ class MemoryUse:
 
 
 @dataclass(frozen=True)
-class Program:
+class CompiledNetwork:
     """A whole network for a runner, together with the graph it was made from.
 
     Attributes:

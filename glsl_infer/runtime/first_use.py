@@ -80,6 +80,6 @@ def _keep(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with writing(path, private=True) as file:
             file.write(_TEXT)
-        files = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda one: one.stat().st_mtime)
+        files = sorted(path.parent.glob(f"*{SUFFIX}"), key=lambda file: file.stat().st_mtime)
         for old in files[: max(0, len(files) - MAX_FILES)]:
             old.unlink()

@@ -187,8 +187,8 @@ def vertices(
     owners = np.repeat(np.arange(len(passes)), counts)
     made = [np.empty((0, 2 + 4 * varyings), np.float32)]
     for begin in range(0, len(places), _AT_A_TIME):
-        some = slice(begin, begin + _AT_A_TIME)
-        made.append(_corners(rectangles[some], sides[owners[some]], origins[some], steps[owners[some]]))
+        part = slice(begin, begin + _AT_A_TIME)
+        made.append(_corners(rectangles[part], sides[owners[part]], origins[part], steps[owners[part]]))
     return np.concatenate(made), first
 
 

@@ -103,9 +103,9 @@ class Linker:
         """Write the programs to the cache for the next start, if any had to be compiled; failing changes nothing."""
         if self._cache is None or not self._missing:
             return
-        found = {name: self._binaries.get(program) for name, program in self._programs.items()}
-        whole = {name: one for name, one in found.items() if one is not None}
-        if len(whole) == len(found):
+        binaries = {name: self._binaries.get(program) for name, program in self._programs.items()}
+        whole = {name: binary for name, binary in binaries.items() if binary is not None}
+        if len(whole) == len(binaries):
             self._cache.write(whole)
 
     def _restore(self) -> dict[str, int]:

@@ -56,7 +56,7 @@ def key_of(driver: Sequence[str], attributes: Sequence[str], sources: Mapping[st
         attributes: the vertex attributes, by location.
         sources: the vertex and fragment shader of each program, by its name.
     """
-    hashed = {name: [hashlib.sha256(one).hexdigest() for one in pair] for name, pair in sources.items()}
+    hashed = {name: [hashlib.sha256(text).hexdigest() for text in pair] for name, pair in sources.items()}
     text = json.dumps([FORMAT, list(driver), list(attributes), sorted(hashed.items())])
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -82,21 +82,21 @@ class ProgramCache:
             if len(data) > MAX_BYTES or hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
                 return {}
             head, _, blobs = data[_DIGEST:].partition(b"\n")
-            found = self._unpack(json.loads(head.decode("utf-8")), blobs)
+            programs = self._unpack(json.loads(head.decode("utf-8")), blobs)
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return {}
         with contextlib.suppress(OSError):
             os.utime(self.path)  # it was used now
-        return found
+        return programs
 
     def _unpack(self, head: Any, blobs: bytes) -> dict[str, Binary]:
         if head["format"] != FORMAT or head["key"] != self._key:
             return {}
-        found, place = {}, 0
+        programs, place = {}, 0
         for name, format_, length in head["programs"]:
-            found[str(name)] = Binary(int(format_), blobs[place : place + length])
+            programs[str(name)] = Binary(int(format_), blobs[place : place + length])
             place += length
-        return found if place == len(blobs) else {}
+        return programs if place == len(blobs) else {}
 
     def write(self, programs: Mapping[str, Binary]) -> bool:
         """Replace the file; return whether that worked. A full disk or a folder without rights costs only time."""

@@ -112,12 +112,12 @@ def fits(hint: Any, value: Any) -> bool:
     kind, limits = _parts(hint)
     if group := group_in(kind):
         if get_origin(kind) is tuple:
-            return isinstance(value, tuple) and bool(value) and all(isinstance(one, group) for one in value)
+            return isinstance(value, tuple) and bool(value) and all(isinstance(item, group) for item in value)
         return isinstance(value, group)
     if get_origin(kind) is Literal:
         return isinstance(value, str) and value in get_args(kind)
     if get_origin(kind) is tuple:
-        pair = isinstance(value, tuple) and len(value) == 2 and all(_is_number(float, one, limits) for one in value)
+        pair = isinstance(value, tuple) and len(value) == 2 and all(_is_number(float, item, limits) for item in value)
         return pair and value[0] <= value[1]
     if kind is bool:
         return isinstance(value, bool)
@@ -162,5 +162,5 @@ def _plain(hint: Any, value: Any) -> Any:
     if kind in (int, float):
         return kind(value)
     if get_origin(kind) is tuple and not group_in(kind):
-        return tuple(float(one) for one in value)
+        return tuple(float(item) for item in value)
     return value

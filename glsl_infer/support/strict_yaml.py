@@ -36,9 +36,9 @@ def read(path: Path, kind: type[Kind]) -> Kind:
         MissingExtraError: PyYAML is not installed.
     """
     try:
-        found = not_a_file(path)
-        if found:
-            raise InputError(f"{path}: is {found}; give a YAML file")
+        problem = not_a_file(path)
+        if problem:
+            raise InputError(f"{path}: is {problem}; give a YAML file")
         if path.stat().st_size > _LARGEST:
             raise InputError(f"{path}: is larger than {_LARGEST >> 20} MiB; that is no file of settings")
         text = path.read_text("utf-8-sig")
@@ -108,8 +108,8 @@ class _Reader:
         value: Any = None
         if node.id == "sequence":
             value = tuple(
-                self.group(inner, one, f"{place}[{index}]") if inner else _scalar(one)
-                for index, one in enumerate(node.value)
+                self.group(inner, item, f"{place}[{index}]") if inner else _scalar(item)
+                for index, item in enumerate(node.value)
             )
         elif node.id == "scalar":
             value = _scalar(node)
@@ -163,8 +163,8 @@ def _shown(node: Node) -> str:
 
 def _lists(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _lists(one) for key, one in value.items()}
-    return [_lists(one) for one in value] if isinstance(value, tuple) else value
+        return {key: _lists(item) for key, item in value.items()}
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _yaml() -> Any:

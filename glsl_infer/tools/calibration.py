@@ -33,17 +33,17 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
     Raises:
         InputError: files that cannot be used, the first of them by name.
     """
-    found: list[Inputs] = []
+    samples: list[Inputs] = []
     problems: list[str] = []
     for path in paths:
         try:
-            found += _looked_at(Path(path)) if graph is None else _samples(graph, Path(path))
+            samples += _looked_at(Path(path)) if graph is None else _samples(graph, Path(path))
         except InputError as error:
             problems.append(str(error))
     if problems:
         more = len(problems) - SAID
         raise InputError("\n  ".join(problems[:SAID] + [f"and {more} more files of --calibrate"] * (more > 0)))
-    return found
+    return samples
 
 
 def _looked_at(path: Path) -> list[Inputs]:

@@ -12,14 +12,14 @@ from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification, lower, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
-from glsl_infer.compiler.ranges import Prepared, prepare, require_stored_values
+from glsl_infer.compiler.ranges import PreparedGraph, prepare, require_stored_values
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
-from glsl_infer.program import MemoryUse, Program, WeightsChoice
+from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
@@ -134,7 +134,7 @@ def export(
         raise together(problems)
     bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    found = report(program, bundle, prepared, samples)
+    made = report(program, bundle, prepared, samples)
     tell("writing")
     bundles.write(bundle, out, read_back=True)
     if verify_seconds:
@@ -142,8 +142,8 @@ def export(
 
         tell("compiling for VideoCore IV")
         checked = verify(bundle, verify_seconds)
-        found = replace(found, videocore=checked, warnings=found.warnings + checked.warnings)
-    return replace(found, totals={**found.totals, "file_bytes": Path(out).stat().st_size})
+        made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
+    return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
 def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
@@ -220,7 +220,9 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
-def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Sequence[Inputs] = ()) -> Report:
+def report(
+    program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
+) -> Report:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
@@ -237,7 +239,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
     textures = {texture.name: texture for texture in program.textures}
     layers = []
     for node in program.graph.nodes:
-        passes = [one for one in program.passes if one.layer == node.name]
+        passes = [entry for entry in program.passes if entry.layer == node.name]
         if not passes:
             continue
         names = textures_of(program.values[node.name])
@@ -249,7 +251,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
                 program.graph.shapes[node.name],
                 _weights(program, node.name),
                 len(passes),
-                len({one.program for one in passes}),
+                len({entry.program for entry in passes}),
                 len(names),
                 (texture.width, texture.height),
                 gains.get(node.name),
@@ -269,8 +271,10 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
         "programs": len(program.programs),
         "texture_bytes": sum(4 * texture.width * texture.height for texture in program.textures),
         "file_bytes": 0,
-        "activation_bytes": sum(4 * one.width * one.height for one in program.textures if one.kind == "target"),
-        "slice_bytes": sum(_slice_bytes(program.values[one.layer]) for one in layers),
+        "activation_bytes": sum(
+            4 * texture.width * texture.height for texture in program.textures if texture.kind == "target"
+        ),
+        "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
     }
     return Report(
         tuple(layers),
@@ -284,7 +288,7 @@ def report(program: Program, bundle: Bundle, prepared: Prepared, calibration: Se
     )
 
 
-def _weights(program: Program, name: str) -> str:
+def _weights(program: CompiledNetwork, name: str) -> str:
     """Return where a layer's weights are: in a texture also where there is no other way."""
     choice = program.choices.get(name)
     if choice is not None:

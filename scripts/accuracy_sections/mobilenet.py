@@ -26,7 +26,7 @@ from accuracy_sections.common import (
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import classes_of, to_bundle
-from glsl_infer.compiler.ranges import Prepared, prepare
+from glsl_infer.compiler.ranges import PreparedGraph, prepare
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM
 from glsl_infer.graph import Graph, reference
 from glsl_infer.runtime.session import Session
@@ -98,7 +98,7 @@ def _export(
     return found
 
 
-def bundle_of(prepared: Prepared) -> Bundle:
+def bundle_of(prepared: PreparedGraph) -> Bundle:
     """Return the bundle of a prepared network."""
     program = lower.to_program(prepared.graph)
     return to_bundle(program, [f"class {i}" for i in range(classes_of(prepared.graph))])

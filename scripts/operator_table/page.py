@@ -18,8 +18,9 @@ Which Keras layers you can export, and what each costs on the GPU. `glsl-infer e
 layer and says what to change ([list](#what-is-refused)). Every row of this page is tested: its model is exported, run
 and compared with Keras.
 
-A model is functional or sequential, with one square picture as input and one output: a vector (of classes, with
-`--labels`) or a feature map.
+A model is functional or sequential, with up to 16 inputs and outputs. An input is a picture of 1, 3 or 4 channels, or
+numbers: a vector, or a map with any channels. An output is a vector (of classes, with `--labels`), a feature map, or
+what [host steps](bundle-format.md#host-steps) make of some.
 
 ## How to read the tables
 
@@ -51,7 +52,7 @@ with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textur
 
 ## Limits
 
-- One square picture of 3 channels as input; one output.
+- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector.
 - Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
   gutters must fit.
 - At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees). In atlas they hold any number of input

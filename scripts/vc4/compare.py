@@ -39,7 +39,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.objects import Objects
 from glsl_infer.lowering import immediates, taps
 from glsl_infer.lowering.bindings import Binding
-from glsl_infer.program import PRELUDE, Program
+from glsl_infer.program import PRELUDE, CompiledNetwork
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH
 from glsl_infer.tools.videocore import driver
 
@@ -161,7 +161,7 @@ def measure() -> dict[str, Any]:
     return found
 
 
-def summed(program: Program, compiler: Compiler, lines: bytes) -> dict[str, Any]:
+def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[str, Any]:
     """Return instructions, cycles and threads of each kind of convolution, and the total of a frame.
 
     Programs that differ in numbers alone are compiled once: all 1,123 of the baked ones would take a minute.

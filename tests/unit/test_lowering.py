@@ -11,11 +11,11 @@ from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import FeatureMap
 
 
-def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> Program:
+def program(graph: Graph, weights: str = "auto", memory: str = "auto") -> CompiledNetwork:
     return lower.to_program(prepare(graph).graph, weights=weights, memory=memory)
 
 

@@ -21,7 +21,7 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.compiler.sharing import MEMORY, MOST_LARGER, lifetimes
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.program import Program
+from glsl_infer.program import CompiledNetwork
 from glsl_infer.program.layout import LAYOUTS, FeatureMap, FixedPoint, Value
 
 SAME = (1, 1, 1, 1)
@@ -89,7 +89,7 @@ def test_what_is_read_is_there(graph: Graph, layout: str) -> None:
         assert chosen.texture_bytes == target_bytes(made)
 
 
-def check_frame(made: Program) -> None:
+def check_frame(made: CompiledNetwork) -> None:
     """Draw a frame in numbers: every quad leaves one of its own, a clear leaves 0 everywhere."""
     textures: Textures = {
         one.name: np.full((one.height, one.width), -1) for one in made.textures if one.kind == "target"
@@ -128,7 +128,7 @@ def texels(textures: Textures, value: Value) -> Iterator[NDArray[np.int64]]:
             yield textures[view.texture][rows, view.x - gutter : view.x + value.width + gutter].copy()
 
 
-def target_bytes(made: Program) -> int:
+def target_bytes(made: CompiledNetwork) -> int:
     return sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
 
 

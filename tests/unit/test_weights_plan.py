@@ -8,10 +8,10 @@ import pytest
 
 from glsl_infer.errors import InputError
 from glsl_infer.lowering import weights_plan
-from glsl_infer.lowering.weights_plan import Layer
+from glsl_infer.lowering.weights_plan import LayerWeights
 from glsl_infer.tools.videocore import estimate
 
-PW = Layer("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
+PW = LayerWeights("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
 """A 1x1 convolution of X22's fourth stage."""
 
 
@@ -28,7 +28,7 @@ PW = Layer("pw", slices=32, pixels=23 * 23, columns=32, vectors=33)
         (replace(PW, columns=216, vectors=217), "texture"),
     ],
 )
-def test_auto_takes_what_costs_least(layer: Layer, mode: str) -> None:
+def test_auto_takes_what_costs_least(layer: LayerWeights, mode: str) -> None:
     choice = weights_plan.choose(layer, "auto")
     assert choice.mode == mode
     known = {one: cost for one, cost in choice.microseconds.items() if cost is not None}

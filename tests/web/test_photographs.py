@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +23,10 @@ MARGIN = 0.3
 
 DATA = [Path(os.environ.get("GLSL_INFER_DATA", ROOT / "data")), ROOT.parent / "shared/data"]
 
-CLASSIFY = """async (url, addresses) => {
-    const model = await lib.GlslInfer.load(url);
-    const found = [];
-    for (const address of addresses) {
-        const {labels, logits} = await model.classify(await (await fetch(address)).blob());
-        found.push([labels[0].label, ...logits]);
-    }
-    model.close();
-    return found;
+LOAD = "async (url) => { globalThis.model = await lib.GlslInfer.load(url); }"
+CLASSIFY = """async (address) => {
+    const {labels, logits} = await model.classify(await (await fetch(address)).blob());
+    return [labels[0].label, ...logits];
 }"""
 
 
@@ -82,8 +76,9 @@ def test_logits_and_labels_are_the_python_runners(
             if len(expected) == COUNT:
                 break
     assert len(expected) == COUNT
-    found = blank.evaluate(CLASSIFY, f"/models/{model.name}", list(islice(expected, COUNT)))
-    for (address, (label, logits)), (top, *given) in zip(expected.items(), found):
+    blank.evaluate(LOAD, f"/models/{model.name}")
+    for address, (label, logits) in expected.items():
+        top, *given = blank.evaluate(CLASSIFY, address)  # each by itself: a busy machine takes seconds for one
         off = np.array(given) - np.mean(given) - (logits - logits.mean())
         print(address, label, f"{np.abs(off).max():.3f}")
         assert np.abs(off).max() <= MARGIN, address

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glsl_infer.compiler.memory import flow, greedy
-from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Objects, Plan, Size, Tensor
+from glsl_infer.compiler.memory.objects import BYTES_A_TEXEL, Choices, Lifetime, Plan, PlannedObjects, Size, Tensor
 from glsl_infer.errors import InputError
 
 __all__ = ["METHODS", "Lifetime", "Plan", "Size", "plan", "plan_textures"]
@@ -92,10 +92,10 @@ def _plan(choices: Sequence[Choices], lifetimes: Sequence[Lifetime], method: str
             raise InputError(
                 f"tensor {index}: lives from step {lifetime[0]} to {lifetime[1]}; give the first step first"
             )
-    tensors = [Tensor(index, one, lifetime) for index, (one, lifetime) in enumerate(zip(choices, lifetimes))]
+    tensors = [Tensor(index, sizes_of, lifetime) for index, (sizes_of, lifetime) in enumerate(zip(choices, lifetimes))]
     cost = None
     if method == "naive":
-        objects = Objects([[tensor] for tensor in tensors])
+        objects = PlannedObjects([[tensor] for tensor in tensors])
     elif method == "greedy":
         objects = greedy.in_order(tensors, most_larger)
     elif method == "by-size":

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.memory.objects import Objects, Tensor, fitted
+from glsl_infer.compiler.memory.objects import PlannedObjects, Tensor, fitted
 from glsl_infer.errors import MissingExtraError
 
 Group = list[Tensor]
 """Tensors of the same sizes and lifetime."""
 
 
-def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
+def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[PlannedObjects, int]:
     """Return the objects that tensors share, and the cost of the flow: sizes of new objects, and what others grow.
 
     Args:
@@ -36,7 +36,7 @@ def share(tensors: Sequence[Tensor], most_larger: int) -> tuple[Objects, int]:
     graph = network(groups, most_larger)
     flow = _networkx().min_cost_flow(graph)
     cost = sum(count * graph.edges[tail, head]["weight"] for tail in flow for head, count in flow[tail].items())
-    return Objects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
+    return PlannedObjects([part for chain in _chains(groups, flow) for part in _split(chain, most_larger)]), cost
 
 
 def network(groups: Sequence[Group], most_larger: int) -> Any:
@@ -85,10 +85,10 @@ def _areas_of_both(tensor: Tensor, others: Sequence[NDArray[np.int64]]) -> list[
 
 
 def _groups(tensors: Sequence[Tensor]) -> list[Group]:
-    found: dict[object, Group] = defaultdict(list)
+    groups_of: dict[object, Group] = defaultdict(list)
     for tensor in tensors:
-        found[tensor.choices, tensor.lifetime].append(tensor)
-    return sorted(found.values(), key=lambda group: (group[0].lifetime, group[0].index))
+        groups_of[tensor.choices, tensor.lifetime].append(tensor)
+    return sorted(groups_of.values(), key=lambda group: (group[0].lifetime, group[0].index))
 
 
 def _chains(groups: Sequence[Group], flow: Mapping[Any, Mapping[Any, int]]) -> list[list[Tensor]]:
@@ -117,7 +117,7 @@ def _split(chain: list[Tensor], most_larger: int) -> list[list[Tensor]]:
         least = math.prod(fitted(chain)[0]) if most_larger else 0
         small = [tensor for tensor in chain if most_larger * tensor.area < least]
         if len(small) == len(chain):  # even the largest one, in a texture that others made larger
-            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda one: one.area)]
+            small = [tensor for tensor in chain if tensor is not max(chain, key=lambda other: other.area)]
         parts.append([tensor for tensor in chain if tensor not in small])
         chain = small
     return parts

@@ -9,24 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from glsl_infer.compiler.memory.objects import Objects, Size, Tensor, within
+from glsl_infer.compiler.memory.objects import PlannedObjects, Size, Tensor, within
 
 Rank = Callable[[Tensor, Size, int], tuple[int, ...]]
 """How bad it is for a tensor to take an object of some size that has to grow by so much; the least is taken."""
 
 
-def in_order(tensors: Sequence[Tensor], most_larger: int) -> Objects:
+def in_order(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
     """Share in order of the first steps: each tensor takes the free object that is nearest to it in size.
 
     Args:
         tensors: all of them, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
-    order = sorted(tensors, key=lambda one: (one.lifetime[0], one.index))
+    order = sorted(tensors, key=lambda tensor: (tensor.lifetime[0], tensor.index))
     return _share(order, lambda tensor, size, growth: (abs(math.prod(size) - tensor.area), growth), most_larger)
 
 
-def by_size(tensors: Sequence[Tensor], most_larger: int) -> Objects:
+def by_size(tensors: Sequence[Tensor], most_larger: int) -> PlannedObjects:
     """Share from the largest tensor to the smallest: each takes the free object that has to grow least for it.
 
     Objects of one dimension never grow; of several that are free, the tensor takes the smallest.
@@ -35,11 +35,11 @@ def by_size(tensors: Sequence[Tensor], most_larger: int) -> Objects:
         tensors: all of them, numbered from 0.
         most_larger: see ``memory.plan_textures``.
     """
-    order = sorted(tensors, key=lambda one: (-one.area, one.index))
+    order = sorted(tensors, key=lambda tensor: (-tensor.area, tensor.index))
     return _share(order, lambda tensor, size, growth: (growth, math.prod(size)), most_larger)
 
 
-def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> Objects:
+def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> PlannedObjects:
     members: list[list[Tensor]] = []
     sizes: list[Size] = []
     for tensor in order:
@@ -61,4 +61,4 @@ def _share(order: Sequence[Tensor], rank: Rank, most_larger: int) -> Objects:
         else:
             members[best[1]].append(tensor)
             sizes[best[1]] = best[2]
-    return Objects(members, sizes)
+    return PlannedObjects(members, sizes)

@@ -59,7 +59,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Objects:
+class PlannedObjects:
     """Objects in the making: the tensors of each, and sizes that are known to hold them (none where none are)."""
 
     tensors: Sequence[Sequence[Tensor]]
@@ -89,7 +89,7 @@ def joined(one: Size, other: Size) -> Size:
 
 def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:
     """Return the least size that an object of some size has to grow to for one of the choices, and that choice."""
-    return min(((joined(size, one), one) for one in choices), key=lambda pair: math.prod(pair[0]))
+    return min(((joined(size, choice), choice) for choice in choices), key=lambda pair: math.prod(pair[0]))
 
 
 def fitted(members: Sequence[Tensor]) -> tuple[Size, list[Size]]:

@@ -22,7 +22,7 @@ def absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, k
                 alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
                 merged = merge(graph, node, before) if alone else None
                 if merged is not None:
-                    nodes = [merged if one is node else one for one in graph.nodes if one is not before]
+                    nodes = [merged if other is node else other for other in graph.nodes if other is not before]
                     renamed = {node.name: merged.name} if keep_first_name else {}
                     graph = graph.rebuilt(nodes, renamed)
                     changed = True

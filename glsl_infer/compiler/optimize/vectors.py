@@ -129,17 +129,17 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
         return rewrite.result if name == node.name else name
 
     nodes: list[Node] = []
-    for one in graph.nodes:
-        if one is node:
+    for other in graph.nodes:
+        if other is node:
             nodes += rewrite.nodes
         else:
-            nodes.append(replace(one, inputs=tuple(follow(name) for name in one.inputs)))
+            nodes.append(replace(other, inputs=tuple(follow(name) for name in other.inputs)))
     outputs = graph.outputs_renamed(follow)
     read, kept = {layer for output in outputs for layer in output.layers}, []
-    for one in reversed(nodes):
-        if not ops.get(one.op).only_reshapes or one.name in read:
-            read.update(one.inputs)
-            kept.append(one)
+    for other in reversed(nodes):
+        if not ops.get(other.op).only_reshapes or other.name in read:
+            read.update(other.inputs)
+            kept.append(other)
     return Graph(graph.name, tuple(reversed(kept)), outputs)
 
 

@@ -24,7 +24,7 @@ from glsl_infer.ops.operator import GraphOnlyOperator
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedGraph:
     """A prepared graph, and what was decided on the way.
 
     Attributes:
@@ -49,7 +49,7 @@ def prepare(
     headroom: float = HEADROOM,
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
-) -> Prepared:
+) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
     Args:
@@ -70,7 +70,7 @@ def prepare(
     ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
-    return Prepared(scaled, ranges, wide, scales)
+    return PreparedGraph(scaled, ranges, wide, scales)
 
 
 def require_stored_values(graph: Graph) -> None:

@@ -28,22 +28,22 @@ def extremes(
         percentile: 100 for lowest and highest; 99.9 leaves out the highest and the lowest 0.1 % of each
             channel's values.
     """
-    found: dict[str, Extremes] = {}
+    seen: dict[str, Extremes] = {}
     for name, values in _values(graph, names, pictures):
         low, high = values.min(axis=0), values.max(axis=0)
-        if name in found:
-            low, high = np.minimum(low, found[name][0]), np.maximum(high, found[name][1])
-        found[name] = (low, high)
+        if name in seen:
+            low, high = np.minimum(low, seen[name][0]), np.maximum(high, seen[name][1])
+        seen[name] = (low, high)
     if percentile >= 100.0:
-        return found
-    counts = {name: np.zeros((len(low), BINS), np.int64) for name, (low, _) in found.items()}
+        return seen
+    counts = {name: np.zeros((len(low), BINS), np.int64) for name, (low, _) in seen.items()}
     for name, values in _values(graph, names, pictures):
-        low, high = found[name]
+        low, high = seen[name]
         span = np.where(high > low, high - low, 1.0)
         bins = np.clip(((values - low) / span * BINS).astype(np.int64), 0, BINS - 1)
         flat = bins + BINS * np.arange(len(low))
         counts[name] += np.bincount(flat.reshape(-1), minlength=counts[name].size).reshape(counts[name].shape)
-    return {name: _percentiles(count, found[name], percentile) for name, count in counts.items()}
+    return {name: _percentiles(count, seen[name], percentile) for name, count in counts.items()}
 
 
 def _values(

@@ -88,13 +88,13 @@ def assign_ranges(
     for node in graph.nodes:
         operator = ops.get(node.op)
         if node in storing:
-            one, chosen_by = _own_range(node, shown), "function"
+            chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
-                one = ranges[node.inputs[0]]
-            elif one is None and node.name in seen:
+                chosen = ranges[node.inputs[0]]
+            elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
-                one = choose(
+                chosen = choose(
                     low,
                     high,
                     common=node.name in common,
@@ -102,9 +102,9 @@ def assign_ranges(
                     headroom=headroom,
                 )
                 chosen_by = by
-            one = one or Range((node.activation.high,))
-            node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
-            choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
+            chosen = chosen or Range((node.activation.high,))
+            node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
+            choices += [] if operator.keeps_range else [_choice(node.name, chosen, chosen_by)]
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = _range(graph, node, ranges)
@@ -142,7 +142,7 @@ def choose(
     best = np.full(len(low), waste.sum(axis=1).argmin()) if common else waste.argmin(axis=0)
     zeros = candidates[best, 0]
     scales = np.take_along_axis(steps, best[None], axis=0)[0].astype(np.float32)
-    return Range(compact([float(scale) for scale in scales]), compact([float(one) for one in zeros]))
+    return Range(compact([float(scale) for scale in scales]), compact([float(zero) for zero in zeros]))
 
 
 def bounds_of(graph: Graph) -> dict[str, Bounds]:
@@ -224,6 +224,6 @@ def _others(nodes: Sequence[Node]) -> str:
     return f" (and those of {others} other layer{'s' * (others > 1)})" if others else ""
 
 
-def _choice(layer: str, one: Range, by: str) -> RangeChoice:
-    low, high = one.ends(max(len(one.scales), len(one.zeros)))
+def _choice(layer: str, chosen: Range, by: str) -> RangeChoice:
+    low, high = chosen.ends(max(len(chosen.scales), len(chosen.zeros)))
     return RangeChoice(layer, float(low.min()), float(high.max()), float((high - low).min()), by)

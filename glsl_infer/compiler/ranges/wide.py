@@ -112,14 +112,14 @@ def _why_split(
     if columns.slots <= MOST_COORDINATES:
         return ""
     height, width, _ = graph.shapes[node.name]
-    whole = weights_plan.Layer(node.name, columns.slices, height * width, columns.count, columns.count + 2)
+    whole = weights_plan.LayerWeights(node.name, columns.slices, height * width, columns.count, columns.count + 2)
     modes = weights_plan.costs(whole, uniform_vectors)
     if columns.count > weight_texture.MOST_COLUMNS:
         del modes["texture"]
     cheapest = min(modes.values())
     blocks = -(-columns.slots // block)
     part = -(-columns.count // blocks)
-    halves = weights_plan.Layer(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
+    halves = weights_plan.LayerWeights(node.name, 2 * blocks * columns.slices, height * width, part // 2, part // 2)
     apart = weights_plan.costs(halves, uniform_vectors)["baked" if part // 2 > uniform_vectors else "uniform"]
     last = weights_plan.costs(replace(whole, columns=2 * blocks, vectors=2 * blocks), uniform_vectors)["uniform"]
     if cheapest <= exactness * (apart + last):
@@ -191,4 +191,4 @@ def _units(kernel: NDArray[np.float32], groups: int, block: int, bounds: Bounds)
         ends = np.stack([part * np.minimum(low, 0.0)[read][channel], part * np.maximum(high, 0.0)[read][channel]])
         lowest, highest = ends.min(axis=0).sum(axis=(0, 1, 2)), ends.max(axis=0).sum(axis=(0, 1, 2))
         largest = np.maximum(largest, np.maximum(-lowest, highest))
-    return np.array([quantize.power_of_two_scale(float(one)) for one in largest])
+    return np.array([quantize.power_of_two_scale(float(bound)) for bound in largest])

@@ -33,10 +33,10 @@ def _arithmetic(
             raise call.refused(f"{with_article(kind)} of {len(call.arguments)} values", "give it two")
         first = not _is_tensor(call.arguments[0])
         constant = per_channel(call, call.arguments[0 if first else 1], "a constant")
-        found = rescaling(constant, first)
-        if found is None:
+        affine = rescaling(constant, first)
+        if affine is None:
             raise call.refused(f"{with_article(kind)} of a constant by a tensor", "divide the tensor by the constant")
-        return [call.node("rescaling", {"scales": found[0], "offsets": found[1]})]
+        return [call.node("rescaling", {"scales": affine[0], "offsets": affine[1]})]
 
     return convert
 

@@ -19,7 +19,7 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
     Raises:
         ImageError: a path does not exist or cannot be read, or a folder holds no pictures.
     """
-    found: list[Path] = []
+    pictures: list[Path] = []
     for path in paths:
         try:
             folder = stat.S_ISDIR(path.stat().st_mode)
@@ -30,10 +30,12 @@ def find(paths: Sequence[Path], *, also: Sequence[str] = ()) -> list[Path]:
         except OSError as error:  # a name too long, a folder that may not be entered ...
             raise ImageError(f"{path}: cannot be read ({error.strerror})") from None
         if not folder:
-            found.append(path)
+            pictures.append(path)
             continue
-        inside = sorted(one for one in path.rglob("*") if one.suffix.lower() in {*SUFFIXES, *also} and one.is_file())
+        inside = sorted(
+            file for file in path.rglob("*") if file.suffix.lower() in {*SUFFIXES, *also} and file.is_file()
+        )
         if not inside:
             raise ImageError(f"{path}: a folder without pictures ({', '.join(sorted(SUFFIXES))})")
-        found += inside
-    return found
+        pictures += inside
+    return pictures

@@ -12,7 +12,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark import frames, machine
-from glsl_infer.tools.benchmark.frames import STEPS, Frame, Tell
+from glsl_infer.tools.benchmark.frames import STEPS, FrameTimes, Tell
 from glsl_infer.tools.benchmark.measuring import inputs_of, model_of
 from glsl_infer.tools.benchmark.summary import Summary, summary
 
@@ -54,7 +54,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
         shared = stack.enter_context(Context(context))
         sessions = [stack.enter_context(Session(path, context=shared)) for path in (a, b)]
         given = [inputs_of(session) for session in sessions]
-        timed: list[list[Frame]] = [[], []]
+        timed: list[list[FrameTimes]] = [[], []]
         for index in range(warm_up + runs):
             for session, inputs, seconds in zip(sessions, given, timed):
                 session.activate()  # not a frame's work: a program of one model does it once
@@ -62,7 +62,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
                 if index >= warm_up:
                     seconds.append(frame)
                 tell(1)
-        series = [frames.series(one) for one in timed]
+        series = [frames.series(frame_times) for frame_times in timed]
         ratio = {step: summary([_ratio(y, x) for x, y in zip(series[0][step], series[1][step])]) for step in STEPS}
         sides = [
             {"file": str(path), "model": model_of(session), "frame_ms": frames.summaries(times)}

@@ -20,7 +20,7 @@ Tell = Callable[[int], object]
 
 
 @dataclass(frozen=True)
-class Frame:
+class FrameTimes:
     """Seconds of one frame.
 
     Attributes:
@@ -41,7 +41,7 @@ class Frame:
         return self.upload + self.gpu + self.read_back
 
 
-def one(session: Session, inputs: Named) -> Frame:
+def one(session: Session, inputs: Named) -> FrameTimes:
     """Run one frame on inputs by name, and time its steps."""
     finish, clock = session.context.gl.Finish, time.perf_counter
     started = clock()
@@ -52,10 +52,10 @@ def one(session: Session, inputs: Named) -> Frame:
     finish()
     drawn = clock()
     session.read_back()
-    return Frame(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
+    return FrameTimes(uploaded - started, submitted - uploaded, drawn - uploaded, clock() - drawn)
 
 
-def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[Frame]:
+def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -> list[FrameTimes]:
     """Run ``warm_up`` frames and then ``runs`` more, whose times are returned; ``tell`` hears of each.
 
     Raises:
@@ -85,7 +85,7 @@ def check_counts(runs: int, warm_up: int) -> None:
         raise InputError(f"--warm-up {warm_up}; 0 or more are possible (10 are usual)")
 
 
-def series(frames: list[Frame]) -> dict[str, list[float]]:
+def series(frames: list[FrameTimes]) -> dict[str, list[float]]:
     """Return the milliseconds of every frame, step by step."""
     return {step: [milliseconds(getattr(frame, step)) for frame in frames] for step in STEPS}
 
@@ -107,14 +107,14 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
     with gl.counting() as read_back:
         session.read_back()
     steps = {"upload": upload, "frame": submitted, "read_back": read_back}
-    found = session.statistics()
+    statistics = session.statistics()
     return {
-        "draws": found.passes,
-        "jobs": found.jobs,
-        "programs": found.programs,
+        "draws": statistics.passes,
+        "jobs": statistics.jobs,
+        "programs": statistics.programs,
         "programs_restored": session.restored_programs,
         "gl_calls": {step: sum(calls.values()) for step, calls in steps.items()},
         "gl_calls_of_frame": dict(submitted.most_common()),
         "textures": len(session.bundle.manifest.textures),
-        "texture_bytes": found.texture_bytes,
+        "texture_bytes": statistics.texture_bytes,
     }

@@ -49,20 +49,20 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
     check_minutes(minutes)
     length, told = 60.0 * minutes, 0
     count = max(1, min(WINDOWS, int(length)))
-    found: dict[int, list[float]] = {}
+    seconds: dict[int, list[float]] = {}
     started = time.perf_counter()
-    while (elapsed := time.perf_counter() - started) < length or not found:
+    while (elapsed := time.perf_counter() - started) < length or not seconds:
         frame = one(session, inputs)
         window = min(int(elapsed / length * count), count - 1)
-        found.setdefault(window, []).append(milliseconds(frame.total))
+        seconds.setdefault(window, []).append(milliseconds(frame.total))
         if int(elapsed) > told:
             tell(int(elapsed) - told)
             told = int(elapsed)
     windows: list[dict[str, Any]] = [
         {"from_s": round(index * length / count, 3), "runs": len(values), "ms": summary(values)}
-        for index, values in found.items()
+        for index, values in seconds.items()
     ]
-    everything = [value for values in found.values() for value in values]
+    everything = [value for values in seconds.values() for value in values]
     return {
         "minutes": minutes,
         "runs": len(everything),

@@ -11,13 +11,13 @@ from glsl_infer.errors import GlError, ImageError, InputError, ShaderError
 from glsl_infer.gl import dma_import
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.camera.frame import Frame
-from glsl_infer.tools.camera.sources import Source
+from glsl_infer.tools.camera.sources import CameraSource
 
 TOLERANCE = 2
 """Steps of 255 between what the GPU reads of a dma-buf and of its copy; what is no picture of it is far off."""
 
 
-def frames_for(session: Session, source: Source, *, copy: bool = False) -> Iterator[Frame]:
+def frames_for(session: Session, source: CameraSource, *, copy: bool = False) -> Iterator[Frame]:
     """Return the frames of a source, as dma-bufs where it has them and the session's driver reads the first one right.
 
     Where the driver says that it imports dma-bufs and then does not, a line on standard error says so.

@@ -31,7 +31,7 @@ _ANIMATED = {".gif", ".png", ".apng", ".webp"}
 
 
 @dataclass(frozen=True)
-class Source:
+class CameraSource:
     """Frames, and whether they come by themselves: those of a live source that nobody takes are lost.
 
     Attributes:
@@ -45,7 +45,7 @@ class Source:
     shared: Callable[[], Iterator[Frame]] | None = None
 
 
-def open_source(name: str) -> Source:
+def open_source(name: str) -> CameraSource:
     """Open a source by its name: ``picamera2``, ``/dev/videoN``, a film file or a folder.
 
     Raises:
@@ -54,7 +54,7 @@ def open_source(name: str) -> Source:
     """
     if name == PICAMERA2:
         library = raspberry_pi.library()
-        return Source(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
+        return CameraSource(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
     path = Path(name)
     try:
         mode = path.stat().st_mode
@@ -64,16 +64,16 @@ def open_source(name: str) -> Source:
             f"--source {name}: {reason}; give picamera2, /dev/videoN, a film file or a folder of pictures"
         ) from None
     if stat.S_ISDIR(mode):
-        return Source(name, False, _folder(pictures.find([path])))
+        return CameraSource(name, False, _folder(pictures.find([path])))
     if stat.S_ISCHR(mode):
-        return Source(name, True, _v4l2(name, _av("reading a camera")))
+        return CameraSource(name, True, _v4l2(name, _av("reading a camera")))
     if not stat.S_ISREG(mode):
         raise InputError(f"--source {name}: is no film, no folder and no camera")
     if path.suffix.lower() in _ANIMATED:
-        return Source(name, False, _animation(path))
+        return CameraSource(name, False, _animation(path))
     if path.suffix.lower() in pictures.SUFFIXES:
-        return Source(name, False, _folder([path]))
-    return Source(name, False, _film(name, _av("reading a film that is no GIF, PNG or WebP")))
+        return CameraSource(name, False, _folder([path]))
+    return CameraSource(name, False, _film(name, _av("reading a film that is no GIF, PNG or WebP")))
 
 
 def every(frames: Iterator[Frame], step: int) -> Iterator[Frame]:

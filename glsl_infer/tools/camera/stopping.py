@@ -36,7 +36,7 @@ def until_signalled() -> Iterator[None]:
             stopped = True
             raise _Stop
 
-    before = {one: signal.signal(one, stop) for one in _SIGNALS}
+    before = {number: signal.signal(number, stop) for number in _SIGNALS}
     try:
         try:
             yield

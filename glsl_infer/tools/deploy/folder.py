@@ -44,13 +44,13 @@ def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: Non
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
             new = Path(name) / "new"
-            found = _fill(deployment, base, new, Path(name), say)
+            description = _fill(deployment, base, new, Path(name), say)
             if out.exists():
                 out.rename(Path(name) / "old")
             new.rename(out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
-    return found
+    return description
 
 
 def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
@@ -69,12 +69,12 @@ def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -
         files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed) if name})
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
-    found: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
+    description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
     if deployment.target == "raspberry-pi":
-        found["wheel"] = packed
-        found["service"] = {"unit": raspberry_pi.UNIT, **vars(deployment.service), "model": deployment.served}
-    (new / CONTENTS).write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    return found
+        description["wheel"] = packed
+        description["service"] = {"unit": raspberry_pi.UNIT, **vars(deployment.service), "model": deployment.served}
+    (new / CONTENTS).write_text(json.dumps(description, indent=1) + "\n", "utf-8")
+    return description
 
 
 def _model(model: Model, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:

@@ -48,11 +48,11 @@ def write(folder: Path) -> str | None:
 def _package() -> dict[str, bytes]:
     files = {path.relative_to(resources.PACKAGE): path for path in sorted(resources.PACKAGE.rglob("*"))}
     modules = {f"glsl_infer/{name.as_posix()}": path for name, path in files.items() if path.suffix in _SUFFIXES}
-    found = {name: path.read_bytes() for name, path in modules.items()}
+    contents = {name: path.read_bytes() for name, path in modules.items()}
     for name in resources.template_names():
-        found[f"glsl_infer/shaders/{name}"] = resources.template(name).encode("utf-8")
+        contents[f"glsl_infer/shaders/{name}"] = resources.template(name).encode("utf-8")
     model = resources.default_model()
-    return {**found, f"glsl_infer/models/{model.name}": model.read_bytes()}
+    return {**contents, f"glsl_infer/models/{model.name}": model.read_bytes()}
 
 
 def _metadata() -> dict[str, bytes] | None:
@@ -63,13 +63,13 @@ def _metadata() -> dict[str, bytes] | None:
         return None
     if distribution.version != __version__:
         return None
-    found = {}
+    contents = {}
     for file in distribution.files or ():
         folder, _, name = file.as_posix().partition("/")
         if folder == _DIST_INFO and name not in _INSTALLERS:
-            found[f"{_DIST_INFO}/{name}"] = Path(str(file.locate())).read_bytes()
+            contents[f"{_DIST_INFO}/{name}"] = Path(str(file.locate())).read_bytes()
     needed = {f"{_DIST_INFO}/METADATA", f"{_DIST_INFO}/entry_points.txt"}
-    return found if needed <= set(found) else None
+    return contents if needed <= set(contents) else None
 
 
 def _record(members: Mapping[str, bytes]) -> bytes:

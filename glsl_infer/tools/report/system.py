@@ -38,12 +38,12 @@ def memory_bytes() -> int | None:
 
 
 def _temperatures() -> dict[str, float]:
-    found: dict[str, float] = {}
+    readings: dict[str, float] = {}
     for zone in sorted(Path("/sys/class/thermal").glob("thermal_zone*")):
         kind, value = _text(zone / "type"), _text(zone / "temp")
         if value.lstrip("-").isdigit():
-            found[f"{zone.name} {kind}".strip()] = int(value) / 1000.0
-    return found
+            readings[f"{zone.name} {kind}".strip()] = int(value) / 1000.0
+    return readings
 
 
 def _clocks() -> list[float]:

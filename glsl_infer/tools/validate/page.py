@@ -16,16 +16,16 @@ _BEST_DB = 60.0
 """A bar of full length; 8 bits of a number that fills its range have about 50 dB."""
 
 
-def page(found: dict[str, Any], failures: list[str]) -> str:
+def page(agreement: dict[str, Any], failures: list[str]) -> str:
     """Return the page.
 
     Args:
-        found: what ``compare.compare`` returned, with ``model`` and ``bundle``.
+        agreement: what ``compare.compare`` returned, with ``model`` and ``bundle``.
         failures: what lies beyond a threshold, a sentence each.
     """
-    rows = [("pictures", f"{found['pictures']}"), ("Keras", found["keras"]), ("GPU", found["driver"])]
-    for end in found["outputs"]:
-        of = f" of '{end['name']}'" if len(found["outputs"]) > 1 else ""
+    rows = [("pictures", f"{agreement['pictures']}"), ("Keras", agreement["keras"]), ("GPU", agreement["driver"])]
+    for end in agreement["outputs"]:
+        of = f" of '{end['name']}'" if len(agreement["outputs"]) > 1 else ""
         rows += [(f"cosine similarity{of}", f"{end['cosine']:.6f}")]
         rows += [(f"of the worst picture{of}", f"{end['worst_cosine']:.6f}")]
         rows += [(f"largest error{of}", f"{end['max_error']:.6g}"), (f"mean error{of}", f"{end['mean_error']:.6g}")]
@@ -36,16 +36,16 @@ def page(found: dict[str, Any], failures: list[str]) -> str:
         f"<tr><td class=name>{_text(key)}</td><td class=name>{_text(value)}</td></tr>" for key, value in rows
     )
     verdict = (
-        "".join(f"<p class=beyond>{_text(one)}</p>" for one in failures)
+        "".join(f"<p class=beyond>{_text(failure)}</p>" for failure in failures)
         or "<p>Everything is within its thresholds.</p>"
     )
     layers = "".join(
-        f"<tr><td class=name>{_text(one['layer'])}</td><td class=name>{_text(one['keras'])}</td>"
-        f"<td>{one['cosine']:.6f}</td><td>{one['max_error']:.4g}</td><td>{one['mean_error']:.4g}</td>"
-        f"<td>{decibels(one['sqnr_db'])}</td><td class=wide>{_bar(one['sqnr_db'])}</td></tr>"
-        for one in found["layers"]
+        f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['keras'])}</td>"
+        f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
+        f"<td>{decibels(layer['sqnr_db'])}</td><td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
+        for layer in agreement["layers"]
     )
-    names = f"{_text(found['bundle'])} beside {_text(found['model'])}"
+    names = f"{_text(agreement['bundle'])} beside {_text(agreement['model'])}"
     return (
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{names}</title><style>{_STYLE}</style>\n"
         f"<h1>{names}</h1>\n{verdict}\n<table>{head}</table>\n<h2>Layer by layer</h2>\n"

@@ -36,36 +36,36 @@ def advise(report: Report) -> list[Advice]:
         if not row.failed
         for advice in _jobs(row) + _code(row, row.total > SMALL * report.total)
     ]
-    return sorted(found, key=lambda one: -one.saves)
+    return sorted(found, key=lambda entry: -entry.saves)
 
 
 def _jobs(row: Row) -> list[Advice]:
     """Return what is wrong with the commands of a layer, however small."""
-    found = []
+    advice = []
     if row.loads:
-        found.append(
+        advice.append(
             Advice(
                 row.layer, f"{row.loads} of {row.jobs} jobs load the target's old pixels: clear it when a job begins"
             )
         )
     if row.jobs > 1:
-        found.append(
+        advice.append(
             Advice(row.layer, f"{row.jobs} jobs: all slices in one texture make one (glsl-infer export --layout atlas)")
         )
     if row.programs > MANY_PROGRAMS:
-        found.append(
+        advice.append(
             Advice(row.layer, f"{row.programs} programs, compiled at every start: uniform weights make it one")
         )
-    return found
+    return advice
 
 
 def _code(row: Row, matters: bool) -> list[Advice]:
     """Return what is wrong with the shaders of a layer, if it matters."""
-    found: list[Advice] = []
+    advice: list[Advice] = []
     if not matters:
-        return found
+        return advice
     if row.least_total is not None and row.total > OVER_FLOOR * row.least_total:
-        found.append(
+        advice.append(
             Advice(
                 row.layer,
                 f"{row.per_fetch:.1f} instructions a fetch, {row.floor_per_fetch:.1f} would do: scalar sums, each "
@@ -74,7 +74,7 @@ def _code(row: Row, matters: bool) -> list[Advice]:
             )
         )
     if row.cycles > WAITING * row.instructions:
-        found.append(
+        advice.append(
             Advice(
                 row.layer,
                 f"waits {row.cycles - row.instructions} of {row.cycles} estimated cycles, mostly for texels: put "
@@ -83,11 +83,11 @@ def _code(row: Row, matters: bool) -> list[Advice]:
         )
     texels = row.tiles * GPU_TILE**2
     if row.tiles > 1 and row.pixels < EMPTY * texels:
-        found.append(
+        advice.append(
             Advice(
                 row.layer,
                 f"draws on {row.pixels / texels:.0%} of its {row.tiles} tiles: pack them closer, or share no texture "
                 "with larger layers (glsl-infer export --memory naive)",
             )
         )
-    return found
+    return advice

@@ -172,13 +172,13 @@ def _row(
         sum(_groups(entry) for entry in passes),
         min((shader.instructions for shader in shaders), default=0),
         max((shader.instructions for shader in shaders), default=0),
-        sum(shader.instructions * _pixels(one) for one, shader in compiled),
-        sum(shader.instructions * _groups(one) for one, shader in compiled),
+        sum(shader.instructions * _pixels(entry) for entry, shader in compiled),
+        sum(shader.instructions * _groups(entry) for entry, shader in compiled),
         min((shader.threads for shader in waiting or shaders), default=0),
         max((shader.uniforms for shader in shaders), default=0),
         max((shader.cycles for shader in shaders), default=0),
         max((shader.fetches for shader in shaders), default=0),
-        sum(shader.fetches * _pixels(one) for one, shader in compiled),
+        sum(shader.fetches * _pixels(entry) for entry, shader in compiled),
         products,
         len(jobs),
         sum(job.tiles for job in jobs),
@@ -189,23 +189,23 @@ def _row(
     )
 
 
-def _pixels(one: Pass) -> int:
-    return sum(quad.width * quad.height for quad in one.quads)
+def _pixels(entry: Pass) -> int:
+    return sum(quad.width * quad.height for quad in entry.quads)
 
 
-def _groups(one: Pass) -> int:
-    return sum(slices_of(quad.width * quad.height, LANES) for quad in one.quads)
+def _groups(entry: Pass) -> int:
+    return sum(slices_of(quad.width * quad.height, LANES) for quad in entry.quads)
 
 
 def _failures(passes: Sequence[Pass], measured: Measured) -> list[Problem]:
     """Return a problem for each layer that fails; a program that several layers use is named in each."""
-    found: dict[tuple[str, str], Problem] = {}
+    problems: dict[tuple[str, str], Problem] = {}
     for entry in passes:
         for name, where in ((entry.program, f"program '{entry.program}': "), (entry.layer, "")):
             if name in measured.failures:
                 text = f"{where}{measured.failures[name]}"
-                found.setdefault((entry.layer, measured.failures[name]), Problem(entry.layer, text, True))
-    return list(found.values())
+                problems.setdefault((entry.layer, measured.failures[name]), Problem(entry.layer, text, True))
+    return list(problems.values())
 
 
 def _single_threaded(rows: Sequence[Row]) -> list[Problem]:

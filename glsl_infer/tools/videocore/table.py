@@ -34,14 +34,14 @@ def as_text(report: Report, draw_share: float) -> str:
         "",
         *estimates(report, draw_share),
     ]
-    found = advise(report)
-    if found:
+    advice = advise(report)
+    if advice:
         lines += ["", "what to change:"]
-    for one in found[:MOST_ADVICE]:
+    for one in advice[:MOST_ADVICE]:
         saves = f" (up to {one.saves / 1e6:.1f} million)" if one.saves else ""
         lines.append(f"  {one.layer}: {one.text}{saves}")
-    if len(found) > MOST_ADVICE:
-        lines.append(f"  and {len(found) - MOST_ADVICE} more (--json has all)")
+    if len(advice) > MOST_ADVICE:
+        lines.append(f"  and {len(advice) - MOST_ADVICE} more (--json has all)")
     return "\n".join(map(plain_text.one_line, lines))
 
 
@@ -49,10 +49,10 @@ def estimates(report: Report, draw_share: float) -> list[str]:
     """Return a line for each board."""
     lines = []
     for board in estimate.BOARDS:
-        found = estimate.estimate(report, board, draw_share)
+        times = estimate.estimate(report, board, draw_share)
         lines.append(
-            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {found.total:.0f} ms a frame, {found.gpu:.1f} of "
-            f"them computing ({found.low:.0f} to {found.high:.0f} by what draws and jobs cost)"
+            f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {times.total:.0f} ms a frame, {times.gpu:.1f} of "
+            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost)"
         )
     return lines
 

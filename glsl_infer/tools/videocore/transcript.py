@@ -183,10 +183,10 @@ class _Reader:
             self._stage = match[1].lower()
             if self._stage == "fragment":
                 inst, threads, uniforms, temporaries, cycles = (int(number) for number in match.groups()[1:])
-                found = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
+                shader = Shader(inst, threads, uniforms, temporaries, cycles, fetches=0)
                 known = self.programs.get(program)
-                if known is None or found.instructions >= known.instructions:  # of two variants the dearer
-                    self.programs[program] = found
+                if known is None or shader.instructions >= known.instructions:  # of two variants the dearer
+                    self.programs[program] = shader
         elif match := _VALIDATED.match(line):
             if match[1] == "REJECTED":
                 self.failures[program] = (

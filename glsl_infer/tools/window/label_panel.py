@@ -21,7 +21,9 @@ _LINE, _MARGIN = 1.5, 0.75
 
 def printable(text: str) -> str:
     """Return ``text`` on one line, with a mark for what no font shows: control characters, halves of surrogates."""
-    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in " ".join(text.split()))
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in " ".join(text.split())
+    )
 
 
 def draw(predictions: Sequence[Prediction], width: int, max_height: int, scale: float = 1.0) -> Image.Image | None:
@@ -68,17 +70,17 @@ def _draw_rows(
     bar_width = max(0, round(0.35 * width) - margin)
     label_width = width - bar_width - percent_width - 4 * margin
     _, top, _, bottom = canvas.textbbox((0, 0), "A", font=font)  # capitals stand in the middle of their bars
-    for row, one in enumerate(predictions):
+    for row, prediction in enumerate(predictions):
         y = margin // 2 + row * line
         text_y = y + (line - (bottom - top)) // 2 - top
-        canvas.text((margin, text_y), _clipped(canvas, one.label, font, label_width), font=font, fill=TEXT)
+        canvas.text((margin, text_y), _clipped(canvas, prediction.label, font, label_width), font=font, fill=TEXT)
         left, bar_top, bar_bottom = 2 * margin + max(0, label_width), y + line // 4, y + line - line // 4
         if bar_width > 0:
             canvas.rectangle((left, bar_top, left + bar_width - 1, bar_bottom), fill=TRACK)
-            filled = round(bar_width * min(1.0, max(0.0, one.probability)))
+            filled = round(bar_width * min(1.0, max(0.0, prediction.probability)))
             if filled > 0:
                 canvas.rectangle((left, bar_top, left + filled - 1, bar_bottom), fill=BAR)
-        percent = f"{100 * one.probability:.1f} %"
+        percent = f"{100 * prediction.probability:.1f} %"
         x = width - margin - round(canvas.textlength(percent, font=font))
         canvas.text((x, text_y), percent, font=font, fill=TEXT)
 
@@ -88,7 +90,9 @@ def _known(text: str, font: Any) -> str:
     if isinstance(font, ImageFont.ImageFont):
         return text.encode("latin-1", "replace").decode("latin-1")
     # Without accents it can be read; what remains becomes the font's box.
-    return "".join(one for one in unicodedata.normalize("NFKD", text) if not unicodedata.combining(one))
+    return "".join(
+        character for character in unicodedata.normalize("NFKD", text) if not unicodedata.combining(character)
+    )
 
 
 def _clipped(canvas: ImageDraw.ImageDraw, text: str, font: Any, width: int) -> str:

@@ -44,7 +44,7 @@ class Drawn:
         self._floats = weight_halves.few_read(bundle)
         # The last unit, which stays bound: passes have the first ones.
         unit = self._gl.integer(GL.GL_MAX_TEXTURE_IMAGE_UNITS) - 1
-        used = max(len(one.samplers) for one in bundle.manifest.programs)
+        used = max(len(program.samplers) for program in bundle.manifest.programs)
         if used > unit:
             return
         rows = uniform_rows.with_rows(self.bundle, largest)
@@ -61,11 +61,11 @@ class Drawn:
             self._gl.BindTexture(GL.GL_TEXTURE_2D, self._rows)
             self._gl.ActiveTexture(GL.GL_TEXTURE0)
 
-    def texture(self, one: Texture) -> int:
+    def texture(self, given: Texture) -> int:
         """Make one of the textures of ``bundle``, and return its GL name."""
-        if one.member is None:
-            return self._objects.texture(one.width, one.height, bytes(one.clear) * (one.width * one.height))
-        texels = self.bundle.members[one.member]
-        if one.name in self._floats:
-            return self._objects.float_texture(one.width, one.height, weight_halves.floats(texels))
-        return self._objects.texture(one.width, one.height, texels)
+        if given.member is None:
+            return self._objects.texture(given.width, given.height, bytes(given.clear) * (given.width * given.height))
+        texels = self.bundle.members[given.member]
+        if given.name in self._floats:
+            return self._objects.float_texture(given.width, given.height, weight_halves.floats(texels))
+        return self._objects.texture(given.width, given.height, texels)

@@ -27,10 +27,10 @@ Identity = tuple[str, str, tuple[str, ...], int, tuple[tuple[str, int], ...]]
 def merged(bundle: Bundle) -> Bundle:
     """Return a bundle that draws the same bytes with as many programs, or fewer."""
     manifest, members = bundle.manifest, dict(bundle.members)
-    textures = {one.name: one for one in manifest.textures}
+    textures = {texture.name: texture for texture in manifest.textures}
     by_program: dict[str, list[Pass]] = {}
-    for one in manifest.passes:
-        by_program.setdefault(one.program, []).append(one)
+    for entry in manifest.passes:
+        by_program.setdefault(entry.program, []).append(entry)
     alike: dict[Identity, list[ShaderProgram]] = {}
     for program in manifest.programs:
         text = members[program.fragment].decode("utf-8")
@@ -41,7 +41,7 @@ def merged(bundle: Bundle) -> Bundle:
         names.update({program.name: programs[0].name for program in programs})
         if len(programs) > 1:  # one alone keeps its common coordinates
             members[programs[0].fragment] = text.encode("utf-8")
-    passes = tuple(replace(one, program=names[one.program]) for one in manifest.passes)
+    passes = tuple(replace(entry, program=names[entry.program]) for entry in manifest.passes)
     kept = tuple(programs[0] for programs in alike.values())
     return replace(bundle, manifest=replace(manifest, programs=kept, passes=passes), members=members)
 
@@ -52,11 +52,14 @@ def _identity(program: ShaderProgram, text: str) -> Identity:
 
 def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]) -> str:
     """Return a shader whose n-th fetch is at the coordinate of source n; as it is where that is not the same one."""
-    fetches = [(2 * int(one[2]) + (one[3] == "z"), 2 * int(one[5]) + (one[6] == "w")) for one in _FETCH.finditer(text)]
-    sources = {len(one.sources) for one in passes}
+    fetches = [
+        (2 * int(match[2]) + (match[3] == "z"), 2 * int(match[5]) + (match[6] == "w"))
+        for match in _FETCH.finditer(text)
+    ]
+    sources = {len(entry.sources) for entry in passes}
     if sources != {len(fetches)} or text.count("texture2D(") != len(fetches):
         return text
-    if not all(_same(one, textures, fetches) for one in passes):
+    if not all(_same(entry, textures, fetches) for entry in passes):
         return text
     numbers = iter(range(len(fetches)))
 
@@ -68,18 +71,18 @@ def _with_own(text: str, passes: Sequence[Pass], textures: Mapping[str, Texture]
     return _FETCH.sub(own, text)
 
 
-def _same(one: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
+def _same(entry: Pass, textures: Mapping[str, Texture], fetches: list[tuple[int, int]]) -> bool:
     """Return whether fetch n of a pass, at the x of one source and the y of another, is at those of source n."""
-    sizes = [textures[one.textures[source.unit]] for source in one.sources]
+    sizes = [textures[entry.textures[source.unit]] for source in entry.sources]
     for own, (x, y) in enumerate(fetches):
-        if max(x, y) >= len(one.sources):
+        if max(x, y) >= len(entry.sources):
             return False
-        source, along_x, along_y = one.sources[own], one.sources[x], one.sources[y]
+        source, along_x, along_y = entry.sources[own], entry.sources[x], entry.sources[y]
         if (source.stride_x, sizes[own].width) != (along_x.stride_x, sizes[x].width):
             return False
         if (source.stride_y, sizes[own].height) != (along_y.stride_y, sizes[y].height):
             return False
-        for quad in one.quads:
+        for quad in entry.quads:
             if quad.origins[own] != (quad.origins[x][0], quad.origins[y][1]):
                 return False
     return True

@@ -61,7 +61,7 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
     manifest, members = bundle.manifest, dict(bundle.members)
     arrays = _arrays(bundle)
     slices = list(dict.fromkeys(_slices(manifest.passes, arrays)))
-    width = max((one.count for one in slices), default=0) // 4
+    width = max((part.count for part in slices), default=0) // 4
     if not slices or max(width, len(slices)) > largest or 16 * width * len(slices) > MOST_BYTES:
         return Rows(bundle, None)
     values = np.zeros((len(slices), 4 * width), np.float32)
@@ -74,8 +74,8 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
         members[program.fragment] = rewritten(text, names, width).encode("utf-8")
         others = {name: count for name, count in program.uniforms.items() if name not in names}
         programs.append(replace(program, uniforms={**others, **{_row(name): 1 for name in names}}))
-    middles = {one: ((index + 0.5) / len(slices),) for index, one in enumerate(slices)}
-    passes = tuple(_with_coordinates(one, arrays[one.program], middles) for one in manifest.passes)
+    middles = {part: ((index + 0.5) / len(slices),) for index, part in enumerate(slices)}
+    passes = tuple(_with_coordinates(entry, arrays[entry.program], middles) for entry in manifest.passes)
     changed = replace(manifest, programs=tuple(programs), passes=passes)
     return Rows(replace(bundle, manifest=changed, members=members), values.reshape(len(slices), width, 4))
 
@@ -106,9 +106,9 @@ def rewritten(text: str, names: Sequence[str], width: int) -> str:
 def _arrays(bundle: Bundle) -> dict[str, list[str]]:
     """Return the arrays of each program that can be rows."""
     told: dict[str, set[str]] = {}
-    for one in bundle.manifest.passes:
-        told.setdefault(one.program, set()).update(
-            name for name, value in one.uniforms.items() if not isinstance(value, Slice)
+    for entry in bundle.manifest.passes:
+        told.setdefault(entry.program, set()).update(
+            name for name, value in entry.uniforms.items() if not isinstance(value, Slice)
         )
     return {
         program.name: [
@@ -131,20 +131,20 @@ def _only_read(text: str, name: str) -> bool:
 
 
 def _slices(passes: Iterable[Pass], arrays: Mapping[str, Sequence[str]]) -> Iterable[Slice]:
-    for one in passes:
-        for name, value in one.uniforms.items():
-            if isinstance(value, Slice) and name in arrays[one.program]:
+    for entry in passes:
+        for name, value in entry.uniforms.items():
+            if isinstance(value, Slice) and name in arrays[entry.program]:
                 yield value
 
 
-def _with_coordinates(one: Pass, names: Sequence[str], middles: Mapping[Slice, tuple[float, ...]]) -> Pass:
+def _with_coordinates(entry: Pass, names: Sequence[str], middles: Mapping[Slice, tuple[float, ...]]) -> Pass:
     uniforms: dict[str, UniformValue] = {}
-    for name, value in one.uniforms.items():
+    for name, value in entry.uniforms.items():
         if isinstance(value, Slice) and name in names:
             uniforms[_row(name)] = middles[value]
         else:
             uniforms[name] = value
-    return replace(one, uniforms=uniforms)
+    return replace(entry, uniforms=uniforms)
 
 
 def _row(name: str) -> str:

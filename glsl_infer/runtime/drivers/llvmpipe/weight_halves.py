@@ -61,11 +61,11 @@ def with_spare_rows(bundle: Bundle, largest: int) -> Bundle:
 def few_read(bundle: Bundle) -> frozenset[str]:
     """Return the names of the textures of two halves that had better be floats; none where they would be too many."""
     fragments: Counter[str] = Counter()
-    for one in bundle.manifest.passes:
-        fragments[one.program] += sum(quad.width * quad.height for quad in one.quads)
-    found = _read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS})
-    texels = sum(one.width * one.height for one in bundle.manifest.textures if one.name in found)
-    return frozenset(found) if 16 * texels <= MOST_BYTES else frozenset()
+    for entry in bundle.manifest.passes:
+        fragments[entry.program] += sum(quad.width * quad.height for quad in entry.quads)
+    halved = _read_by(bundle, {name for name in _readers(bundle) if fragments[name] <= MOST_FRAGMENTS})
+    texels = sum(texture.width * texture.height for texture in bundle.manifest.textures if texture.name in halved)
+    return frozenset(halved) if 16 * texels <= MOST_BYTES else frozenset()
 
 
 def floats(texels: bytes) -> bytes:
@@ -77,19 +77,23 @@ def floats(texels: bytes) -> bytes:
 def _readers(bundle: Bundle) -> set[str]:
     """Return the names of the programs that read two halves."""
     return {
-        one.name
-        for one in bundle.manifest.programs
-        if SAMPLER in one.samplers and HALVES in bundle.members[one.fragment]
+        program.name
+        for program in bundle.manifest.programs
+        if SAMPLER in program.samplers and HALVES in bundle.members[program.fragment]
     }
 
 
 def _read_by(bundle: Bundle, programs: Set[str]) -> set[str]:
     """Return the names of the textures that only these programs read, and only as weights."""
-    units = {one.name: one.samplers.index(SAMPLER) for one in bundle.manifest.programs if one.name in programs}
+    units = {
+        program.name: program.samplers.index(SAMPLER)
+        for program in bundle.manifest.programs
+        if program.name in programs
+    }
     read, otherwise = set[str](), set[str]()
-    for one in bundle.manifest.passes:
-        for unit, name in enumerate(one.textures):
-            (read if units.get(one.program) == unit else otherwise).add(name)
+    for entry in bundle.manifest.passes:
+        for unit, name in enumerate(entry.textures):
+            (read if units.get(entry.program) == unit else otherwise).add(name)
     return read - otherwise
 
 

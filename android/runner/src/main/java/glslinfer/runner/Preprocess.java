@@ -21,14 +21,14 @@ public final class Preprocess {
     /** The same for a picture of {@code width} x {@code height} pixels of 1 (grey), 3 or 4 {@code channels}. */
     public static byte[] fit(Picture picture, Fit fit, int width, int height, int channels) {
         Fit.Place place = fit.place(picture.width, picture.height, width, height);
-        long[] part = new long[channels * place.width * place.height];
+        byte[] part = new byte[channels * place.width * place.height];
         for (int y = 0; y < place.height; y++) {
             for (int x = 0; x < place.width; x++) {
                 int pixel = picture.argb[(place.top + y) * picture.width + place.left + x];
                 components(pixel, channels, part, channels * (y * place.width + x));
             }
         }
-        long[] scaled = Resample.scale(part, place.width, place.height, place.toWidth, place.toHeight, channels);
+        byte[] scaled = Resample.scale(part, place.width, place.height, place.toWidth, place.toHeight, channels);
         byte[] out = new byte[channels * width * height];
         if (channels == 4 && (place.toWidth < width || place.toHeight < height)) {
             for (int i = 3; i < out.length; i += 4) {
@@ -36,34 +36,32 @@ public final class Preprocess {
             }
         }
         for (int y = 0; y < place.toHeight; y++) {
-            int to = channels * ((place.toTop + y) * width + place.toLeft);
-            for (int i = 0; i < channels * place.toWidth; i++) {
-                out[to + i] = (byte) scaled[channels * place.toWidth * y + i];
-            }
+            int row = channels * place.toWidth;
+            System.arraycopy(scaled, row * y, out, channels * ((place.toTop + y) * width + place.toLeft), row);
         }
         return out;
     }
 
     /** Writes the components of a pixel: over white, unless alpha is a channel of its own. */
-    private static void components(int pixel, int channels, long[] out, int at) {
+    private static void components(int pixel, int channels, byte[] out, int at) {
         int alpha = pixel >>> 24;
         if (channels == 4) {
-            out[at] = pixel >> 16 & 255;
-            out[at + 1] = pixel >> 8 & 255;
-            out[at + 2] = pixel & 255;
-            out[at + 3] = alpha;
+            out[at] = (byte) (pixel >> 16);
+            out[at + 1] = (byte) (pixel >> 8);
+            out[at + 2] = (byte) pixel;
+            out[at + 3] = (byte) alpha;
             return;
         }
         int red = overWhite(pixel >> 16 & 255, alpha);
         int green = overWhite(pixel >> 8 & 255, alpha);
         int blue = overWhite(pixel & 255, alpha);
         if (channels == 1) {
-            out[at] = (19595 * red + 38470 * green + 7471 * blue + 32768) >> 16;
+            out[at] = (byte) ((19595 * red + 38470 * green + 7471 * blue + 32768) >> 16);
             return;
         }
-        out[at] = red;
-        out[at + 1] = green;
-        out[at + 2] = blue;
+        out[at] = (byte) red;
+        out[at + 1] = (byte) green;
+        out[at + 2] = (byte) blue;
     }
 
     private static int overWhite(int value, int alpha) {

@@ -9,28 +9,15 @@ final class Resample {
     /**
      * Scales a picture.
      *
-     * @param pixels (height, width, channels), 0 to 255
-     * @return (toHeight, toWidth, channels), 0 to 255; {@code pixels} itself where nothing changes
+     * @param pixels (height, width, channels)
+     * @return (toHeight, toWidth, channels); {@code pixels} itself where nothing changes
      */
-    static long[] scale(long[] pixels, int width, int height, int toWidth, int toHeight, int channels) {
-        long[] out = pixels;
-        long area = 1;
-        int wide = width;
-        int high = height;
-        if (height > toHeight) {
-            out = sums(out, 1, height, channels * width, toHeight);
-            area = height;
-            high = toHeight;
-        }
-        if (width > toWidth) {
-            out = sums(out, high, width, channels, toWidth);
-            area *= width;
-            wide = toWidth;
-        }
-        if (out != pixels) {
-            for (int i = 0; i < out.length; i++) {
-                out[i] = (2 * out[i] + area) / (2 * area); // both axes are rounded at once
-            }
+    static byte[] scale(byte[] pixels, int width, int height, int toWidth, int toHeight, int channels) {
+        byte[] out = pixels;
+        int wide = Math.min(width, toWidth);
+        int high = Math.min(height, toHeight);
+        if (wide < width || high < height) {
+            out = averaged(out, width, height, wide, high, channels);
         }
         if (wide < toWidth) {
             out = enlarged(out, high, wide, channels, toWidth);
@@ -38,28 +25,42 @@ final class Resample {
         return high < toHeight ? enlarged(out, 1, high, channels * toWidth, toHeight) : out;
     }
 
-    /**
-     * Sums one axis into fewer, equal windows, each value times its overlap in 1 / size of a step.
-     *
-     * @param values (blocks, side, step)
-     * @return (blocks, size, step)
-     */
-    private static long[] sums(long[] values, int blocks, int side, int step, int size) {
-        long[] out = new long[blocks * size * step];
-        for (int block = 0; block < blocks; block++) {
-            for (int i = 0; i < size; i++) {
-                int to = (block * size + i) * step;
-                int first = (int) ((long) i * side / size);
-                for (int p = first; p < side && (long) p * size < (long) (i + 1) * side; p++) {
-                    long weight = overlap(i, p, side, size);
-                    int from = (block * side + p) * step;
-                    for (int k = 0; k < step; k++) {
-                        out[to + k] += weight * values[from + k];
+    /** Averages the axes that shrink, both before rounding once: a row at a time, for photographs are large. */
+    private static byte[] averaged(byte[] pixels, int width, int height, int wide, int high, int channels) {
+        byte[] out = new byte[wide * high * channels];
+        long area = (wide < width ? (long) width : 1) * (high < height ? height : 1);
+        for (int j = 0; j < high; j++) {
+            long[] row = new long[channels * width];
+            for (int q = first(j, height, high); inside(q, j, height, high); q++) {
+                long weight = high < height ? overlap(j, q, height, high) : 1;
+                for (int k = 0; k < row.length; k++) {
+                    row[k] += weight * (pixels[q * row.length + k] & 255);
+                }
+            }
+            for (int i = 0; i < wide; i++) {
+                long[] sum = new long[channels];
+                for (int p = first(i, width, wide); inside(p, i, width, wide); p++) {
+                    long weight = wide < width ? overlap(i, p, width, wide) : 1;
+                    for (int c = 0; c < channels; c++) {
+                        sum[c] += weight * row[p * channels + c];
                     }
+                }
+                for (int c = 0; c < channels; c++) {
+                    out[(j * wide + i) * channels + c] = (byte) ((2 * sum[c] + area) / (2 * area));
                 }
             }
         }
         return out;
+    }
+
+    /** Returns the first source pixel that an output pixel covers. */
+    private static int first(int index, int side, int size) {
+        return (int) ((long) index * side / size);
+    }
+
+    /** Returns whether a source pixel from the first on is covered too. */
+    private static boolean inside(int pixel, int index, int side, int size) {
+        return pixel < side && (long) pixel * size < (long) (index + 1) * side;
     }
 
     /** How much of source pixel {@code p} output pixel {@code i} covers, in 1 / size of a source pixel. */
@@ -68,9 +69,14 @@ final class Resample {
                 0, Math.min((i + 1L) * side, (p + 1L) * size) - Math.max((long) i * side, (long) p * size));
     }
 
-    /** Enlarges one axis by the bilinear filter, and rounds; shapes as in {@link #sums}. */
-    private static long[] enlarged(long[] values, int blocks, int side, int step, int size) {
-        long[] out = new long[blocks * size * step];
+    /**
+     * Enlarges one axis by the bilinear filter, and rounds.
+     *
+     * @param values (blocks, side, step)
+     * @return (blocks, size, step)
+     */
+    private static byte[] enlarged(byte[] values, int blocks, int side, int step, int size) {
+        byte[] out = new byte[blocks * size * step];
         for (int i = 0; i < size; i++) {
             double centre = (i + 0.5) * side / size;
             int low = (int) Math.max(0, Math.floor(centre - 0.5));
@@ -80,9 +86,9 @@ final class Resample {
                 for (int k = 0; k < step; k++) {
                     long sum = 1 << (BITS - 1);
                     for (int p = 0; p < weights.length; p++) {
-                        sum += weights[p] * values[(block * side + low + p) * step + k];
+                        sum += weights[p] * (values[(block * side + low + p) * step + k] & 255);
                     }
-                    out[to + k] = Math.max(0, Math.min(255, sum >> BITS));
+                    out[to + k] = (byte) Math.max(0, Math.min(255, sum >> BITS));
                 }
             }
         }
