@@ -6,11 +6,17 @@
 //                channel of each tap, the residual's factor if it has one, the bias last. Without it they
 //                are constants in the text.
 // BIAS           where the sum starts
-// LATE           a number that the fourth component of the sum stays below by 1 or more. On a device that defines
+// LATE           a number that the fourth component of the sum stays below. On a device that defines
 //                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
 //                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
+// CUT_BIAS       where the sum starts on a device that cuts additions toward zero, as those do that define LATE_FETCH
+//                and not NEAREST_SUMS: the bias with LATE taken off, less what the cuts come to in the mean.
 #ifndef BIAS
 #define BIAS vec4(0.0)
+#define CUT_BIAS vec4(0.0)
+#endif
+#if defined(LATE_FETCH) && !defined(NEAREST_SUMS)
+#define CUT_SUMS
 #endif
 #ifndef LATE
 #undef LATE_FETCH
@@ -28,14 +34,21 @@ uniform vec4 weights[WEIGHT_COUNT];
 #ifdef LATE_FETCH
 uniform float late;
 #endif
+#ifdef CUT_SUMS
+uniform vec4 cut_bias;
+#endif
 #endif
 
 void main() {
     vec4 s, t;
     // The bias comes first: added last, a compiler may fold a constant one into the activation.
+#ifdef CUT_SUMS
+    vec4 sum = CUT_BIAS;
+#else
     vec4 sum = BIAS;
 #ifdef LATE_FETCH
     sum.w -= LATE;
+#endif
 #endif
     //@ coordinates
     //@ taps

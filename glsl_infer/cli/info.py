@@ -84,6 +84,7 @@ def _print(found: dict[str, Any]) -> None:
         range_ = f"2^-{one['range_low']} to 2^{one['range_high']}"
         _row(f"{kind} float", f"{one['mantissa_bits']} bits of mantissa, {range_}")
     _row("store rounds up from", f"{found['store_rounds_up_from']} of a step")
+    _row("sum rounds up from", f"{found['sum_rounds_up_from']} of its last bit")
 
 
 def _row(name: str, value: object) -> None:

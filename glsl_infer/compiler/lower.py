@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from glsl_infer import ops
+from glsl_infer.bundle.probe import picture
 from glsl_infer.compiler import sharing
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph
+from glsl_infer.graph import Array, Graph, reference
+from glsl_infer.graph.picture import picture_values
 from glsl_infer.lowering.builder import Builder
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import Program
@@ -50,17 +53,18 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
+    typical = Typical(lambda: _typical_maps(graph))
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share]) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors)
+        builder = Builder(graph, weights, alone, layout, needed, shares, typical, uniform_vectors)
         for node in graph.nodes:
             ops.get(node.op).passes(node, builder)
         return builder
 
     builder = built({})
-    output, picture = builder.values[graph.output], builder.values[graph.input.name]
-    if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
+    output, shown = builder.values[graph.output], builder.values[graph.input.name]
+    if isinstance(output, FixedMap) or set(textures_of(shown)) & set(textures_of(output)):
         raise ModelError.layer(
             graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
         )
@@ -71,6 +75,14 @@ def to_program(
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
     return replace(built(shares).finish() if shares else program, memory=uses)
+
+
+def _typical_maps(graph: Graph) -> dict[str, Array]:
+    """Return every layer's output for the probe's picture, in float32."""
+    image = picture(graph.input.attrs["shape"][0])
+    values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
+    values.update(reference.layers(graph, image, mode="float"))
+    return {name: value for name, value in values.items() if value.ndim == 3}
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

@@ -15,6 +15,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.lowering import codegen, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.program import (
     PRELUDE,
     Pass,
@@ -56,6 +57,7 @@ class Builder:
         shapes: shape of every node's output.
         values: where the outputs of the nodes so far lie.
         grids: the ways in which the tiles of each texture could be arranged.
+        typical: what the layers' outputs are like.
     """
 
     def __init__(
@@ -66,12 +68,14 @@ class Builder:
         layout: str,
         gutters: Mapping[str, int],
         shares: Mapping[str, Share],
+        typical: Typical,
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
     ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
+        self.typical = typical
         self._weights, self._weights_for, self._layout = weights, weights_for, layout
         self._gutters, self._shares, self._uniform_vectors = gutters, shares, uniform_vectors
         self._columns = {name: share.columns for name, share in shares.items()}

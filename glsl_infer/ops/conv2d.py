@@ -10,7 +10,16 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph.activations import activation
-from glsl_infer.lowering import codegen, conv_draws, conv_texture, fold, weight_texture, weights_plan
+from glsl_infer.lowering import (
+    codegen,
+    conv_draws,
+    conv_texture,
+    cut_sums,
+    fold,
+    immediates,
+    weight_texture,
+    weights_plan,
+)
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
@@ -118,6 +127,7 @@ class Conv2D(Operator):
         constants = np.concatenate(rows, axis=1)
         member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
         late = late_by(constants, plain_residual=residual is not None and not scaled)
+        starts = self._cut_starts(node, build, columns, constants, late)
         drawn = conv_draws.draws(node, build, columns, reads)
         bindings = [draw.binding for draw in drawn]
         texts: dict[int, str] = {}
@@ -142,8 +152,10 @@ class Conv2D(Operator):
             # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
             waits = late is not None and (baked is None or bool(baked[:-1, 3].any()))
             if waits and late is not None:
-                defines["LATE"] = "late" if baked is None else late
-                uniforms["late"] = [late]
+                defines["LATE"] = "late" if baked is None else float(late[index])
+                uniforms["late"] = [float(late[index])]
+            defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(starts[index])
+            uniforms["cut_bias"] = starts[index].tolist()
             fragment = texts.get(id(draw.taps)) if baked is None else None
             fragment = fragment or codegen.fragment(
                 "convolution.frag",
@@ -167,6 +179,40 @@ class Conv2D(Operator):
                 uniforms,
                 part=str(index) if mode == "baked" else None,
             )
+
+    def _cut_starts(
+        self, node: Node, build: Builder, columns: Columns, constants: NDArray[np.float32], late: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """Return where sums start on a device that cuts them, (slices, 4); see ``lowering.cut_sums``.
+
+        Args:
+            node: the layer.
+            build: the program in the making.
+            columns: how the kernel's columns follow one another.
+            constants: those, the residual's factor if it has one, and the bias: (slices, columns, 4).
+            late: by how much the fourth component of each slice starts lower, if it does.
+        """
+        source, residual = build.feature_map(node.inputs[0]), None
+        biases = constants[:, -1].astype(np.float64)
+        lower = np.zeros_like(biases)
+        if late is not None:
+            lower[:, 3] = late
+        factors = constants[:, :-1]
+        if len(node.inputs) > 1:
+            value = build.feature_map(node.inputs[1])
+            residual = build.typical.texels(node.inputs[1], value, alpha=build.shows_alpha(value))
+            if factors.shape[1] == columns.count:
+                factors = np.concatenate([factors, np.ones_like(factors[:, :1])], axis=1)
+
+        def find() -> NDArray[np.float32]:
+            texels = build.typical.texels(
+                node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
+            )
+            return cut_sums.lost(
+                columns, factors, biases.astype(np.float32), lower.astype(np.float32), texels, node.attrs["strides"], residual
+            )
+
+        return immediates.streamed((biases - lower - build.typical.losses(node.name, find)).astype(np.float32))
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -89,8 +89,8 @@ def draw(made: Bundle) -> None:
     """
     picture = probe.picture(made.manifest.input.size)
     with Context("surfaceless") as context:
-        # Nothing is drawn here, so how stores round cannot be measured; they are taken to round to nearest.
-        vars(driver_of(context))["rounds_stores"] = False
+        # Nothing is drawn here, so rounding cannot be measured: stores are taken to round to nearest, sums to be cut.
+        vars(driver_of(context)).update(rounds_stores=False, nearest_sums=False)
         listener = Listener(context, made)
         with listener.listening(), Session(made, context=context) as session:
             session.run(picture)
