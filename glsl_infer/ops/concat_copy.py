@@ -32,7 +32,9 @@ class ConcatCopy(Concatenation):
                 lines.append(f"t = {binding.fetch('source', k)};")
                 lines += [f"y.{'xyzw'[to]} = t.{'xyzw'[at]};" for to, (one, at) in enumerate(lanes) if one == read]
             fragment = codegen.fragment(
-                "concat_copy.frag", lines={"declarations": binding.declarations(), "lanes": lines}
+                "concat_copy.frag",
+                includes=["store.glsl"],
+                lines={"declarations": binding.declarations(), "lanes": lines},
             )
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, {}, part=str(index))
 
