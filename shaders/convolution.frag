@@ -9,14 +9,10 @@
 // LATE           a number that the fourth component of the sum stays below. On a device that defines
 //                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
 //                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
-// CUT_BIAS       where the sum starts on a device that cuts additions toward zero, as those do that define LATE_FETCH
-//                and not NEAREST_SUMS: the bias with LATE taken off, less what the cuts come to in the mean.
+// CUT_BIAS       where it starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the mean
 #ifndef BIAS
 #define BIAS vec4(0.0)
 #define CUT_BIAS vec4(0.0)
-#endif
-#if defined(LATE_FETCH) && !defined(NEAREST_SUMS)
-#define CUT_SUMS
 #endif
 #ifndef LATE
 #undef LATE_FETCH

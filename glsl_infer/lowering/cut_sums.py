@@ -76,6 +76,20 @@ class Typical:
         return made
 
 
+def most_lost(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the most that cuts take from a sum of some texels, (channels,), that is stored in 8 bits.
+
+    Where few texels are added up, what they come to often lies just between two steps, and a cut of any size decides:
+    these sums start higher by the whole of it.
+
+    Args:
+        factors: of each texel, (channels,).
+    """
+    texels_and_products = 2.0 * sum(np.abs(factor) for factor in factors)
+    sums = 2.0 * len(factors)  # a last bit of a number below 2, of a sum that goes beyond its range
+    return (texels_and_products + sums) * 2.0**-24
+
+
 def lost(
     columns: Columns,
     constants: Floats,
@@ -83,7 +97,8 @@ def lost(
     late: Floats,
     texels: Floats,
     strides: Sequence[int],
-    residual: Floats | None,
+    residual: Floats | None = None,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Floats:
     """Return by how much sums come out too high where additions are cut, in the mean: (slices, 4).
 
@@ -95,6 +110,7 @@ def lost(
         texels: of the input, padded: (height, width, channels); see ``Typical.texels``.
         strides: (y, x).
         residual: texels of the residual (output height, output width, channels), if there is one.
+        ends: what is stored of a sum saturates there.
     """
     height = (texels.shape[0] - columns.kernel_height) // strides[0] + 1
     width = (texels.shape[1] - columns.kernel_width) // strides[1] + 1
@@ -112,21 +128,27 @@ def lost(
         if residual is not None:
             added = residual[rows, cols, 4 * index : 4 * index + 4][:, None]
             factors = np.concatenate([np.broadcast_to(factors, (*factors.shape[:2], 4)), added], axis=1)
-        lost[index] = _mean_loss(factors, constants[index], biases[index] - late[index], late[index])
+        lost[index] = _mean_loss(factors, constants[index], biases[index] - late[index], ends - late[index, :, None])
     return lost
 
 
-def _mean_loss(factors: Floats, constants: Floats, start: Floats, late: Floats) -> Floats:
-    """Return by how much a slice's sums come out too high, in the mean, (4,); arguments as in ``lost``."""
+def _mean_loss(factors: Floats, constants: Floats, start: Floats, ends: Floats) -> Floats:
+    """Return by how much a slice's sums come out too high, in the mean, (4,).
+
+    Args:
+        factors: texels, (positions, columns, 1 or 4).
+        constants: what they are multiplied by, (columns, 4).
+        start: where the sums start, (4,).
+        ends: the ends of the range in which cuts matter, (4, 2).
+    """
     products = factors * constants
     sums = start + np.cumsum(products, axis=1, dtype=np.float32)
     # All is cut toward zero, half of the last bit in the mean: sums, products, and the bytes that became texels.
     inexact = (factors != 0.0) & (factors != 1.0)
     loss = np.where(products != 0.0, np.spacing(sums), 0.0)
     loss += np.where(inexact, np.spacing(products) + np.spacing(factors) * constants, 0.0)
-    # Where a store saturates it does not matter.
-    last = sums[:, -1] + late
-    counts = ((last > 0.0) & (last < 1.0)).astype(np.float32) + 1e-6
+    within = (sums[:, -1] > ends[:, 0]) & (sums[:, -1] < ends[:, 1])
+    counts = within.astype(np.float32) + 1e-6  # all count where none is within
     mean: Floats = -0.5 * (loss.sum(axis=1) * counts).sum(axis=0) / counts.sum(axis=0)
     return mean
 

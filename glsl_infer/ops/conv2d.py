@@ -159,7 +159,7 @@ class Conv2D(Operator):
             fragment = texts.get(id(draw.taps)) if baked is None else None
             fragment = fragment or codegen.fragment(
                 "convolution.frag",
-                includes=["store.glsl", *([] if waits else ["tied.glsl"])],
+                includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],
                 activation=kernel.output.activation,
                 saturates=True,
                 lines={

@@ -17,7 +17,8 @@ from layer_check import exact_steps, gpu_steps, stored_inputs  # noqa: E402
 from random_networks import KINDS, drawn_nodes, random_bundle  # noqa: E402
 
 from glsl_infer.gl.context import Context  # noqa: E402
-from glsl_infer.graph import Node  # noqa: E402
+from glsl_infer.graph import Node, reference  # noqa: E402
+from glsl_infer.program.texels import in_steps  # noqa: E402
 from glsl_infer.runtime.session import Session  # noqa: E402
 
 
@@ -45,7 +46,7 @@ def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dic
     inputs = stored_inputs(session.bundle, node.name, rng)
     exact = exact_steps(session.bundle, node, inputs)
     given = gpu_steps(session, node.name, inputs)
-    off = given - np.floor(exact + 0.5)
+    off = given - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
     return {
         "op": node.op,
         "values": int(off.size),
