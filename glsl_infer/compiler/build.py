@@ -103,5 +103,6 @@ def build(
         layout=options.layout,
         memory=options.memory,
         uniform_vectors=most,
+        pictures=calibration,
     )
     return to_bundle(program, labels), program, prepared

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from glsl_infer import ops
-from glsl_infer.bundle.probe import picture
 from glsl_infer.compiler import sharing
+from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Array, Graph, reference
-from glsl_infer.graph.picture import picture_values
+from glsl_infer.graph import Graph
 from glsl_infer.lowering.builder import Builder
 from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
@@ -27,6 +29,7 @@ def to_program(
     layout: str = "atlas",
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
+    pictures: Sequence[NDArray[np.uint8]] = (),
 ) -> Program:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -39,6 +42,7 @@ def to_program(
         layout: ``atlas`` (all slices of a layer in one texture) or ``planar`` (a texture for each).
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
+        pictures: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -53,7 +57,7 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
-    typical = Typical(lambda: _typical_maps(graph))
+    typical = Typical(lambda: typical_maps(graph, pictures))
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share]) -> Builder:
@@ -63,8 +67,8 @@ def to_program(
         return builder
 
     builder = built({})
-    output, shown = builder.values[graph.output], builder.values[graph.input.name]
-    if isinstance(output, FixedMap) or set(textures_of(shown)) & set(textures_of(output)):
+    output, picture = builder.values[graph.output], builder.values[graph.input.name]
+    if isinstance(output, FixedMap) or set(textures_of(picture)) & set(textures_of(output)):
         raise ModelError.layer(
             graph.output, "the picture itself is the output, or part of it", "end the network in a layer that computes"
         )
@@ -75,14 +79,6 @@ def to_program(
             raise InputError(f"no layer '{name}' has weights to choose for; there are: {', '.join(choices)}")
     shares, uses = sharing.plan(program, builder.grids, memory)
     return replace(built(shares).finish() if shares else program, memory=uses)
-
-
-def _typical_maps(graph: Graph) -> dict[str, Array]:
-    """Return every layer's output for the probe's picture, in float32."""
-    image = picture(graph.input.attrs["shape"][0])
-    values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
-    values.update(reference.layers(graph, image, mode="float"))
-    return {name: value for name, value in values.items() if value.ndim == 3}
 
 
 def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:

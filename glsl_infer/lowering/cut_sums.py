@@ -3,7 +3,7 @@
 VideoCore IV does not round sums to nearest. Each addition there moves a sum toward zero by half of its last bit in the
 mean. In a shader of a convolution that adds up, most of all in the fourth channel, which starts lower by ``LATE``
 (shaders/convolution.frag) and is negative until the end. How much it is depends on the size of the sum on its way, so
-it is found with typical feature maps: those of the probe's picture. The sum then starts so much farther from zero.
+it is found with the feature maps of typical pictures. The sum then starts so much farther from zero.
 
 Shaders for other devices start with the bias alone, and none of their bytes changes.
 """
@@ -11,12 +11,14 @@ Shaders for other devices start with the bias alone, and none of their bytes cha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.lowering import immediates
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
 from glsl_infer.program.layout import FeatureMap
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 
-POSITIONS = 256
+POSITIONS = 512
 """Output pixels at which sums are followed."""
 
 MOST_ADDITIONS = 1 << 23
@@ -33,31 +35,36 @@ MOST_ADDITIONS = 1 << 23
 
 FEWEST = 8
 
+STRETCHES = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
+"""Multiples of the least by which a fourth component may start lower. A sum that keeps its size while it is added up,
+from one power of two to the next, loses about the same for all texels.
+"""
+
 
 class Typical:
-    """Feature maps as they are for a typical picture, and what was found with them.
+    """Feature maps as they are for typical pictures, and what was found with them.
 
     Args:
-        compute: returns the maps (height, width, channels) of all layers, by name, in real values; called when the
-            first layer asks.
+        compute: returns the maps of all layers (pictures, height, width, channels), by name, in real values; called
+            when the first layer asks.
     """
 
     def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
         self._compute = compute
-        self._known: dict[str, Floats] = {}
+        self._known: dict[str, Starts] = {}
 
     @cached_property
     def _maps(self) -> Mapping[str, Array]:
         return self._compute()
 
-    def losses(self, layer: str, find: Callable[[], Floats]) -> Floats:
+    def starts(self, layer: str, find: Callable[[], Starts]) -> Starts:
         """Return what ``find`` returns, called once for each layer: programs are built twice to share textures."""
         if layer not in self._known:
             self._known[layer] = find()
         return self._known[layer]
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Floats:
-        """Return the texels of a layer's output in [0, 1], with its gutter: (height, width, 4 * slices).
+        """Return the texels of a layer's output in [0, 1], with its gutter: (pictures, height, width, 4 * slices).
 
         Args:
             name: of the layer.
@@ -67,12 +74,12 @@ class Typical:
         """
         top, bottom, left, right = padding
         stored = np.floor(self._maps[name] * (255.0 / value.scale_of) + value.zero_of + 0.5)
-        height, width, channels = stored.shape
-        made = np.zeros((height + top + bottom, width + left + right, 4 * len(value.views)), np.float32)
-        made[:, :, :channels] = 0.0 if alpha else value.zero_of / 255.0
-        inside = made[top : top + height, left : left + width]
-        inside[:, :, :channels] = np.clip(stored, 0.0, 255.0) / 255.0
-        inside[:, :, channels:] = float(alpha)
+        pictures, height, width, channels = stored.shape
+        made = np.zeros((pictures, height + top + bottom, width + left + right, 4 * len(value.views)), np.float32)
+        made[..., :channels] = 0.0 if alpha else value.zero_of / 255.0
+        inside = made[:, top : top + height, left : left + width]
+        inside[..., :channels] = np.clip(stored, 0.0, 255.0) / 255.0
+        inside[..., channels:] = float(alpha)
         return made
 
 
@@ -90,76 +97,109 @@ def most_lost(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return (texels_and_products + sums) * 2.0**-24
 
 
-def lost(
+@dataclass(frozen=True)
+class Starts:
+    """Where the sums of a layer start.
+
+    Attributes:
+        cut: on a device that cuts them, (slices, 4).
+        late: by how much the fourth component starts lower than elsewhere, (slices,); None if it does not.
+    """
+
+    cut: Floats
+    late: Floats | None
+
+
+def starts(
     columns: Columns,
     constants: Floats,
     biases: Floats,
-    late: Floats,
     texels: Floats,
     strides: Sequence[int],
+    *,
+    least: Floats | None = None,
     residual: Floats | None = None,
     ends: tuple[float, float] = (0.0, 1.0),
-) -> Floats:
-    """Return by how much sums come out too high where additions are cut, in the mean: (slices, 4).
+) -> Starts:
+    """Return where sums start that end right in the mean.
 
     Args:
         columns: how the kernel's columns follow one another.
         constants: the columns of all slices, (slices, columns, 4), and the residual's factor, if there is one, last.
-        biases: where the sums start, but for (slices, 4).
-        late: by how much they start lower, (slices, 4).
-        texels: of the input, padded: (height, width, channels); see ``Typical.texels``.
+        biases: what is added to the sums, (slices, 4).
+        texels: of the input, padded: (pictures, height, width, channels); see ``Typical.texels``.
         strides: (y, x).
-        residual: texels of the residual (output height, output width, channels), if there is one.
+        least: by how much the fourth component of each slice starts lower at least, (slices,), if it does.
+        residual: texels of the residual (pictures, output height, output width, channels), if there is one.
         ends: what is stored of a sum saturates there.
     """
-    height = (texels.shape[0] - columns.kernel_height) // strides[0] + 1
-    width = (texels.shape[1] - columns.kernel_width) // strides[1] + 1
+    pictures = len(texels)
+    height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
+    width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
     count = int(np.clip(MOST_ADDITIONS // constants.size, FEWEST, POSITIONS))
     # Spread over the map, the same for every export.
     places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
-    rows, cols = places // width, (places * 7919) % width
-    lost = np.zeros((columns.slices, 4), np.float32)
+    at = np.arange(count) % pictures, places // width, places * 7919 % width
+    cut, late = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
     operands: dict[tuple[int, ...], Floats] = {}
     for index in range(columns.slices):
         reads = columns.read_by(index)
         if reads not in operands:
-            operands[reads] = _operands(columns, reads, texels, rows * strides[0], cols * strides[1])
+            operands[reads] = _operands(columns, reads, texels, at, strides)
         factors = operands[reads]
         if residual is not None:
-            added = residual[rows, cols, 4 * index : 4 * index + 4][:, None]
+            added = residual[at][:, None, 4 * index : 4 * index + 4]
             factors = np.concatenate([np.broadcast_to(factors, (*factors.shape[:2], 4)), added], axis=1)
-        lost[index] = _mean_loss(factors, constants[index], biases[index] - late[index], ends - late[index, :, None])
-    return lost
+        sums = _Sums(factors, constants[index], biases[index], ends)
+        cut[index] = biases[index] - sums.losses(0.0)[0]
+        if late is not None:
+            fourth = sums.fourth()
+            tried = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
+            late[index] = min(tried, key=lambda lower: float(fourth.losses(lower)[1]))
+            cut[index, 3] = biases[index, 3] - np.float64(late[index]) - fourth.losses(float(late[index]))[0]
+    return Starts(immediates.streamed(cut), late)
 
 
-def _mean_loss(factors: Floats, constants: Floats, start: Floats, ends: Floats) -> Floats:
-    """Return by how much a slice's sums come out too high, in the mean, (4,).
+class _Sums:
+    """The sums of a slice for some texels (positions, columns, 1 or 4), on their way; see ``starts``."""
 
-    Args:
-        factors: texels, (positions, columns, 1 or 4).
-        constants: what they are multiplied by, (columns, 4).
-        start: where the sums start, (4,).
-        ends: the ends of the range in which cuts matter, (4, 2).
-    """
-    products = factors * constants
-    sums = start + np.cumsum(products, axis=1, dtype=np.float32)
-    # All is cut toward zero, half of the last bit in the mean: sums, products, and the bytes that became texels.
-    inexact = (factors != 0.0) & (factors != 1.0)
-    loss = np.where(products != 0.0, np.spacing(sums), 0.0)
-    loss += np.where(inexact, np.spacing(products) + np.spacing(factors) * constants, 0.0)
-    within = (sums[:, -1] > ends[:, 0]) & (sums[:, -1] < ends[:, 1])
-    counts = within.astype(np.float32) + 1e-6  # all count where none is within
-    mean: Floats = -0.5 * (loss.sum(axis=1) * counts).sum(axis=0) / counts.sum(axis=0)
-    return mean
+    def __init__(self, factors: Floats, constants: Floats, bias: Floats, ends: tuple[float, float]) -> None:
+        products = factors * constants
+        self._sums = bias + np.cumsum(products, axis=1, dtype=np.float32)
+        self._changed = products != 0.0
+        # Bytes are cut where they become texels, and products are.
+        inexact = (factors != 0.0) & (factors != 1.0)
+        cuts = np.where(inexact, np.spacing(products) + np.spacing(factors) * constants, 0.0)
+        self._products = cuts.sum(axis=1)
+        within = (self._sums[:, -1] > ends[0]) & (self._sums[:, -1] < ends[1])
+        self._counts = within + np.float32(1e-6)  # all count where none is within
+        self._counts /= self._counts.sum(axis=0)
+
+    def fourth(self) -> _Sums:
+        """Return the fourth component's alone."""
+        made = object.__new__(_Sums)
+        made._sums, made._changed = self._sums[:, :, 3], self._changed[:, :, 3]
+        made._products, made._counts = self._products[:, 3], self._counts[:, 3]
+        return made
+
+    def losses(self, lower: float) -> tuple[Floats, Floats]:
+        """Return by how much sums that start so much lower come out too high in the mean, and what is left without."""
+        last_bits = np.where(self._changed, np.spacing(self._sums - np.float32(lower)), 0.0)
+        # Each cut takes half of the last bit in the mean.
+        losses = -0.5 * (last_bits.sum(axis=1) + self._products)
+        mean = (losses * self._counts).sum(axis=0)
+        spread = (losses - mean) ** 2 + (last_bits**2).sum(axis=1) / 12.0
+        return mean, (spread * self._counts).sum(axis=0)
 
 
 def _operands(
-    columns: Columns, reads: Sequence[int], texels: Floats, rows: NDArray[np.int64], cols: NDArray[np.int64]
+    columns: Columns, reads: Sequence[int], texels: Floats, at: Sequence[NDArray[np.int64]], strides: Sequence[int]
 ) -> Floats:
     """Return what the columns of weights are multiplied by: (positions, columns, 1), or 4 lanes in a depthwise one."""
     lanes = []
     depthwise = isinstance(columns, DepthwiseColumns)
     for slot, row, col, products in columns.taps(range(columns.slots)):
-        texel = texels[rows + row, cols + col, 4 * reads[slot] : 4 * reads[slot] + 4]
+        place = at[0], at[1] * strides[0] + row, at[2] * strides[1] + col
+        texel = texels[place][:, 4 * reads[slot] : 4 * reads[slot] + 4]
         lanes += [texel if depthwise else texel[:, ["xyzw".index(product.lane)]] for product in products]
     return np.stack(lanes, axis=1)

@@ -16,7 +16,6 @@ from glsl_infer.lowering import (
     conv_texture,
     cut_sums,
     fold,
-    immediates,
     weight_texture,
     weights_plan,
 )
@@ -126,8 +125,9 @@ class Conv2D(Operator):
         rows = [packed, *([] if factors is None else [factors[:, None]]), biases[:, None]]
         constants = np.concatenate(rows, axis=1)
         member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
-        late = late_by(constants, plain_residual=residual is not None and not scaled)
-        starts = self._cut_starts(node, build, columns, constants, late)
+        least = late_by(constants, plain_residual=residual is not None and not scaled)
+        starts = self._starts(node, build, columns, constants, least)
+        late = starts.late
         drawn = conv_draws.draws(node, build, columns, reads)
         bindings = [draw.binding for draw in drawn]
         texts: dict[int, str] = {}
@@ -154,8 +154,8 @@ class Conv2D(Operator):
             if waits and late is not None:
                 defines["LATE"] = "late" if baked is None else float(late[index])
                 uniforms["late"] = [float(late[index])]
-            defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(starts[index])
-            uniforms["cut_bias"] = starts[index].tolist()
+            defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(starts.cut[index].tolist())
+            uniforms["cut_bias"] = starts.cut[index].tolist()
             fragment = texts.get(id(draw.taps)) if baked is None else None
             fragment = fragment or codegen.fragment(
                 "convolution.frag",
@@ -180,39 +180,35 @@ class Conv2D(Operator):
                 part=str(index) if mode == "baked" else None,
             )
 
-    def _cut_starts(
-        self, node: Node, build: Builder, columns: Columns, constants: NDArray[np.float32], late: NDArray[np.float32] | None
-    ) -> NDArray[np.float32]:
-        """Return where sums start on a device that cuts them, (slices, 4); see ``lowering.cut_sums``.
+    def _starts(
+        self, node: Node, build: Builder, columns: Columns, constants: NDArray[np.float32], least: NDArray[np.float32] | None
+    ) -> cut_sums.Starts:
+        """Return where sums start, and by how much the fourth component starts lower.
 
         Args:
             node: the layer.
             build: the program in the making.
             columns: how the kernel's columns follow one another.
             constants: those, the residual's factor if it has one, and the bias: (slices, columns, 4).
-            late: by how much the fourth component of each slice starts lower, if it does.
+            least: by how much the fourth component of each slice starts lower at least, if it does.
         """
-        source, residual = build.feature_map(node.inputs[0]), None
-        biases = constants[:, -1].astype(np.float64)
-        lower = np.zeros_like(biases)
-        if late is not None:
-            lower[:, 3] = late
-        factors = constants[:, :-1]
-        if len(node.inputs) > 1:
-            value = build.feature_map(node.inputs[1])
-            residual = build.typical.texels(node.inputs[1], value, alpha=build.shows_alpha(value))
-            if factors.shape[1] == columns.count:
-                factors = np.concatenate([factors, np.ones_like(factors[:, :1])], axis=1)
+        factors, biases = constants[:, :-1], constants[:, -1]
+        if len(node.inputs) > 1 and factors.shape[1] == columns.count:
+            factors = np.concatenate([factors, np.ones_like(biases[:, None])], axis=1)
 
-        def find() -> NDArray[np.float32]:
-            texels = build.typical.texels(
-                node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
-            )
-            return cut_sums.lost(
-                columns, factors, biases.astype(np.float32), lower.astype(np.float32), texels, node.attrs["strides"], residual
+        def find() -> cut_sums.Starts:
+            values = [build.feature_map(name) for name in node.inputs]
+            paddings = (node.attrs["padding"], (0, 0, 0, 0))
+            texels = [
+                build.typical.texels(name, value, padding, alpha=build.shows_alpha(value))
+                for name, value, padding in zip(node.inputs, values, paddings)
+            ]
+            residual = texels[1] if len(texels) > 1 else None
+            return cut_sums.starts(
+                columns, factors, biases, texels[0], node.attrs["strides"], least=least, residual=residual
             )
 
-        return immediates.streamed((biases - lower - build.typical.losses(node.name, find)).astype(np.float32))
+        return build.typical.starts(node.name, find)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, immediates, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import Draw
@@ -158,13 +158,11 @@ class ConvolutionProducts(Operator):
         constants = np.zeros_like(packed)
         constants[:, part] = packed[:, part]
 
-        def find() -> NDArray[np.float32]:
+        def find() -> cut_sums.Starts:
             texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
-            return cut_sums.lost(
-                columns, constants, biases, np.zeros_like(biases), texels, node.attrs["strides"], ends=(-128.0, 128.0)
-            )
+            return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
 
-        return immediates.streamed(biases - build.typical.losses(f"{node.name} {block}", find))
+        return build.typical.starts(f"{node.name} {block}", find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]

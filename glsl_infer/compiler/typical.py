@@ -1,0 +1,54 @@
+"""What layers compute for typical pictures, as sums in shaders are followed with it (``lowering.cut_sums``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Array, Graph, reference
+from glsl_infer.graph.picture import picture_values
+
+MOST_PICTURES = 8
+
+OCTAVES = 6
+"""Sizes of the spots in a picture that stands for a photograph, each half as large as the one before."""
+
+
+def typical_maps(graph: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[str, Array]:
+    """Return what every layer of a prepared graph computes that makes a feature map, in float32.
+
+    Args:
+        graph: a prepared graph.
+        pictures: uint8 (size, size, 3); some of them are looked at. Without any, ``clouds`` stand for them.
+
+    Returns:
+        (pictures, height, width, channels) by name, the picture's own values as well.
+    """
+    size = graph.input.attrs["shape"][0]
+    if len(pictures):
+        chosen = [pictures[index * len(pictures) // MOST_PICTURES] for index in range(MOST_PICTURES)]
+    else:
+        chosen = [clouds(size, seed) for seed in range(MOST_PICTURES)]
+    maps: dict[str, list[Array]] = {}
+    for picture in chosen:
+        values = [(graph.input.name, picture_values(graph.input, picture))]
+        for name, value in [*values, *reference.layers(graph, picture, mode="float")]:
+            if value.ndim == 3:
+                maps.setdefault(name, []).append(np.asarray(value, np.float32))
+    return {name: np.stack(values) for name, values in maps.items()}
+
+
+def clouds(size: int, seed: int) -> NDArray[np.uint8]:
+    """Return a picture with large spots and small ones upon them, as photographs have: uint8 (size, size, 3)."""
+    rng = np.random.default_rng(seed)
+    total = np.zeros((size, size, 3), np.float32)
+    for octave in range(OCTAVES):
+        corners = rng.normal(size=(2**octave + 2, 2**octave + 2, 3)).astype(np.float32)
+        place = np.arange(size) * (2**octave / size)
+        low = place.astype(np.int64)
+        share = (place - low).astype(np.float32)[:, None]
+        rows = corners[low] + (corners[low + 1] - corners[low]) * share[:, :, None]
+        total += (rows[:, low] + (rows[:, low + 1] - rows[:, low]) * share) * 0.5**octave
+    return np.clip(128.0 + 50.0 * total, 0.0, 255.0).astype(np.uint8)
