@@ -106,7 +106,8 @@ def _constants(
     to 24 bits loses is below a hundredth of a step of 16 bits, for a factor times the largest sum stays within those.
 
     Args:
-        factor, offset: (slices, 4).
+        factor: of each channel, (slices, 4).
+        offset: the same.
 
     Returns:
         uint8 (ROWS, 2 * slices, 4), and the units of factors and offsets.
