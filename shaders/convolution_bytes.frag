@@ -1,5 +1,5 @@
-// One slice of a convolution, as convolution_texture.frag, for weights of 8 bits: a column of weights is one texel. A row
-// has the columns of weights, three of biases, one of scales, and three of the residual's factors if it has some;
+// One slice of a convolution, as convolution_texture.frag, for weights of 8 bits: a column of weights is one texel. A
+// row has the columns of weights, three of biases, one of scales, and three of the residual's factors if it has some;
 // docs/bundle-format.md has all of it.
 //
 // ROW            coordinate of the first texel of the fragment's row, at its centre
@@ -54,7 +54,7 @@ void add(float lane) {
     sum -= next(ROW.y) * lane;
 }
 
-// Adds the next column of weights, each times its own lane. One component needs the lanes before it needs the weights, so
+// Adds the next column of weights, each times its own lane. One component needs the lanes before the weights, so
 // that VideoCore IV fetches both at a time; for all four that would take more operations.
 void add(vec4 lanes) {
     sum.w += MIDDLE * lanes.w;
