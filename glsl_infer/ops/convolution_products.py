@@ -14,7 +14,7 @@ from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import Draw
 from glsl_infer.lowering.taps import picked, tap_lines
-from glsl_infer.ops.conv2d import convolve, output_size
+from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
