@@ -18,6 +18,9 @@ uniform sampler2D weights;
 //@ declarations
 
 uniform vec4 units[1];
+#ifdef CUT_SUMS
+uniform float cut_start; // see cut_sums.glsl
+#endif
 
 vec4 sum;      // less bytes times lanes, a byte from 0 to 1
 float total;   // less the lanes whose weights are still to be lowered by that of 0
@@ -65,7 +68,11 @@ void add(vec4 lanes) {
 
 void main() {
     vec4 t;
+#ifdef CUT_SUMS
+    sum = vec4(cut_start);
+#else
     sum = vec4(0.0);
+#endif
     total = 0.0;
     column = ROW.x;
 #ifdef ROLLED_FETCHES

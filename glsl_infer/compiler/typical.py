@@ -51,4 +51,5 @@ def clouds(size: int, seed: int) -> NDArray[np.uint8]:
         share = (place - low).astype(np.float32)[:, None]
         rows = corners[low] + (corners[low + 1] - corners[low]) * share[:, :, None]
         total += (rows[:, low] + (rows[:, low + 1] - rows[:, low]) * share) * 0.5**octave
-    return np.clip(128.0 + 50.0 * total, 0.0, 255.0).astype(np.uint8)
+    picture: NDArray[np.uint8] = np.clip(128.0 + 50.0 * total, 0.0, 255.0).astype(np.uint8)
+    return picture

@@ -132,4 +132,4 @@ def _starts(
         strides = node.attrs["strides"]
         return cut_sums.starts(columns, factors, biases, texels[0], strides, least=least, residual=residual)
 
-    return build.typical.starts(node.name, find)
+    return build.typical.known(node.name, find)

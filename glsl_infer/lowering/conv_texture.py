@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
-from glsl_infer.lowering import codegen, conv_draws, rolled, weight_bytes, weight_texture, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
@@ -151,7 +151,7 @@ def draw(
             defines["HAS_LOOP"] = 1
         fragment = texts.get(id(one.taps)) or codegen.fragment(
             weights.template,
-            includes=["store.glsl"],
+            includes=["store.glsl", "cut_sums.glsl"],
             activation=activation,
             saturates=True,
             lines={
@@ -167,7 +167,21 @@ def draw(
             **binding.texels("source"),
             "units": Slice(units, 0, 4),
         }
+        if isinstance(weights, WeightBytes):
+            uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+
+
+def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
+    """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
+    source = build.feature_map(node.inputs[0])
+
+    def find() -> float:
+        texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
+        constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
+        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, node.attrs["strides"])
+
+    return build.typical.known(node.name, find)
 
 
 def _lines(tap: Tap) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array
 
 Floats = NDArray[np.float32]
+Found = TypeVar("Found")
 
 POSITIONS = 512
 """Output pixels at which sums are followed."""
@@ -51,17 +52,17 @@ class Typical:
 
     def __init__(self, compute: Callable[[], Mapping[str, Array]]) -> None:
         self._compute = compute
-        self._known: dict[str, Starts] = {}
+        self._known: dict[str, object] = {}
 
     @cached_property
     def _maps(self) -> Mapping[str, Array]:
         return self._compute()
 
-    def starts(self, layer: str, find: Callable[[], Starts]) -> Starts:
+    def known(self, layer: str, find: Callable[[], Found]) -> Found:
         """Return what ``find`` returns, called once for each layer: programs are built twice to share textures."""
         if layer not in self._known:
             self._known[layer] = find()
-        return self._known[layer]
+        return cast(Found, self._known[layer])
 
     def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Floats:
         """Return the texels of a layer's output in [0, 1], with its gutter: (pictures, height, width, 4 * slices).
@@ -92,9 +93,9 @@ def most_lost(factors: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     Args:
         factors: of each texel, (channels,).
     """
-    texels_and_products = 2.0 * sum(np.abs(factor) for factor in factors)
-    sums = 2.0 * len(factors)  # a last bit of a number below 2, of a sum that goes beyond its range
-    return (texels_and_products + sums) * 2.0**-24
+    # The last bits of each texel and its product, and of a sum below 2.
+    bits: NDArray[np.float64] = (2.0 * np.abs(factors).sum(axis=0) + 2.0 * len(factors)) * 2.0**-24
+    return bits
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,7 @@ def starts(
         residual: texels of the residual (pictures, output height, output width, channels), if there is one.
         ends: what is stored of a sum saturates there.
     """
-    pictures = len(texels)
-    height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
-    width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
-    count = int(np.clip(MOST_ADDITIONS // constants.size, FEWEST, POSITIONS))
-    # Spread over the map, the same for every export.
-    places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
-    at = np.arange(count) % pictures, places // width, places * 7919 % width
+    at = _places(columns, texels, strides, constants.size)
     cut, late = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
     operands: dict[tuple[int, ...], Floats] = {}
     for index in range(columns.slices):
@@ -190,6 +185,52 @@ class _Sums:
         mean = (losses * self._counts).sum(axis=0)
         spread = (losses - mean) ** 2 + (last_bits**2).sum(axis=1) / 12.0
         return mean, (spread * self._counts).sum(axis=0)
+
+
+def byte_start(
+    columns: Columns,
+    constants: Floats,
+    bias_factor: float,
+    texels: Floats,
+    strides: Sequence[int],
+) -> float:
+    """Return where sums of a layer start whose weights are bytes in a texture (shaders/convolution_bytes.frag).
+
+    Weights and their zero point are added up apart, in sums that are alike for all channels: one number does for them.
+
+    Args:
+        columns: how the kernel's columns follow one another.
+        constants: the bytes of all slices from 0 to 1, (slices, columns, 4), three columns of biases last.
+        bias_factor: what the last of these is multiplied by.
+        texels: of the input, padded: (pictures, height, width, channels); see ``Typical.texels``.
+        strides: (y, x).
+    """
+    if isinstance(columns, DepthwiseColumns):
+        return 0.0  # its sums are small, and of either sign
+    at = _places(columns, texels, strides, constants.size)
+    losses = []
+    for index in range(columns.slices):
+        lanes = _operands(columns, columns.read_by(index), texels, at, strides)
+        biases = np.array([65536.0, 256.0, 1.0], np.float32)[:, None] * np.float32(bias_factor)
+        factors = np.concatenate([lanes, np.broadcast_to(biases, (len(lanes), 3, 1))], axis=1)
+        products = factors * constants[index]
+        sums = np.cumsum(products, axis=1, dtype=np.float32)
+        total = np.cumsum(factors[:, :-2], axis=1, dtype=np.float32)
+        cuts = np.where(products != 0.0, np.spacing(sums) + np.spacing(products), 0.0).sum(axis=1)
+        of_total = np.where(factors[:, :-2] != 0.0, np.spacing(total), 0.0).sum(axis=1)
+        losses.append(0.5 * float((cuts - 128.0 / 255.0 * of_total).mean()))
+    return -float(np.mean(losses))
+
+
+def _places(
+    columns: Columns, texels: Floats, strides: Sequence[int], weights: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return pictures, rows and columns of the pixels at which a layer's sums are followed, the same for every export."""
+    height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
+    width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
+    count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))
+    places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
+    return np.arange(count) % len(texels), places // width, places * 7919 % width
 
 
 def _operands(

@@ -35,7 +35,7 @@ MOST_LATE = 64.0
 """A sum that starts so much lower loses no more than a 500th of a step of 8 bits in any addition."""
 
 BELOW = 1.0 / 16.0
-"""How far below 0 such a sum stays. It needs no more than what additions round, and each bit of it is lost to the sum."""
+"""How far below 0 such a sum stays. What additions round is far less, and each bit of it is lost to the sum."""
 
 
 @dataclass(frozen=True)

@@ -159,10 +159,12 @@ class ConvolutionProducts(Operator):
         constants[:, part] = packed[:, part]
 
         def find() -> cut_sums.Starts:
-            texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
+            texels = build.typical.texels(
+                node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
+            )
             return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
 
-        return build.typical.starts(f"{node.name} {block}", find).cut
+        return build.typical.known(f"{node.name} {block}", find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -219,7 +221,14 @@ def _vectors(
     return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
 
 
-def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None, vectors: int, draw: Draw, start: NDArray[np.float32]) -> str:
+def _fragment(
+    columns: Columns,
+    slots: range,
+    baked: NDArray[np.float32] | None,
+    vectors: int,
+    draw: Draw,
+    start: NDArray[np.float32],
+) -> str:
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
