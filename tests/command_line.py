@@ -7,19 +7,6 @@ import pytest
 from glsl_infer.cli import main
 
 Capture = pytest.CaptureFixture[str]
-COMMANDS = (
-    "benchmark",
-    "camera",
-    "classify",
-    "deploy",
-    "export",
-    "info",
-    "inspect",
-    "run",
-    "selfcheck",
-    "validate",
-    "vc4",
-)
 
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:

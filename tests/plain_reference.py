@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray
-ZEROS = {"piecewise_linear_sigmoid": -100.0, "hard_sigmoid": -100.0, "sigmoid": -50.0}
+CLIPS = ("linear", "relu")
+SCALES = ("leaky_relu", "prelu")
 
 
 class PlainReference:
@@ -132,7 +132,10 @@ class PlainReference:
         numbers = pieces(function)
         if numbers:
             return np.full_like(scale, numbers[0]), np.full_like(zero, numbers[1])
-        return (np.ones_like(scale), np.zeros_like(zero)) if function in ZEROS else (1 / scale, zero / 255)
+        name = function.partition("(")[0]
+        if name in CLIPS:
+            return 1 / scale, zero / 255
+        return (1 / scale if name in SCALES else np.ones_like(scale)), np.zeros_like(zero)
 
     # Other maps -----------------------------------------------------------------------------------
 
@@ -288,23 +291,57 @@ def pooled(x: Array, attrs: Any, function: Any) -> Array:
 
 def pieces(name: str) -> list[float]:
     """The numbers of a piecewise linear function."""
-    return [float(one) for one in name[len("piecewise_linear(") : -1].split(",")] if "linear(" in name else []
+    return numbers_of(name) if name.startswith("piecewise_linear(") else []
 
 
-def activate(name: str, x: Array) -> Array:
-    if numbers := pieces(name):
+def numbers_of(name: str) -> list[float]:
+    return [float(number) for number in name.partition("(")[2].rstrip(")").split(",") if number]
+
+
+def activate(text: str, x: Array) -> Array:
+    name, numbers = text.partition("(")[0], numbers_of(text)
+    if name == "piecewise_linear":
         z = numbers[0] * x + numbers[1]
         terms = [np.clip(f * z, low, high) for f, low, high in zip(numbers[2::3], numbers[3::3], numbers[4::3])]
         return np.clip(sum(terms, z), 0, 1)
-    if name == "piecewise_linear_sigmoid":
-        inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
-        return np.clip(inner, -0.5, 0.5) + 0.5
-    if name == "hard_sigmoid":
-        return np.clip(x / 6 + 0.5, 0, 1)
-    if name == "sigmoid":
-        return 1 / (1 + np.exp(-x))
-    limit = re.fullmatch(r"relu\((.*)\)", name)
-    return x if name == "linear" else np.clip(x, 0, float(limit[1]) if limit else np.inf)
+    if name in ("leaky_relu", "prelu"):
+        return np.where(x < 0, np.array(numbers) * x, x)
+    if name == "bent_relu":
+        slope, threshold, *most = numbers
+        return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
+    if name == "elu":
+        return elu(x, numbers[0])
+    if name == "relu":
+        return np.clip(x, 0, numbers[0] if numbers else np.inf)
+    return FUNCTIONS[name](x)
+
+
+def elu(x: Array, a: float) -> Array:
+    return np.where(x < 0, a * (np.exp(np.minimum(x, 0)) - 1), x)
+
+
+def seven_pieces(x: Array) -> Array:
+    inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
+    return np.clip(inner, -0.5, 0.5) + 0.5
+
+
+FUNCTIONS = {
+    "linear": lambda x: x,
+    "piecewise_linear_sigmoid": seven_pieces,
+    "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
+    "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),
+    "exponential": lambda x: np.exp(np.minimum(x, 80)),
+    "gelu": lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "hard_silu": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "log_sigmoid": lambda x: -np.log(1 + np.exp(-x)),
+    "mish": lambda x: x * np.tanh(np.log(1 + np.exp(x))),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "softplus": lambda x: np.log(1 + np.exp(x)),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "tanh": np.tanh,
+}
 
 
 def fixed(texels: bytes) -> Array:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders, zip_directory
-from glsl_infer.bundle.caps import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
+from glsl_infer.bundle.format_constants import MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.network import Layer, Network, from_json
@@ -27,7 +27,6 @@ from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.activations import activation
 from glsl_infer.program.layout import FixedPoint, Value
 from glsl_infer.program.texels import shape_of
 from glsl_infer.support.files import cannot_be_written, not_a_file, writing
@@ -105,8 +104,9 @@ class Bundle:
         return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
-        activation(layer.attrs.get("activation", "linear"))
         node = Node(layer.name, layer.op, layer.inputs, layer.attrs)
+        if not node.activation.fits(shape_of(layer.output)[-1]):
+            raise ValueError(f"layer '{layer.name}' has an activation for other channels than its own")
         members = [self.members[name] for name in layer.members]
         inputs = [self.values[name] for name in layer.inputs]
         return replace(node, weights=node.operator.read_weights(node, layer.weights, members, inputs))

@@ -1,8 +1,8 @@
 """The most that a bundle may ask for, so that a file from a stranger ends in an error and not in a full memory.
 
-Each, but for the dimensions, is at least eight times what the largest exports tried need (X22 at 385x385).
-docs/bundle-format.md lists them; the readers in Java and TypeScript have the same. They bound the reader too: what it
-keeps for each pair of layers and what it multiplies for each weight.
+``format_constants`` has them, and so have the readers in Java and TypeScript. Each, but for the dimensions, is at least
+eight times what the largest exports tried need (X22 at 385x385). They bound the reader too: what it keeps for each pair
+of layers and what it multiplies for each weight.
 """
 
 from __future__ import annotations
@@ -10,34 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from glsl_infer.bundle.format_constants import (
+    MAX_DRAWN_TEXELS,
+    MAX_LAYERS,
+    MAX_PASSES,
+    MAX_PROGRAMS,
+    MAX_QUADS,
+    MAX_SHADER_BYTES,
+    MAX_TEXTURE_BYTES,
+    MAX_TEXTURES,
+)
 from glsl_infer.errors import BundleError
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Manifest
-
-MAX_BYTES = 256 << 20
-"""Bytes that all members may unpack to."""
-MAX_MANIFEST_BYTES = 16 << 20
-"""Bytes of manifest.json; parsed, it takes many times as many."""
-MAX_DIRECTORY_BYTES = 16 << 20
-"""Bytes of the zip's central directory; in memory, its entries take many times as many."""
-MAX_SHADER_BYTES = 256 << 10
-"""Bytes of one member of GLSL."""
-MAX_GRAPH_BYTES = 16 << 20
-"""Bytes of graph.json."""
-MAX_TABLE_BYTES = 32 << 20
-"""Bytes of passes.bin: more than the most quads take; in memory, some ten times that."""
-MAX_LAYERS = 2048
-MAX_TEXTURES = MAX_PROGRAMS = MAX_FLOATS = 1 << 14
-MAX_UNIFORMS = 64
-"""Uniforms of a program."""
-MAX_PASSES = 1 << 16
-MAX_QUADS = 1 << 18
-"""Quads of all passes together."""
-MAX_TEXTURE_BYTES = 256 << 20
-"""Bytes of all textures together, 4 a texel."""
-MAX_DRAWN_TEXELS = 1 << 28
-"""Texels that all quads of a frame cover together."""
 
 
 def check(manifest: Manifest, sizes: Mapping[str, int]) -> None:

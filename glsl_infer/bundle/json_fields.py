@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from glsl_infer.bundle.format_constants import MAX_NUMBER
 from glsl_infer.errors import BundleError
-
-MAX_NUMBER = 3.4028234663852886e38
-"""The largest 32-bit float; it also keeps out infinity and integers that no float holds."""
 
 
 class Fields:

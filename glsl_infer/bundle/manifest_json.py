@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
-from glsl_infer.bundle.caps import MAX_FLOATS, MAX_LAYERS, MAX_PASSES, MAX_QUADS, MAX_UNIFORMS
+from glsl_infer.bundle.format_constants import KEYS, MAX_FLOATS, MAX_LAYERS, MAX_UNIFORMS, RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import (
     FIT,
@@ -32,8 +32,7 @@ from glsl_infer.errors import BundleError
 from glsl_infer.program import ShaderProgram, Texture
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
 
-MAX_SIDE = 8192
-MAX_COUNT = 1 << 20
+MAX_COUNT = RANGES["count"][1]
 KINDS = ("input", "target", "constant")
 
 
@@ -100,7 +99,7 @@ def from_json(data: Any, table: bytes) -> Manifest:
     programs = tuple(_program(entry, f"programs[{i}]") for i, entry in enumerate(fields.items("programs")))
     layers, floats = _unique(fields, "layers", MAX_LAYERS), _unique(fields, "floats", MAX_FLOATS)
     counts = Fields(fields.any("passes"), "passes")
-    count, quads = counts.integer("count", 1, MAX_PASSES), counts.integer("quads", 1, MAX_QUADS)
+    count, quads = counts.integer("count", *RANGES["passes"]), counts.integer("quads", *RANGES["quads"])
     counts.done()
     outputs = tuple(_output(entry, f"outputs[{i}]") for i, entry in enumerate(fields.items("outputs")))
     probe = _probe(fields.any("probe"))
@@ -179,16 +178,16 @@ def _value_fields(fields: Fields) -> Value:
     if not fields.has("views"):
         return FixedPoint(
             fields.text("texture"),
-            fields.integer("columns", 0, MAX_SIDE),
-            fields.integer("length", 1, MAX_COUNT),
+            fields.integer("columns", *RANGES["coordinate"]),
+            fields.integer("length", *RANGES["count"]),
             _scale(fields),
         )
-    height, width = fields.integer("height", 1, MAX_SIDE), fields.integer("width", 1, MAX_SIDE)
-    channels = fields.integer("channels", 1, MAX_COUNT)
+    height, width = fields.integer("height", *RANGES["side"]), fields.integer("width", *RANGES["side"])
+    channels = fields.integer("channels", *RANGES["count"])
     views = tuple(_view(one, f"{fields.where}.views[{i}]") for i, one in enumerate(fields.items("views")))
     if fields.has("scale"):
         return FixedMap(height, width, channels, _scale(fields), views)
-    gutter = fields.integer("gutter", 0, 64)
+    gutter = fields.integer("gutter", *RANGES["gutter"])
     scales, zeros = (
         tuple(strict.number(number, f"{fields.where}.{key}") for number in fields.items(key))
         for key in ("scales", "zeros")
@@ -200,7 +199,7 @@ def _view(data: Any, where: str) -> View:
     entries = strict.items(data, where)
     if len(entries) != 3:
         raise BundleError(f"{where}: expected [texture, x, y]")
-    x, y = (strict.integer(entry, where, 0, MAX_SIDE) for entry in entries[1:])
+    x, y = (strict.integer(entry, where, *RANGES["coordinate"]) for entry in entries[1:])
     return View(strict.text(entries[0], where), x, y)
 
 
@@ -224,13 +223,7 @@ def _input(data: Any, where: str) -> Input:
 
 def _limits(data: Any) -> Limits:
     fields = Fields(data, "limits")
-    limits = Limits(
-        fields.integer("texture_units", 1, 32),
-        fields.integer("texture_size", 1, MAX_SIDE),
-        fields.integer("fragment_uniform_vectors", 0, 4096),
-        fields.integer("varying_vectors", 1, 32),
-        fields.integer("vertex_attributes", 1, 32),
-    )
+    limits = Limits(**{key: fields.integer(key, *RANGES[key]) for key in KEYS["limits"]})
     fields.done()
     return limits
 
@@ -238,10 +231,10 @@ def _limits(data: Any) -> Limits:
 def _texture(data: Any, where: str) -> Texture:
     fields = Fields(data, where)
     name, kind = fields.text("name"), fields.text("kind", one_of=KINDS)
-    width, height = fields.integer("width", 1, MAX_SIDE), fields.integer("height", 1, MAX_SIDE)
+    width, height = fields.integer("width", *RANGES["side"]), fields.integer("height", *RANGES["side"])
     clear = (0, 0, 0, 0)
     if kind == "target":
-        bytes_ = [strict.integer(one, f"{where}: 'clear'", 0, 255) for one in fields.items("clear")]
+        bytes_ = [strict.integer(one, f"{where}: 'clear'", *RANGES["byte"]) for one in fields.items("clear")]
         if len(bytes_) != 4:
             raise BundleError(f"{where}: 'clear' has {len(bytes_)} bytes, not 4")
         clear = (bytes_[0], bytes_[1], bytes_[2], bytes_[3])
@@ -257,7 +250,7 @@ def _program(data: Any, where: str) -> ShaderProgram:
         fields.text("vertex"),
         fields.text("fragment"),
         tuple(_identifier(name, f"{where}: 'samplers'") for name in fields.texts("samplers")),
-        fields.integer("varyings", 1, 7),
+        fields.integer("varyings", *RANGES["varyings"]),
         _uniforms(fields.items("uniforms"), where),
     )
     fields.done()
@@ -275,7 +268,7 @@ def _uniforms(entries: list[Any], where: str) -> dict[str, int]:
         name = _identifier(strict.text(pair[0], f"{where}: 'uniforms'"), f"{where}: 'uniforms'")
         if name in uniforms:
             raise BundleError(f"{where}: 'uniforms': '{name:.60}' is there twice")
-        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", 1, 1 << 14)
+        count = strict.integer(pair[1], f"{where}: uniform '{name:.60}'", *RANGES["floats"])
         if count > 4 and count % 4:
             raise BundleError(f"{where}: uniform '{name:.60}' has {count} numbers; give 1 to 4, or whole vec4s")
         uniforms[name] = count
@@ -302,8 +295,8 @@ def _probe(data: Any) -> Probe:
         layers.append(
             ProbeLayer(
                 entry.text("layer"),
-                entry.integer("offset", 0, 1 << 28),
-                entry.integer("count", 1, MAX_COUNT),
+                entry.integer("offset", *RANGES["offset"]),
+                entry.integer("count", *RANGES["count"]),
                 entry.number("max_error", low=0.0),
                 entry.number("mean_error", low=0.0),
                 value_from_json(entry.any("value"), f"probe.layers[{i}].value"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.bundle import json_fields as strict
+from glsl_infer.bundle.format_constants import MAX_LAYERS
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.bundle.manifest import Manifest
 from glsl_infer.bundle.manifest_check import check_value
@@ -23,7 +24,6 @@ from glsl_infer.program.layout import FeatureMap, Value, textures_of
 from glsl_infer.program.quantize import plain
 
 MEMBER = "graph.json"
-MAX_LAYERS = 2048
 MAX_DIMENSIONS = 4
 """Sizes in the shape of a weight."""
 

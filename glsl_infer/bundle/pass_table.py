@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES
+from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS, MAX_TABLE_BYTES, RANGES
 from glsl_infer.errors import BundleError
 from glsl_infer.program import Pass, Quad, ShaderProgram, Slice, Source, Texture, UniformValue
 
 MEMBER = "passes.bin"
-MAX_SIDE = 8192
+MAX_SIDE = RANGES["side"][1]
 
 _HEAD = struct.Struct("<HHHBB")
 _SOURCE = struct.Struct("<Bff")
@@ -145,14 +145,15 @@ def _unpack_pass(source: _Bytes, names: Names, left: int) -> Pass:
     layer, program_index, target, clear, texture_count = _HEAD.unpack(source.take(_HEAD.size))
     texture_indices = struct.unpack(f"<{texture_count}H", source.take(2 * texture_count))
     source_count = source.integer(1)
-    if not 1 <= source_count <= 14:
-        raise BundleError(f"{where}: {source_count} sources; 1 to 14 are possible")
+    least, most = RANGES["sources"]
+    if not least <= source_count <= most:
+        raise BundleError(f"{where}: {source_count} sources; {least} to {most} are possible")
     sources = []
     for _ in range(source_count):
         unit = source.integer(1)
         stride_x, stride_y = source.floats(2)
-        if unit > 31:
-            raise BundleError(f"{where}: texture unit {unit}; 0 to 31 are possible")
+        if unit > RANGES["unit"][1]:
+            raise BundleError(f"{where}: texture unit {unit}; 0 to {RANGES['unit'][1]} are possible")
         sources.append(Source(unit, stride_x, stride_y))
     quad_count = source.integer(4)
     if not 1 <= quad_count <= left:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import BinaryIO
 
-from glsl_infer.bundle.caps import MAX_DIRECTORY_BYTES
+from glsl_infer.bundle.format_constants import MAX_DIRECTORY_BYTES
 from glsl_infer.errors import BundleError
 
 _END, _END_BYTES = b"PK\x05\x06", 22
@@ -21,7 +21,7 @@ def check(file: BinaryIO) -> None:
         file: open for reading; where it stands afterwards is undefined.
 
     Raises:
-        BundleError: the directory declares more than ``caps.MAX_DIRECTORY_BYTES``, or is a 64-bit one.
+        BundleError: the directory declares more than ``format_constants.MAX_DIRECTORY_BYTES``, or is a 64-bit one.
     """
     file.seek(0, os.SEEK_END)
     file.seek(max(0, file.tell() - _END_BYTES - 0xFFFF - _LOCATOR_BYTES))

@@ -21,6 +21,7 @@ COMMANDS = (
     "export",
     "info",
     "inspect",
+    "report",
     "run",
     "selfcheck",
     "validate",

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.graph import Graph, Node, reference
-from glsl_infer.graph.activations import activation
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.lowering.conv_texture import ROUNDING
 from glsl_infer.program.layout import FeatureMap, Value
@@ -38,17 +37,13 @@ def gains(graph: Graph, values: Mapping[str, Value]) -> dict[str, float]:
         graph: prepared, or a bundle's; with the weights as shaders have them.
         values: where the output of each layer lies.
     """
-    found = {}
+    gain_of = {}
     with np.errstate(all="ignore"):  # a stranger's weights may be anything
         for node in graph.nodes:
-            if node.op == "conv2d":
-                found[node.name] = _gain(node, node, node.weights["kernel"], values)
-            elif node.op == "convolution_sum":
-                products = graph.by_name[node.inputs[0]]
-                if products.op != "convolution_products":  # a stranger's bundle
-                    continue
-                found[node.name] = _gain(node, products, products.weights["kernel"] * node.weights["unit"], values)
-    return found
+            products = ops.get(node.op).products(graph, node)
+            if products is not None:
+                gain_of[node.name] = _gain(node, *products, values)
+    return gain_of
 
 
 def rounding(gain: float) -> float:
@@ -115,7 +110,7 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
     moved = (np.abs(kernel.astype(np.float64)) * _width(values[reader.inputs[0]])[channel]).sum(axis=(0, 1, 2))
     if len(node.inputs) > 1:
         moved = moved + _width(values[node.inputs[1]])
-    return float((moved * _steepest(node.attrs["activation"]) / _width(values[node.name])).max())
+    return float((moved * _steepest(node, values[node.name]) / _width(values[node.name])).max())
 
 
 def _width(value: Value) -> NDArray[np.float64]:
@@ -125,10 +120,7 @@ def _width(value: Value) -> NDArray[np.float64]:
     return np.full(shape_of(value)[-1], value.scale * 255.0 / 256.0)
 
 
-def _steepest(name: str) -> float:
-    """Return the largest slope of an activation: 1 where it only clips."""
-    function = activation(name)
-    if function.clips:
-        return 1.0
-    x = np.linspace(-128.0, 128.0, 1 << 16)
-    return float(np.abs(np.diff(function.reference(x))).max() / (x[1] - x[0]))
+def _steepest(node: Node, value: Value) -> float:
+    """Return the largest slope of a node's activation where its results can be stored."""
+    low, high = value.range.ends(value.channels) if isinstance(value, FeatureMap) else (-np.inf, np.inf)
+    return node.activation.steepest(float(np.min(low)), float(np.max(high)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from glsl_infer.bundle.bundle import SMALLER, Bundle, classes_of
-from glsl_infer.bundle.caps import MAX_PASSES, MAX_QUADS
+from glsl_infer.bundle.format_constants import MAX_PASSES, MAX_QUADS
 from glsl_infer.bundle.manifest import Input, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check, needed_limits
 from glsl_infer.bundle.manifest_json import pass_table

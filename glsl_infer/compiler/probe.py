@@ -44,7 +44,7 @@ def make(program: Program) -> tuple[Probe, bytes]:
     records: list[NDArray[np.void]] = []
     offset = 0
     for node in graph.nodes:
-        if node.op == "input" or isinstance(ops.get(node.op), ViewOperator):
+        if node.operator.is_input or isinstance(ops.get(node.op), ViewOperator):
             continue
         value = program.values[node.name]
         differences = [np.abs(in_steps(run[node.name], value) - in_steps(exact[node.name], value)) for run in runs]
@@ -71,7 +71,7 @@ def _run(program: Program, image: NDArray[np.uint8], noise: np.random.Generator 
     graph = program.graph
     values: dict[str, Array] = {graph.input.name: picture_values(graph.input, image)}
     for node in graph.nodes:
-        if node.op == "input":
+        if node.operator.is_input:
             continue
         operator = ops.get(node.op)
         exact = operator.reference(node, [values[name] for name in node.inputs])

@@ -26,11 +26,10 @@ def typical_maps(graph: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[st
     Returns:
         (pictures, height, width, channels) by name, the picture's own values as well.
     """
-    size = graph.input.attrs["shape"][0]
     if len(pictures):
         chosen = [pictures[index * len(pictures) // MOST_PICTURES] for index in range(MOST_PICTURES)]
     else:
-        chosen = [clouds(size, seed) for seed in range(MOST_PICTURES)]
+        chosen = [clouds(graph.input.attrs["shape"], seed) for seed in range(MOST_PICTURES)]
     maps: dict[str, list[Array]] = {}
     for picture in chosen:
         values = [(graph.input.name, picture_values(graph.input, picture))]
@@ -40,16 +39,22 @@ def typical_maps(graph: Graph, pictures: Sequence[NDArray[np.uint8]]) -> dict[st
     return {name: np.stack(values) for name, values in maps.items()}
 
 
-def clouds(size: int, seed: int) -> NDArray[np.uint8]:
-    """Return a picture with large spots and small ones upon them, as photographs have: uint8 (size, size, 3)."""
+def clouds(shape: Sequence[int], seed: int) -> NDArray[np.uint8]:
+    """Return a picture with large spots and small ones upon them, as photographs have: uint8 (height, width, 3)."""
     rng = np.random.default_rng(seed)
-    total = np.zeros((size, size, 3), np.float32)
+    height, width, channels = shape
+    total = np.zeros((height, width, channels), np.float32)
     for octave in range(OCTAVES):
-        corners = rng.normal(size=(2**octave + 2, 2**octave + 2, 3)).astype(np.float32)
-        place = np.arange(size) * (2**octave / size)
-        low = place.astype(np.int64)
-        share = (place - low).astype(np.float32)[:, None]
-        rows = corners[low] + (corners[low + 1] - corners[low]) * share[:, :, None]
-        total += (rows[:, low] + (rows[:, low + 1] - rows[:, low]) * share) * 0.5**octave
+        corners = rng.normal(size=(2**octave + 2, 2**octave + 2, channels)).astype(np.float32)
+        rows = _between(corners, np.arange(height) * (2**octave / height))
+        total += _between(rows.swapaxes(0, 1), np.arange(width) * (2**octave / width)).swapaxes(0, 1) * 0.5**octave
     picture: NDArray[np.uint8] = np.clip(128.0 + 50.0 * total, 0.0, 255.0).astype(np.uint8)
     return picture
+
+
+def _between(rows: NDArray[np.float32], places: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return what lies at some places between rows, by linear interpolation."""
+    low = places.astype(np.int64)
+    share = (places - low).astype(np.float32)[:, None, None]
+    between: NDArray[np.float32] = rows[low] + (rows[low + 1] - rows[low]) * share
+    return between

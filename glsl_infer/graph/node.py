@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer.graph.activations import Activation, activation
 from glsl_infer.graph.operators import NodeOperator, operator
 
 Shape = tuple[int, ...]
@@ -44,6 +45,20 @@ class Node:
             ModelError: no operator has the name ``op``.
         """
         return operator(self.op)
+
+    @property
+    def activation(self) -> Activation:
+        """The function that it applies at its end: its attribute ``activation`` or ``function``, or else ``linear``.
+
+        Raises:
+            ValueError: the attribute names none.
+        """
+        return activation(self.attrs.get("activation", self.attrs.get("function", "linear")))
+
+    def with_activation(self, function: Activation) -> Node:
+        """Return the node with another function at its end, if it has a place for one."""
+        key = "function" if "function" in self.attrs else "activation"
+        return self.with_attrs(**{key: function.text})
 
     def with_attrs(self, **attrs: Any) -> Node:
         """Return the node with some attributes set anew."""

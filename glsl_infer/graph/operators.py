@@ -21,6 +21,7 @@ class NodeOperator(Protocol):
 
     attrs: dict[str, Any]
     has_shader: bool
+    is_input: bool
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the output shape, or raise ModelError when inputs and weights do not fit."""

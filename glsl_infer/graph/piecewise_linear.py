@@ -11,7 +11,6 @@ multiplication, one clamp and one addition for each pair of bends. Without clamp
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,8 +26,8 @@ ZERO = -100.0
 HIGHEST = 99.0
 """What the upper limits of all clamps may add up to, so that ``ZERO`` gives 0."""
 
-FORM = "piecewise_linear(FACTOR,OFFSET[,FACTOR,LOW,HIGH]...)"
-"""How names are written."""
+PARAMETERS = "(FACTOR,OFFSET[,FACTOR,LOW,HIGH]...)"
+"""How its numbers are written behind the name."""
 
 
 class Clamp(NamedTuple):
@@ -98,23 +97,7 @@ HARD_SIGMOID = PiecewiseLinear(1.0 / 6.0, 0.5)
 """``clip(x / 6 + 1/2, 0, 1)``, as Keras 3 defines it."""
 
 SEVEN_PIECES = PiecewiseLinear(0.05, 0.125, (Clamp(1.0, 0.0, 0.25), Clamp(2.0, 0.2, 0.3)))
-"""The article's activation, ``activations.piecewise_linear_sigmoid``: 0.05, 0.1 and 0.2 are its slopes."""
-
-
-def parse(name: str) -> PiecewiseLinear | None:
-    """Return the function that a name in a graph stands for; None where it is a name of another kind.
-
-    Raises:
-        ValueError: numbers that make no such function.
-    """
-    match = re.fullmatch(r"piecewise_linear\(([^()]*)\)", name)
-    if match is None:
-        return None
-    texts = match[1].split(",")
-    if not all(re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?", text) for text in texts) or len(texts) % 3 != 2:
-        raise ValueError(f"activation '{name}' is not of the form {FORM}")
-    factor, offset, *rest = map(float, texts)
-    return PiecewiseLinear(factor, offset, tuple(Clamp(*rest[at : at + 3]) for at in range(0, len(rest), 3)))
+"""The article's activation, ``piecewise_linear_sigmoid``: 0.05, 0.1 and 0.2 are its slopes."""
 
 
 def of_slopes(

@@ -7,14 +7,20 @@ text of an activation or of shared functions, and generated lines in the place o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Union
 
 import numpy as np
+from numpy.typing import NDArray
 
-from glsl_infer.graph import activations, piecewise_linear
+from glsl_infer.graph.activations import Activation
+from glsl_infer.graph.piecewise_linear import PiecewiseLinear
 from glsl_infer.lowering import immediates
 from glsl_infer.program.templates import fill
 from glsl_infer.support.resources import template
+
+RANGE = frozenset(("RANGE_FACTOR", "RANGE_OFFSET"))
+"""Constants of shaders/range.glsl: what becomes of a function's value before it is stored."""
 
 
 def number(value: float) -> str:
@@ -52,7 +58,8 @@ def declarations(sources: int, samplers: Sequence[str]) -> list[str]:
 def fragment(
     name: str,
     *,
-    activation: str | None = None,
+    activation: Activation | None = None,
+    constants: Mapping[str, NDArray[np.float32]] = MappingProxyType({}),
     saturates: bool = False,
     includes: Sequence[str] = (),
     lines: Mapping[str, Sequence[str]] | None = None,
@@ -62,7 +69,9 @@ def fragment(
 
     Args:
         name: file name in shaders/.
-        activation: name of the activation whose ``activation(vec4)`` function goes in front.
+        activation: whose ``activation(vec4)`` function goes in front.
+        constants: macros of the activation and of the store, a row for each slice, (slices, 4). A row that all slices
+            have is written out; else the macro is a uniform of its name in small letters (``uniforms``).
         saturates: whether the store behind it cuts off what lies beyond [0, 1], as one to 8 bits does.
         includes: templates whose text goes in front.
         lines: text for the template's ``//@ key`` lines.
@@ -72,23 +81,42 @@ def fragment(
         f"#define {key} {number(value) if isinstance(value, float) else value}"
         for key, value in (defines or {}).items()
     ]
+    for key, rows in constants.items():
+        parts += _constant(key, rows)
     parts += [template(include).rstrip("\n") for include in includes]
     if activation is not None:
-        parts += _function(activation, saturates)
+        text = _function(activation, saturates)
+        if RANGE.intersection(constants):
+            inner = text.replace("vec4 activation(", "vec4 function(")
+            text = f"{inner}\n{template('range.glsl')}vec4 activation(vec4 x) {{\n    return ranged(function(x));\n}}"
+        parts.append(text)
     return "\n".join([*parts, fill(template(name), lines or {})])
 
 
-def _function(name: str, saturates: bool) -> list[str]:
+def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
+    """Return the uniforms of the draw of slice ``index``: the constants that are not the same for all slices."""
+    return {name.lower(): rows[index].tolist() for name, rows in constants.items() if _differ(rows)}
+
+
+def _differ(rows: NDArray[np.float32]) -> bool:
+    return bool(np.any(rows != rows[0]))
+
+
+def _constant(macro: str, rows: NDArray[np.float32]) -> list[str]:
+    """Return the lines that define a macro: a number, a ``vec4`` or a uniform."""
+    if _differ(rows):
+        return [f"uniform vec4 {macro.lower()};", f"#define {macro} {macro.lower()}"]
+    row = [float(value) for value in rows[0]]
+    return [f"#define {macro} {vec(row[:1] if len(set(row)) == 1 else row)}"]
+
+
+def _function(activation: Activation, saturates: bool) -> str:
     """Return the text of an activation."""
-    one = activations.activation(name)
-    text = template(one.template).rstrip("\n")
-    if one.template == "activation_limited_relu.glsl":
-        return [f"#define MAXIMUM {number(one.high)}", text]
-    pieces = piecewise_linear.parse(name)
-    return [text if pieces is None else fill(text, _pieces(pieces, saturates))]
+    text = template(activation.template).rstrip("\n")
+    return text if activation.pieces is None else fill(text, _pieces(activation.pieces, saturates))
 
 
-def _pieces(function: piecewise_linear.PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
+def _pieces(function: PiecewiseLinear, saturates: bool) -> dict[str, list[str]]:
     """Return the lines of activation_piecewise_linear.glsl."""
     line = (function.factor, function.offset)
     return {

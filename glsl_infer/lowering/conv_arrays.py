@@ -19,6 +19,7 @@ from glsl_infer.program.layout import FeatureMap
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.lowering.fold import Output
 
 
 def draw(
@@ -30,7 +31,7 @@ def draw(
     mode: str,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    activation: str,
+    output: Output,
 ) -> None:
     """Append the passes of a convolution, and its weights as floats.
 
@@ -42,7 +43,7 @@ def draw(
         mode: ``baked`` or ``uniform``.
         reads: of each slice, what it reads in the roles ``source`` and ``residual``.
         target: where the slices go.
-        activation: what the shader applies.
+        output: what the shader applies to the sum.
     """
     factor = [] if constants.factor is None else [constants.factor[:, None]]
     rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
@@ -69,7 +70,7 @@ def draw(
             product = Product(count - 2 if factor else None, "")
             behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
         defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-        uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source")}
+        uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source"), **output.uniforms(index)}
         if baked is None:
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
@@ -84,7 +85,8 @@ def draw(
         fragment = fragment or codegen.fragment(
             "convolution.frag",
             includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],
-            activation=activation,
+            activation=output.activation,
+            constants=output.constants,
             saturates=True,
             lines={
                 "declarations": one.declarations,

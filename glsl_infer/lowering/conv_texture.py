@@ -20,6 +20,7 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 if TYPE_CHECKING:
     from glsl_infer.graph import Node
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.lowering.fold import Output
 
 Weights = Union[WeightTexture, WeightBytes]
 """Weights of 16 bits or of 8."""
@@ -113,7 +114,7 @@ def draw(
     weights: Weights,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
-    activation: str,
+    output: Output,
 ) -> None:
     """Append the passes of a convolution, and its weights as a texture.
 
@@ -124,7 +125,7 @@ def draw(
         weights: in that order.
         reads: of each slice, what it reads in the roles ``source`` and ``residual``.
         target: where the slices go.
-        activation: what the shader applies.
+        output: what the shader applies to the sum.
     """
     height, width = weights.texels.shape[:2]
     texture = build.constant_texture(node, width, height, weights.texels.tobytes())
@@ -152,7 +153,8 @@ def draw(
         fragment = texts.get(id(one.taps)) or codegen.fragment(
             weights.template,
             includes=["store.glsl", "cut_sums.glsl"],
-            activation=activation,
+            activation=output.activation,
+            constants=output.constants,
             saturates=True,
             lines={
                 "declarations": one.declarations,

@@ -225,7 +225,7 @@ def byte_start(
 def _places(
     columns: Columns, texels: Floats, strides: Sequence[int], weights: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return pictures, rows and columns of the pixels at which a layer's sums are followed, the same for every export."""
+    """Return pictures, rows and columns of the pixels at which a layer's sums are followed: always the same."""
     height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
     width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
     count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))

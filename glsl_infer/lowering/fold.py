@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph.activations import activation
+from glsl_infer.graph.activations.activation import Activation
+from glsl_infer.graph.activations.clipped import LINEAR
+from glsl_infer.graph.activations.sigmoids import of_pieces
 from glsl_infer.graph.kernels import input_channels
+from glsl_infer.lowering import codegen
 from glsl_infer.lowering.immediates import streamed
 from glsl_infer.program.layout import FeatureMap, per_channel
 
@@ -33,33 +36,82 @@ class Output:
         factor: multiplies the sum, (channels,).
         offset: is added to the product, (channels,).
         pad: the sum that stores 0, for lanes beyond the last channel.
+        constants: macros of the shader, a row for each slice, (slices, 4): the function's, and what turns its result
+            into what is stored.
     """
 
-    activation: str
+    activation: Activation
     factor: Numbers
     offset: Numbers
     pad: float
+    constants: Mapping[str, NDArray[np.float32]]
+
+    def uniforms(self, index: int) -> dict[str, list[float]]:
+        """Return the uniforms of the draw of one slice: the constants that are not the same for all."""
+        return codegen.uniforms(self.constants, index)
+
+    @property
+    def untextured(self) -> str:
+        """Why one draw cannot do all slices, or an empty text."""
+        return "its activation or range has numbers for each channel" if self.uniforms(0) else ""
 
 
-def output(name: str, attrs: Mapping[str, Any], channels: int) -> Output:
-    """Return how a node with activation ``name`` and attributes ``scales`` and ``zeros`` stores its sums.
+def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> Output:
+    """Return how a node with an activation and attributes ``scales`` and ``zeros`` stores its sums.
 
     A function that only clips is done by the store, which saturates at the ends of the range: these lie within the
-    function's. Any other is applied to real values, and stores its own range of [0, 1]; of a piecewise linear one the
-    line goes into the sum.
+    function's. Any other is applied to real values, and its result scaled, unless weights can scale the sum instead. Of
+    a piecewise linear one, which stores its own range of [0, 1], the line goes into the sum.
+
+    Raises:
+        ValueError: the function has no values where the range has, or parameters for other channels.
     """
     scales, zeros = per_channel(attrs["scales"], channels), per_channel(attrs["zeros"], channels)
-    function = activation(name)
-    if not function.clips:
+    ones, nothing = np.ones(channels), np.zeros(channels)
+    if not activation.fits(channels):
+        raise ValueError(f"'{activation.name}' has parameters for {activation.channels} channels, not {channels}")
+    if activation.clips:
+        lowest, highest = 0.0 - scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
+        slack = 1e-6 * scales
+        if np.any(lowest < activation.low - slack) or np.any(highest > activation.high + slack):
+            raise ValueError(
+                f"a range of {lowest.min():g} to {highest.max():g} is wider than that of '{activation.text}'"
+            )
+        return Output(LINEAR, 1.0 / scales, zeros / 255.0, 0.0, {})
+    if activation.pieces is not None:
         if np.any(scales != 1.0) or np.any(zeros):
-            raise ValueError(f"activation '{name}' is stored over [0, 1] only")
-        factor, offset = np.full(channels, function.factor), np.full(channels, function.offset)
-        return Output(function.rest or name, factor, offset, function.zero)
-    lowest, highest = 0.0 - scales * zeros / 255.0, scales * (255.0 - zeros) / 255.0
-    slack = 1e-6 * scales
-    if np.any(lowest < function.low - slack) or np.any(highest > function.high + slack):
-        raise ValueError(f"a range of {lowest.min():g} to {highest.max():g} is wider than that of '{name}'")
-    return Output("linear", 1.0 / scales, zeros / 255.0, 0.0)
+            raise ValueError(f"activation '{activation.text}' is stored over [0, 1] only")
+        if activation.name != "piecewise_linear":
+            return Output(activation, ones, nothing, activation.lowest_at, {})
+        line, rest = activation.pieces, LINEAR
+        if line.clamps:
+            rest = of_pieces(line.folded)
+        return Output(rest, ones * line.factor, ones * line.offset, activation.lowest_at, {})
+    factor = 1.0 / scales if activation.scales else ones
+    after = {"RANGE_FACTOR": ones if activation.scales else 1.0 / scales, "RANGE_OFFSET": zeros / 255.0}
+    neutral = {"RANGE_FACTOR": 1.0, "RANGE_OFFSET": 0.0}
+    after = {name: numbers for name, numbers in after.items() if np.any(numbers != neutral[name])}
+    pad, masked = _pad(activation, 1.0 / scales, zeros / 255.0)
+    constants = {name: slices(numbers, 0.0 if masked else numbers[-1]) for name, numbers in after.items()}
+    return Output(activation, factor, nothing, pad, {**constants, **function_constants(activation, channels)})
+
+
+def function_constants(activation: Activation, channels: int, lanes: int = 4) -> dict[str, NDArray[np.float32]]:
+    """Return the macros of an activation's shader, a row for each texel of so many lanes, (texels, lanes)."""
+    rows = {}
+    for name, value in activation.constants.items():
+        numbers = np.broadcast_to(np.asarray(value, np.float64), channels)
+        rows[name] = slices(numbers, float(numbers[-1]), lanes)
+    return rows
+
+
+def _pad(activation: Activation, factor: Numbers, offset: Numbers) -> tuple[float, bool]:
+    """Return what a sum is in lanes beyond the last channel, and whether factor and offset have to be 0 there."""
+    at = activation.lowest_at
+    lowest = 0.0 if activation.scales else float(activation(np.array([at]))[0])
+    if np.all(lowest * factor + offset < 1.0 / 1024.0):
+        return at, False
+    return 0.0, True
 
 
 def addend(source: FeatureMap, out: Output) -> tuple[Numbers, Numbers]:
@@ -68,11 +120,11 @@ def addend(source: FeatureMap, out: Output) -> tuple[Numbers, Numbers]:
     return factor, -factor * source.zero_of / 255.0
 
 
-def slices(numbers: Array, pad: float = 0.0) -> NDArray[np.float32]:
-    """Return numbers (channels,) as float32 (slices, 4), with ``pad`` in the lanes beyond the last."""
-    padded = np.full(-(-len(numbers) // 4) * 4, pad, np.float32)
+def slices(numbers: Array, pad: float = 0.0, lanes: int = 4) -> NDArray[np.float32]:
+    """Return numbers (channels,) as float32 (slices, lanes), with ``pad`` in the lanes beyond the last."""
+    padded = np.full(-(-len(numbers) // lanes) * lanes, pad, np.float32)
     padded[: len(numbers)] = numbers
-    return padded.reshape(-1, 4)
+    return padded.reshape(-1, lanes)
 
 
 class Kernel:
@@ -88,7 +140,7 @@ class Kernel:
     def __init__(self, node: Node, source: FeatureMap, residual: FeatureMap | None, shape: tuple[int, ...]) -> None:
         filters = shape[3]
         self.alpha = bool(node.attrs["alpha"])
-        self.output = output(node.attrs["activation"], node.attrs, filters)
+        self.output = output(node.activation, node.attrs, filters)
         channel = input_channels(shape, node.attrs["groups"])
         self._factor = source.scale_of[channel] * self.output.factor
         self._zero = source.zero_of[channel] / 255.0

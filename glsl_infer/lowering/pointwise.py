@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
-def pointwise(node: Node, build: Builder, activation: str) -> None:
-    """Append the passes of ``activation(sum of all inputs)``.
+def pointwise(node: Node, build: Builder) -> None:
+    """Append the passes of the node's activation of the sum of all inputs.
 
     Raises:
         ModelError: there are more than ``MAX_TEXTURES`` inputs.
@@ -24,7 +24,7 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
         advice = f"at most {MAX_TEXTURES} can be added at once; add in steps"
         raise ModelError.layer(node.name, f"{len(inputs)} inputs", advice)
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
-    out = fold.output(activation, node.attrs, target.channels)
+    out = fold.output(node.activation, node.attrs, target.channels)
     addends = [fold.addend(one, out) for one in inputs]
     factors = [fold.slices(factor) for factor, _ in addends]
     offset = fold.slices(out.offset + sum(added for _, added in addends), out.pad)
@@ -40,11 +40,13 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
         uniforms = {f"factor{k}": factor[index].tolist() for k, factor in enumerate(factors)}
         uniforms["offset"] = offset[index].tolist()
         uniforms["cut_offset"] = cut_offset[index].tolist()
+        uniforms = {} if plain else uniforms
         declared = [] if plain else [f"uniform vec4 factor{k};" for k in range(len(inputs))]
         fragment = codegen.fragment(
             "pointwise.frag",
             includes=["store.glsl", "cut_sums.glsl"],
             activation=out.activation,
+            constants=out.constants,
             saturates=True,
             lines={
                 "declarations": [*binding.declarations(), *declared],
@@ -59,6 +61,6 @@ def pointwise(node: Node, build: Builder, activation: str) -> None:
             view,
             (target.width, target.height),
             binding,
-            {} if plain else uniforms,
+            {**uniforms, **out.uniforms(index)},
             part=str(index) if unused else None,
         )

@@ -16,10 +16,13 @@ from glsl_infer.ops.operator import Operator
 __all__ = ["Operator", "get", "names"]
 
 
+_NO_OPERATORS = ("operator", "traits")
+
+
 @cache
 def names() -> tuple[str, ...]:
     """Return the names of all operators, in alphabetical order."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "operator"))
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _NO_OPERATORS))
 
 
 @cache

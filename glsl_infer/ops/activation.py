@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -16,26 +15,35 @@ if TYPE_CHECKING:
 
 
 class ActivationOperator(Operator):
-    """Attributes: ``function``, a name in ``glsl_infer.graph.activations``; the range ``scales`` and ``zeros``."""
+    """Attributes: ``function``, an activation's text (``graph.activations``); the range ``scales`` and ``zeros``."""
 
     attrs = {"function": "linear", "scales": None, "zeros": None}
+    activates = True
+    elementwise = True
+    idle = {"function": "linear"}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""
         try:
-            activation(node.attrs["function"])
+            function = node.activation
         except ValueError as error:
             raise ModelError.layer(node.name, str(error), "docs/graph-format.md says what can stand there") from None
+        if not function.fits(inputs[0][-1]):
+            raise ModelError.layer(
+                node.name,
+                f"'{function.name}' with {function.channels} numbers on {inputs[0][-1]} channels",
+                "give one number, or one for each channel",
+            )
         return inputs[0]
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Apply the function."""
-        return activation(node.attrs["function"]).reference(inputs[0])
+        return node.activation(inputs[0])
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice."""
         feature_map(node, build.shapes[node.inputs[0]])
-        pointwise(node, build, node.attrs["function"])
+        pointwise(node, build)
 
 
 OPERATOR = ActivationOperator()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering.pointwise import pointwise
 from glsl_infer.ops.operator import Operator, feature_map
 
@@ -22,6 +21,7 @@ class Add(Operator):
     """Attributes: ``activation``, applied to the sum; the range ``scales`` and ``zeros``."""
 
     attrs = {"activation": "linear", "scales": None, "zeros": None}
+    adds = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the inputs' common shape."""
@@ -31,12 +31,12 @@ class Add(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add, then activate."""
-        return activation(node.attrs["activation"]).reference(reduce(np.add, inputs))
+        return node.activation(reduce(np.add, inputs))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass a slice, each reading one tile of every input."""
         feature_map(node, build.shapes[node.inputs[0]])
-        pointwise(node, build, node.attrs["activation"])
+        pointwise(node, build)
 
 
 OPERATOR = Add()

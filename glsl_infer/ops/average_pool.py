@@ -26,6 +26,7 @@ class AveragePool(Operator):
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0), "scales": None, "zeros": None}
     keeps_range = True
+    idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""

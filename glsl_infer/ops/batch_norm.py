@@ -12,6 +12,7 @@ from glsl_infer.ops.operator import GraphOnlyOperator
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.ops.traits import Affine
 
 
 class BatchNorm(GraphOnlyOperator):
@@ -20,6 +21,7 @@ class BatchNorm(GraphOnlyOperator):
     attrs = {"epsilon": 1e-3}
     weights = ("gamma", "beta", "mean", "variance")
     advice = "batch normalisation is supported after a convolution or a dense layer, or on a feature map"
+    elementwise = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; the last axis must match the weights."""
@@ -37,8 +39,12 @@ class BatchNorm(GraphOnlyOperator):
         scale, offset = scale_and_offset(node)
         return inputs[0] * scale.astype(inputs[0].dtype) + offset.astype(inputs[0].dtype)
 
+    def affine(self, node: Node) -> Affine:
+        """Return what the statistics and weights come to."""
+        return scale_and_offset(node)
 
-def scale_and_offset(node: Node) -> tuple[Array, Array]:
+
+def scale_and_offset(node: Node) -> Affine:
     """Return float64 (scale, offset) per channel, so that the output is ``x * scale + offset``."""
     weights = {name: node.weights[name].astype(np.float64) for name in BatchNorm.weights}
     scale = weights["gamma"] / np.sqrt(weights["variance"] + node.attrs["epsilon"])

@@ -37,6 +37,11 @@ class ChannelShuffle(ViewOperator):
         """Return the input's range in the new order."""
         return ranges[0].picked(_channels(shapes[0][2], node.attrs["step"]))
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether every slice stays where it is."""
+        order = shuffle_order(shape[-1], node.attrs["step"])
+        return order == tuple(range(len(order)))
+
     def passes(self, node: Node, build: Builder) -> None:
         """Reorder the input's views."""
         source = build.feature_map(node.inputs[0])

@@ -41,6 +41,14 @@ class Concatenation(CopyOperator):
 class Concat(Concatenation, ViewOperator):
     """A concatenation in which slices of 4 channels stay whole; see ``concat_copy`` for where they cannot."""
 
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether there is nothing to join."""
+        return len(node.inputs) == 1
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return ``concat_copy`` where an input but the last has a slice that is not full: views cannot do it."""
+        return "concat_copy" if any(shape[2] % 4 for shape in shapes[:-1]) else None
+
     def passes(self, node: Node, build: Builder) -> None:
         """Join the inputs' views."""
         maps = [build.feature_map(name) for name in node.inputs]

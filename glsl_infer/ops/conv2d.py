@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import conv_arrays, conv_texture, fold, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
@@ -20,7 +19,7 @@ from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Graph, Node, Shape
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Value
 
@@ -48,6 +47,8 @@ class Conv2D(Operator):
         "zeros": None,
     }
     weights = ("kernel", "bias")
+    convolves = True
+    has_kernel = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, filters)."""
@@ -66,11 +67,15 @@ class Conv2D(Operator):
         out = convolve(pad(x, node.attrs["padding"]), kernel, node.attrs["strides"], node.attrs["groups"]) + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
         return int(max(node.attrs["padding"]))
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]]:
+        """Return the node itself."""
+        return node, node.weights["kernel"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, or one for all where the weights lie in a texture."""
@@ -96,7 +101,7 @@ class Conv2D(Operator):
                 target.height * target.width,
                 columns.count,
                 columns.count + scaled + 1,
-                texture.untextured,
+                texture.untextured or kernel.output.untextured,
                 bits=texture.bits,
                 depthwise=columns.depthwise,
             )
@@ -110,7 +115,7 @@ class Conv2D(Operator):
                 weights=weights,
                 reads=reads,
                 target=target,
-                activation=kernel.output.activation,
+                output=kernel.output,
             )
             build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
             return
@@ -122,7 +127,7 @@ class Conv2D(Operator):
             mode=mode,
             reads=reads,
             target=target,
-            activation=kernel.output.activation,
+            output=kernel.output,
         )
 
     def read_weights(

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.convolution_products import ConvolutionProducts
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap, FixedMap, slices_of
 
 if TYPE_CHECKING:
-    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.graph import Array, Graph, Node, Shape
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.program.layout import Value
 
@@ -53,7 +53,18 @@ class ConvolutionSum(Operator):
         out = sums * unit + bias
         if len(inputs) > 1:
             out = out + inputs[1]
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
+
+    def unit(self, node: Node) -> float:
+        """Return the largest unit in 1/16 of the output's range: 1/128 of that is an eighth of a step of 8 bits."""
+        return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
+        """Return the products that it adds up, if that is what it reads: a stranger's bundle may say anything."""
+        before = graph.by_name[node.inputs[0]]
+        if not isinstance(before.operator, ConvolutionProducts):
+            return None
+        return before, before.weights["kernel"] * node.weights["unit"]
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
@@ -86,6 +97,7 @@ class ConvolutionSum(Operator):
                 "convolution_sum.frag",
                 includes=["fixed_point.glsl", "store.glsl"],
                 activation=out.activation,
+                constants=out.constants,
                 saturates=True,
                 lines={
                     "declarations": binding.declarations("source"),
@@ -104,7 +116,7 @@ class ConvolutionSum(Operator):
                 view,
                 (target.width, target.height),
                 binding,
-                {**binding.texels("source"), "constants": Slice(member, index * size, size)},
+                {**binding.texels("source"), "constants": Slice(member, index * size, size), **out.uniforms(index)},
             )
 
     def read_weights(
@@ -129,7 +141,7 @@ def _constants(
     node: Node, source: FixedMap, residual: FeatureMap | None, filters: int
 ) -> tuple[fold.Output, Array, Callable[[Array], Array], Array]:
     """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
-    out = fold.output(node.attrs["activation"], node.attrs, filters)
+    out = fold.output(node.activation, node.attrs, filters)
     factor, offset = (np.zeros(filters),) * 2 if residual is None else fold.addend(residual, out)
 
     def folded(bias: Array) -> Array:

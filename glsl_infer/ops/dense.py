@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
 from glsl_infer.ops.operator import GraphOnlyOperator, vector
 
 if TYPE_CHECKING:
@@ -19,6 +18,8 @@ class Dense(GraphOnlyOperator):
     attrs = {"activation": "linear"}
     weights = ("kernel", "bias")
     advice = "run glsl_infer.compiler.ranges.prepare on the graph"
+    has_kernel = True
+    staged = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (outputs,)."""
@@ -33,7 +34,7 @@ class Dense(GraphOnlyOperator):
         """Multiply, add the bias, activate."""
         x = inputs[0]
         out = x @ node.weights["kernel"].astype(x.dtype) + node.weights["bias"].astype(x.dtype)
-        return activation(node.attrs["activation"]).reference(out)
+        return node.activation(out)
 
 
 OPERATOR = Dense()

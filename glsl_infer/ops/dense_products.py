@@ -60,6 +60,10 @@ class DenseProducts(Operator):
         ends = np.stack([kernel * low[:, None], kernel * high[:, None]])
         return _blocks(ends.min(axis=0), columns).sum(axis=1), _blocks(ends.max(axis=0), columns).sum(axis=1)
 
+    def is_partial(self, node: Node) -> bool:
+        """Return True: each column is the sum of one block."""
+        return True
+
     def passes(self, node: Node, build: Builder) -> None:
         """Draw all partial sums in one quad."""
         source = build.fixed_point(node.inputs[0])

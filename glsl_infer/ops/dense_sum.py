@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.activations import activation
-from glsl_infer.lowering import codegen
+from glsl_infer.lowering import codegen, fold
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.program import Quad, Source, quantize
 
@@ -52,16 +51,25 @@ class DenseSum(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add up; in the last pass scale each row, add its bias and activate."""
-        return self._apply(node, inputs[0])
+        total = self._sum(node, inputs[0])
+        return node.activation(total) if node.attrs["last"] else total
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""
         return quantize.store16(exact, node.attrs["scale"])
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
-        """Return bounds of the result from bounds of the partial sums; every step is monotone."""
-        low, high = inputs[0]
-        return self._apply(node, low), self._apply(node, high)
+        """Return bounds of the result from bounds of the partial sums; each step but the activation only rises."""
+        low, high = (self._sum(node, bound) for bound in inputs[0])
+        return node.activation.range(low, high) if node.attrs["last"] else (low, high)
+
+    def is_partial(self, node: Node) -> bool:
+        """Return whether more sums follow."""
+        return not node.attrs["last"]
+
+    def unit(self, node: Node) -> float:
+        """Return the largest row scale."""
+        return float(node.weights["row_scale"].max())
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the sums: one quad for shorter rows of sums, one quad a pair of rows for the vector."""
@@ -102,13 +110,14 @@ class DenseSum(Operator):
         bias = integers[:, 1] / 256.0 * node.attrs["bias_scale"]
         return {"row_scale": row_scale.astype(np.float32), "bias": bias.astype(np.float32)}
 
-    def _apply(self, node: Node, sums: Array) -> Array:
+    def _sum(self, node: Node, sums: Array) -> Array:
         count = node.attrs["count"]
         added: Array = sums.reshape(sums.shape[0] // count, count, sums.shape[1]).sum(axis=1)
         if not node.attrs["last"]:
             return added
         row_scale, bias = (node.weights[name].astype(sums.dtype) for name in ("row_scale", "bias"))
-        return activation(node.attrs["activation"]).reference(added[0] * row_scale + bias)
+        scaled: Array = added[0] * row_scale + bias
+        return scaled
 
     def _last_pass(self, node: Node, build: Builder, source: FixedPoint) -> None:
         (outputs,) = build.shapes[node.name]
@@ -116,12 +125,16 @@ class DenseSum(Operator):
         constants = np.zeros((outputs + outputs % 2, 2), np.int64)
         constants[:outputs, 0] = np.rint(node.weights["row_scale"].astype(np.float64) / row_unit)
         constants[:outputs, 1] = np.rint(node.weights["bias"].astype(np.float64) / bias_scale * 256.0)
-        texels = quantize.split_fixed16(constants)
-        rows = build.constant_texture(node, 1, len(constants), texels.tobytes())
+        numbers = quantize.split_fixed16(constants)
+        rows = build.constant_texture(node, 1, len(constants), numbers.tobytes())
         target = build.allocate_vector(node, outputs, node.attrs["scale"])
+        # Two rows share a texel, and are computed twice: a constant of the activation has four lanes.
+        pairs = fold.function_constants(node.activation, outputs, lanes=2)
+        macros = {name: np.tile(rows, 2) for name, rows in pairs.items()}
         fragment = codegen.fragment(
             "dense_sum.frag",
-            activation=node.attrs["activation"],
+            activation=node.activation,
+            constants=macros,
             includes=["fixed_point.glsl", "turns.glsl"],
             defines={
                 "COUNT": node.attrs["count"],
@@ -131,15 +144,22 @@ class DenseSum(Operator):
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
-        build.draw(
-            node,
-            fragment,
-            target.texture,
-            samplers=[("source", source.texture), ("kernel", rows)],
-            sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
-            quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in range(target.size[0])],
-            uniforms={"source_texel": build.texel(source.texture), "kernel_texel": build.texel(rows)},
-        )
+        texels = range(target.size[0])
+        apart = bool(codegen.uniforms(macros, 0))
+        for drawn in [[t] for t in texels] if apart else [texels]:
+            build.draw(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", rows)],
+                sources=[Source(0, 0.0, 0.0), Source(1, 0.0, 0.0)],
+                quads=[Quad(t, 0, 1, 1, ((0, t), (0, 2 * t))) for t in drawn],
+                uniforms={
+                    "source_texel": build.texel(source.texture),
+                    "kernel_texel": build.texel(rows),
+                    **codegen.uniforms(macros, drawn[0]),
+                },
+            )
 
 
 OPERATOR = DenseSum()

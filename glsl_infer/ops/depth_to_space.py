@@ -24,6 +24,7 @@ class DepthToSpace(CopyOperator):
 
     attrs = {"block": 2}
     equal_scales = True
+    idle = {"block": 1}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * block, width * block, channels / block**2)."""

@@ -24,6 +24,7 @@ class Flatten(Operator):
     """Attribute ``scale``: that of the stored vector (set by fixed_point)."""
 
     attrs = {"scale": None}
+    only_reshapes = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (number of values,)."""
@@ -41,6 +42,10 @@ class Flatten(Operator):
         """Return the input's bounds, once for every pixel."""
         low, high = inputs[0]
         return np.tile(low, shape[0] // len(low)), np.tile(high, shape[0] // len(high))
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether the input is a vector already."""
+        return len(shape) == 1
 
     def passes(self, node: Node, build: Builder) -> None:
         """Copy every pixel, as the average of itself."""

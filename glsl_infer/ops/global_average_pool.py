@@ -23,6 +23,7 @@ class GlobalAveragePool(Operator):
     """The mean over height and width. Attribute ``scale``: that of the stored vector (set by fixed_point)."""
 
     attrs = {"scale": None}
+    averages = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (channels,)."""

@@ -15,6 +15,8 @@ class Identity(GraphOnlyOperator):
     """The output is the input."""
 
     advice = "run glsl_infer.compiler.optimize.optimize on the graph"
+    elementwise = True
+    idle = {}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

@@ -25,6 +25,7 @@ class Input(Operator):
     """
 
     attrs = {"shape": None, "scales": SCALES, "zeros": ZEROS}
+    is_input = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the declared shape."""

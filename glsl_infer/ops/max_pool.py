@@ -25,6 +25,7 @@ class MaxPool(CopyOperator):
     """
 
     attrs = {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}
+    idle = {"pool": (1, 1), "strides": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height, width, channels) of the windows that fit."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError, with_article
+from glsl_infer.ops.traits import Traits
 from glsl_infer.program import quantize
 from glsl_infer.program.layout import Range
 
@@ -22,7 +23,7 @@ Bounds = tuple[NDArray[Any], NDArray[Any]]
 """The lowest and highest values of an output, one for each entry of its last axis."""
 
 
-class Operator(ABC):
+class Operator(Traits, ABC):
     """An operator of the graph.
 
     Attributes:

@@ -12,6 +12,7 @@ from glsl_infer.ops.operator import GraphOnlyOperator
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.ops.traits import Affine
 
 
 class Rescaling(GraphOnlyOperator):
@@ -20,6 +21,7 @@ class Rescaling(GraphOnlyOperator):
     # Not named "scale": that attribute marks what is stored in 16-bit fixed point.
     attrs = {"scales": (1.0,), "offsets": (0.0,)}
     advice = "rescaling is supported on the picture, after a dense layer, or on a feature map"
+    elementwise = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; the last axis must match the attributes."""
@@ -37,6 +39,14 @@ class Rescaling(GraphOnlyOperator):
         dtype = inputs[0].dtype
         out: Array = inputs[0] * np.asarray(node.attrs["scales"], dtype) + np.asarray(node.attrs["offsets"], dtype)
         return out
+
+    def affine(self, node: Node) -> Affine:
+        """Return the two attributes."""
+        return np.asarray(node.attrs["scales"], np.float64), np.asarray(node.attrs["offsets"], np.float64)
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether it is a factor of 1 and an offset of 0."""
+        return set(node.attrs["scales"]) == {1.0} and set(node.attrs["offsets"]) == {0.0}
 
 
 OPERATOR = Rescaling()

@@ -18,6 +18,7 @@ class Reshape(GraphOnlyOperator):
 
     attrs = {"shape": None}
     advice = "it can be exported from a vector to (1, 1, length) and back, or from a 1x1 map to a vector"
+    only_reshapes = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the attribute; it must hold as many values as the input."""

@@ -16,6 +16,8 @@ class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
     advice = "softmax is supported at the end of a network only"
+    elementwise = True
+    needless_at_end = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

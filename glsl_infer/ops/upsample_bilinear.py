@@ -27,6 +27,7 @@ class UpsampleBilinear(Operator):
 
     attrs = {"size": (2, 2), "scales": None, "zeros": None}
     keeps_range = True
+    idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * size y, width * size x, channels)."""

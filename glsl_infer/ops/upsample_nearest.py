@@ -19,6 +19,7 @@ class UpsampleNearest(CopyOperator):
     """Pixel (y, x) of the output is pixel (y // size y, x // size x) of the input. Attribute ``size`` (y, x)."""
 
     attrs = {"size": (2, 2)}
+    idle = {"size": (1, 1)}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * size y, width * size x, channels)."""

@@ -20,6 +20,8 @@ class ZeroPadding(CopyOperator):
     """Attribute ``padding``: (top, bottom, left, right) in pixels."""
 
     attrs = {"padding": (0, 0, 0, 0)}
+    idle = {"padding": (0, 0, 0, 0)}
+    only_pads = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape, grown by the padding."""
@@ -39,7 +41,7 @@ class ZeroPadding(CopyOperator):
         """Copy the input together with its gutter, which is 0."""
         top, _, left, _ = node.attrs["padding"]
         source = build.feature_map(node.inputs[0])
-        if build.graph.by_name[node.inputs[0]].op == "input" and any(source.zeros):
+        if build.graph.by_name[node.inputs[0]].operator.is_input and any(source.zeros):
             raise ModelError.layer(
                 node.name,
                 "zeros around the picture, whose gutter holds bytes of 0",

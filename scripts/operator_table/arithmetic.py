@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from operator_table.row import Build, Group, K, L, Row, stem, vector
@@ -35,11 +37,31 @@ def _alone(options: str, layer: str, activation: Any, restrictions: str = "") ->
     return Row(layer, f"{options}, alone", lambda x: activation()(_pool(x)), restrictions)
 
 
+def _each(kind: Callable[..., Row], names: Sequence[str]) -> list[Row]:
+    """Return a row for each of some functions of ``keras.activations``."""
+    return [kind(name, "Activation", partial(_function, name)) for name in names]
+
+
+def _function(name: str) -> Any:
+    return L.Activation(name)
+
+
+def _prelu() -> Any:
+    return L.PReLU(alpha_initializer="random_normal", shared_axes=[1, 2])
+
+
+def _operation(name: str) -> Callable[[], Any]:
+    return lambda: getattr(K, name)
+
+
+_OPERATIONS = ("elu", "exp", "gelu", "hard_silu", "leaky_relu", "log_sigmoid", "selu", "silu", "softplus", "softsign")
+
 ACTIVATIONS = Group(
     "Activations",
     "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
-    "layer or as `activation=`, an activation costs nothing. *Alone*, here behind a pooling, it is one pass with one "
-    "fetch.",
+    "layer or as `activation=`, an activation costs no pass. *Alone*, here behind a pooling, it is one pass with one "
+    "fetch. A function without bounds gets its range from pictures. Where slopes differ between channels, or ranges "
+    "behind a function that weights cannot scale, each slice is a draw of its own.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
@@ -49,18 +71,27 @@ ACTIVATIONS = Group(
         _fused("relu", "Activation", lambda: L.Activation("relu")),
         _fused("relu6", "Activation", lambda: L.Activation("relu6")),
         _fused("linear", "Activation", lambda: L.Activation("linear")),
+        *_each(_fused, ("tanh", "softsign", "hard_silu", "silu", "gelu", "mish", "elu", "selu", "softplus")),
+        *_each(_fused, ("log_sigmoid", "exponential")),
         _fused("no options", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
         _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
+        _fused("max_value=2, negative_slope=0.25, threshold=0.5", "ReLU", lambda: L.ReLU(2.0, 0.25, 0.5)),
+        _fused("negative_slope=0.2", "LeakyReLU", lambda: L.LeakyReLU(0.2), "any slope"),
+        _fused("alpha=0.5", "ELU", lambda: L.ELU(0.5), "any alpha"),
+        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes, one for each channel or one for all"),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
         _alone("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
         _alone("of glsl-infer, scale 1/6 and offset 0.5", "ClippedLinear", lambda: L.ClippedLinear(1 / 6, 0.5)),
+        *_each(_alone, ("tanh", "gelu", "silu", "softplus", "hard_silu")),
+        _alone("shared_axes=[1, 2]", "PReLU", _prelu),
         _alone("no options", "ReLU", lambda: L.ReLU()),
         _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75)),
         _alone("an operation", "`keras.ops.relu`", lambda: K.relu),
         _alone("an operation", "`keras.ops.relu6`", lambda: K.relu6),
+        *(_alone("an operation", f"`keras.ops.{name}`", _operation(name)) for name in _OPERATIONS),
         _alone("an operation", "`keras.ops.sigmoid`", lambda: K.sigmoid),
         _alone("an operation", "`keras.ops.hard_sigmoid`", lambda: K.hard_sigmoid),
     ),

@@ -15,7 +15,7 @@ from bundle_files import HOSTILE_VERTEX_SHADERS, Members, hostile_vertex_shader,
 from jvm import Jvm
 from too_much import GOOD, TOO_MUCH
 
-from glsl_infer.bundle import caps, manifest_json
+from glsl_infer.bundle import format_constants, manifest_json
 
 SHADER = GOOD.programs[0].fragment
 
@@ -39,7 +39,7 @@ def test_a_manifest_that_asks_for_too_much(runner: Jvm, tmp_path: Path, good: by
     paths = []
     for what, (manifest, _) in TOO_MUCH.items():
         text = json.dumps(manifest_json.to_json(manifest), separators=(",", ":")).encode()
-        assert len(text) <= caps.MAX_MANIFEST_BYTES
+        assert len(text) <= format_constants.MAX_MANIFEST_BYTES
         table = manifest_json.pass_table(replace(GOOD, passes=manifest.passes))
         changed = rehashed({**members, "manifest.json": text, "passes.bin": table})
         paths.append(zipped(tmp_path / f"{what}.glslnn", changed))

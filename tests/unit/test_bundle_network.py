@@ -17,7 +17,7 @@ import tiny
 from bundle_files import Members, rehashed, zipped
 
 from glsl_infer import bundle as bundles
-from glsl_infer.bundle import Bundle, caps, network
+from glsl_infer.bundle import Bundle, format_constants, network
 from glsl_infer.bundle.network import Layer, Network
 from glsl_infer.errors import BundleError
 from glsl_infer.program.layout import FixedPoint, View
@@ -208,5 +208,5 @@ def test_a_graph_of_another_manifest_is_refused(tmp_path: Path) -> None:
 
 def test_more_layers_than_any_network_has() -> None:
     data = json.loads(network.to_bytes(GOOD))
-    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {caps.MAX_LAYERS}"):
+    with pytest.raises(BundleError, match=f"graph: 2049 layers; a model has at most {format_constants.MAX_LAYERS}"):
         network.from_json({**data, "layers": data["layers"][:1] * 2049})

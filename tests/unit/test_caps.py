@@ -16,7 +16,7 @@ import tiny
 from bundle_files import members_of, peak_memory_below, refusal, rehashed, zipped
 from too_much import GOOD, HUGE, PASS, TOO_MUCH, WHOLE
 
-from glsl_infer.bundle import caps, manifest_json
+from glsl_infer.bundle import caps, format_constants, manifest_json
 from glsl_infer.bundle.manifest_check import check
 from glsl_infer.errors import BundleError
 
@@ -33,13 +33,13 @@ def test_too_much(what: str) -> None:
 def test_as_much_as_is_allowed() -> None:
     """Exactly at a cap nothing is refused by it."""
     most = replace(GOOD, textures=(replace(HUGE, height=8192),), passes=(replace(PASS, quads=(WHOLE,) * 4),))
-    caps.check(most, {"shaders/a.frag": caps.MAX_SHADER_BYTES})
+    caps.check(most, {"shaders/a.frag": format_constants.MAX_SHADER_BYTES})
 
 
 def test_a_huge_shader(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
     name = GOOD.programs[0].fragment
-    longer = members[name] + b"//" + b"x" * caps.MAX_SHADER_BYTES
+    longer = members[name] + b"//" + b"x" * format_constants.MAX_SHADER_BYTES
     assert f"member '{name}' has {len(longer)} bytes of GLSL" in refusal(
         zipped(tmp_path / "shader.glslnn", rehashed(members, {name: longer}))
     )
@@ -47,7 +47,7 @@ def test_a_huge_shader(tmp_path: Path, good: bytes) -> None:
 
 def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    members["manifest.json"] += b" " * caps.MAX_MANIFEST_BYTES
+    members["manifest.json"] += b" " * format_constants.MAX_MANIFEST_BYTES
     path = zipped(tmp_path / "manifest.glslnn", members)
     with peak_memory_below(4 << 20):
         assert "manifest.json unpacks to more than 16 MiB" in refusal(path)
@@ -55,7 +55,7 @@ def test_a_huge_manifest_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
 
 def test_a_huge_graph_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    members["graph.json"] += b" " * caps.MAX_GRAPH_BYTES
+    members["graph.json"] += b" " * format_constants.MAX_GRAPH_BYTES
     path = zipped(tmp_path / "graph.glslnn", rehashed(members))
     with peak_memory_below(4 << 20):
         assert "graph.json unpacks to more than 16 MiB" in refusal(path)
@@ -63,7 +63,7 @@ def test_a_huge_graph_is_not_unpacked(tmp_path: Path, good: bytes) -> None:
 
 def test_a_huge_table_of_passes(tmp_path: Path, good: bytes) -> None:
     members = members_of(good, tmp_path)
-    members["passes.bin"] += bytes(caps.MAX_TABLE_BYTES)
+    members["passes.bin"] += bytes(format_constants.MAX_TABLE_BYTES)
     size = len(members["passes.bin"])
     assert f"passes.bin has {size} bytes; a model has at most {32 << 20}" in refusal(
         zipped(tmp_path / "table.glslnn", rehashed(members))
@@ -120,7 +120,7 @@ def directory_of(size: int) -> bytes:
 
 
 HUGE_DIRECTORIES: dict[str, Callable[[], bytes]] = {
-    "declared": lambda: directory_of(caps.MAX_DIRECTORY_BYTES + 1),
+    "declared": lambda: directory_of(format_constants.MAX_DIRECTORY_BYTES + 1),
     "64-bit": lambda: struct.pack("<4sLQL", b"PK\6\7", 0, 0, 1) + directory_of(0),
     "before a comment": lambda: directory_of(1 << 31)[:-2] + b"\5\0hello",
 }

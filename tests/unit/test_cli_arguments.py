@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from command_line import COMMANDS, Capture
+from command_line import Capture
 
 import glsl_infer
-from glsl_infer.cli import main, main_classify
+from glsl_infer.cli import COMMANDS, main, main_classify
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import templates
 
@@ -54,15 +55,19 @@ FUNCTION = "piecewise_linear(0.3,-1,0.75,0.15,3)"
 
 
 def test_a_store_spares_the_outer_clamp_of_straight_pieces() -> None:
-    whole = codegen.fragment("dense_sum.frag", activation=FUNCTION)
+    whole = codegen.fragment("dense_sum.frag", activation=activation(FUNCTION))
     line = f"x = {codegen.number(0.3)} * x + -1.0;"
     clamp = f"y += clamp(0.75 * x, {codegen.number(0.15)}, 3.0);"
     assert f"{line}\n    vec4 y = x;\n    {clamp}\n    y = clamp(y, 0.0, 1.0);" in whole
-    stored = codegen.fragment("pointwise.frag", activation="piecewise_linear(1,0,0.75,0.15,3)", saturates=True)
+    stored = codegen.fragment(
+        "pointwise.frag", activation=activation("piecewise_linear(1,0,0.75,0.15,3)"), saturates=True
+    )
     assert f"{{\n    vec4 y = x;\n    {clamp}\n    return y;\n}}" in stored
 
 
 def test_clamps_have_no_immediates_and_no_factor_of_1() -> None:
-    text = codegen.fragment("pointwise.frag", activation="piecewise_linear(1,0,1,0,0.25,2,0.5,3)", saturates=True)
+    text = codegen.fragment(
+        "pointwise.frag", activation=activation("piecewise_linear(1,0,1,0,0.25,2,0.5,3)"), saturates=True
+    )
     assert "y += clamp(x, 9.99999972e-10, 0.25000003);" in text
     assert "y += clamp(2.00000024 * x, 0.50000006, 3.0);" in text

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import ranged
 import tiny
-from graphs import conv_node, input_node
+from activation_texts import CHANNELS, TEXTS
+from graphs import conv_node, dense_node, input_node, pool_node
 from plain_reference import PlainReference
 
 import glsl_infer
@@ -100,6 +101,23 @@ def test_wide_convolution_with_residual_in_groups(tmp_path: Path, activation: st
     assert "convolution_sum" in {node.op for node in made.nodes}
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "wide.glslnn")
     check(tmp_path / "wide.glslnn")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_activations(tmp_path: Path, text: str) -> None:
+    rng = np.random.default_rng(5)
+    nodes = (
+        input_node(6),
+        conv_node(rng, "a", ("image",), 3, CHANNELS, activation=text),
+        Node("b", "activation", ("a",), {"function": text}),
+        pool_node("pool", "b"),
+        dense_node(rng, "c", "pool", CHANNELS, CHANNELS, activation=text),
+        dense_node(rng, "d", "c", CHANNELS, 3),
+    )
+    pictures = [rng.integers(0, 256, (6, 6, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("functions", nodes, "d"), pictures).graph
+    bundles.write(to_bundle(lower.to_program(made), ["x", "y", "z"]), tmp_path / "functions.glslnn")
+    check(tmp_path / "functions.glslnn")
 
 
 def test_it_uses_nothing_of_ours() -> None:

@@ -29,8 +29,8 @@ def graph(*nodes: Node, output: str | None = None) -> Graph:
         ([input_node(4), pool_node("p", "image"), dense_node(RNG, "d", "p", 4, 2)], "'d': a kernel of"),
         ([input_node(4), Node("s", "channel_shuffle", ("image",), {"step": 8})], "'s': channel shuffle of 3 channels"),
         (
-            [input_node(4), Node("a", "activation", ("image",), {"function": "tanh"})],
-            "'a': no activation is called 'tanh'",
+            [input_node(4), Node("a", "activation", ("image",), {"function": "wave"})],
+            "'a': no activation is called 'wave'",
         ),
         ([input_node(4), pool_node("p", "image"), Node("a", "add", ("image", "p"))], "'a': an addition of shapes"),
     ],

@@ -10,6 +10,7 @@ from pages import ROOT
 from tiny import tiny_program
 
 from glsl_infer.gl.rounding import ROUND_STORES
+from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE, templates
 from glsl_infer.runtime.drivers.loops import ROLLED_FETCHES
@@ -36,7 +37,9 @@ def test_there_are_templates() -> None:
 
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
-    text = codegen.fragment(name, activation="linear", includes=["fixed_point.glsl", "store.glsl", "turns.glsl"])
+    text = codegen.fragment(
+        name, activation=activation("linear"), includes=["fixed_point.glsl", "store.glsl", "turns.glsl"]
+    )
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 

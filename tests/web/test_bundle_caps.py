@@ -14,7 +14,7 @@ from chromium import Page
 from reading import refusals
 from web_site import Site
 
-from glsl_infer.bundle import caps
+from glsl_infer.bundle import format_constants
 
 Manifest = dict[str, Any]
 
@@ -62,13 +62,13 @@ def layers(manifest: Manifest, count: int) -> None:
 
 
 COUNTED: dict[str, tuple[Callable[[Manifest, int], None], int, int]] = {
-    "layers": (layers, caps.MAX_LAYERS, 1),
-    "textures": (textures, caps.MAX_TEXTURES, 1),
-    "programs": (programs, caps.MAX_PROGRAMS, 1),
-    "passes": (passes, caps.MAX_PASSES, 1),
-    "quads": (quads, caps.MAX_QUADS, 1),
-    "bytes of textures": (texture_bytes, caps.MAX_TEXTURE_BYTES, 4),
-    "texels drawn in a frame": (texels, caps.MAX_DRAWN_TEXELS, 1),
+    "layers": (layers, format_constants.MAX_LAYERS, 1),
+    "textures": (textures, format_constants.MAX_TEXTURES, 1),
+    "programs": (programs, format_constants.MAX_PROGRAMS, 1),
+    "passes": (passes, format_constants.MAX_PASSES, 1),
+    "quads": (quads, format_constants.MAX_QUADS, 1),
+    "bytes of textures": (texture_bytes, format_constants.MAX_TEXTURE_BYTES, 4),
+    "texels drawn in a frame": (texels, format_constants.MAX_DRAWN_TEXELS, 1),
 }
 """What changes a manifest to have so many, the cap, and the least that is more."""
 
@@ -95,7 +95,7 @@ def test_a_shader(blank: Page, site: Site, tmp_path: Path, good: Members) -> Non
     def padded(size: int) -> bytes:
         return zipped(tmp_path / "shader.zip", rehashed(good, {name: good[name].ljust(size)})).read_bytes()
 
-    cap = caps.MAX_SHADER_BYTES
+    cap = format_constants.MAX_SHADER_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
     assert found == {"most": "", "more": f"broken.glslnn: {cap + 1} bytes of GLSL in '{name}'; {AT_MOST} {cap}"}
 
@@ -105,7 +105,7 @@ def test_a_manifest(blank: Page, site: Site, tmp_path: Path, good: Members) -> N
         members = {**good, "manifest.json": good["manifest.json"].ljust(size)}
         return zipped(tmp_path / "manifest.zip", members).read_bytes()
 
-    cap = caps.MAX_MANIFEST_BYTES
+    cap = format_constants.MAX_MANIFEST_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
     assert found == {"most": "", "more": "broken.glslnn: manifest.json unpacks to more than 16 MiB"}
 
@@ -116,7 +116,7 @@ def test_a_graph(blank: Page, site: Site, tmp_path: Path, good: Members) -> None
     def padded(size: int) -> bytes:
         return zipped(tmp_path / "graph.zip", rehashed(good, {"graph.json": bytes(size)})).read_bytes()
 
-    cap = caps.MAX_GRAPH_BYTES
+    cap = format_constants.MAX_GRAPH_BYTES
     found = refusals(blank, site, {"most": padded(cap), "more": padded(cap + 1)})
     assert found == {"most": "", "more": "broken.glslnn: graph.json unpacks to more than 16 MiB"}
 
@@ -125,7 +125,11 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
     """The directory's word is enough: nothing is unpacked, and no byte of it is there."""
     whole = zipped(tmp_path / "whole.zip", good).read_bytes()
     entry = whole.rindex(b"PK\1\2", 0, whole.rindex(b"labels.txt"))
-    rest = caps.MAX_BYTES - sum(map(len, good.values())) + int.from_bytes(whole[entry + 24 : entry + 28], "little")
+    rest = (
+        format_constants.MAX_BYTES
+        - sum(map(len, good.values()))
+        + int.from_bytes(whole[entry + 24 : entry + 28], "little")
+    )
 
     def declaring(size: int) -> bytes:
         return whole[: entry + 24] + size.to_bytes(4, "little") + whole[entry + 28 :]
@@ -138,7 +142,7 @@ def test_all_members_together(blank: Page, site: Site, tmp_path: Path, good: Mem
 def directories(whole: bytes) -> Iterator[tuple[str, bytes]]:
     """Ends of zip files that declare more of a directory than there should be."""
     end = len(whole) - 22
-    size = caps.MAX_DIRECTORY_BYTES + 1
+    size = format_constants.MAX_DIRECTORY_BYTES + 1
     yield "declared", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 :]
     yield "before a comment", whole[: end + 12] + size.to_bytes(4, "little") + whole[end + 16 : -2] + b"\5\0hello"
     yield "64-bit", whole[:end] + b"PK\6\7" + bytes(16) + whole[end:]

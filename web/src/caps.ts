@@ -1,31 +1,21 @@
-/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why, docs/bundle-format.md lists them. */
+/** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
 
 import type { Members } from "./container.ts";
+import {
+  MAX_DRAWN_TEXELS,
+  MAX_FLOATS,
+  MAX_LAYERS,
+  MAX_PASSES,
+  MAX_PROGRAMS,
+  MAX_QUADS,
+  MAX_SHADER_BYTES,
+  MAX_TEXTURES,
+  MAX_TEXTURE_BYTES,
+} from "./formatConstants.ts";
 import { areaOf } from "./layout.ts";
 import { sum } from "./lists.ts";
 import type { Manifest, Pass } from "./manifest.ts";
 import { refuse } from "./refusal.ts";
-
-/** Bytes that all members may unpack to. */
-export const MAX_BYTES = 256 * 2 ** 20;
-/** Bytes of manifest.json, and of graph.json. */
-export const MAX_JSON_BYTES = 16 * 2 ** 20;
-/** Bytes of the zip's central directory. */
-export const MAX_DIRECTORY_BYTES = 16 * 2 ** 20;
-/** Bytes of one member of GLSL. */
-const MAX_SHADER_BYTES = 2 ** 18;
-const MAX_LAYERS = 2048;
-const MAX_TEXTURES = 2 ** 14;
-const MAX_PROGRAMS = 2 ** 14;
-const MAX_PASSES = 2 ** 16;
-/** Quads of all passes together. */
-const MAX_QUADS = 2 ** 18;
-/** Bytes of all textures together, 4 a texel. */
-const MAX_TEXTURE_BYTES = 2 ** 28;
-/** Texels that all quads of a frame cover together. */
-const MAX_DRAWN_TEXELS = 2 ** 28;
-/** Members that uniforms take their floats from. */
-const MAX_FLOATS = 2 ** 14;
 
 /** Refuse a manifest that asks for more than any network needs. Throws BundleError. */
 export function checkCaps({ layers, floats, passes, programs, textures }: Manifest, members: Members): void {

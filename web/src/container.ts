@@ -1,14 +1,19 @@
 /** The container of a bundle: which members a zip file may have, and how large they may be. */
 
-import { MAX_BYTES, MAX_JSON_BYTES } from "./caps.ts";
 import { BundleError } from "./errors.ts";
+import { FILE_PATTERN, MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES, MAX_TABLE_BYTES } from "./formatConstants.ts";
 import { sum } from "./lists.ts";
 import { refuse, short } from "./refusal.ts";
 import { directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
 
-const MEMBER_NAME = /^((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
+/** The most that some members may unpack to, in bytes. */
+const MOST: Record<string, number> = {
+  "manifest.json": MAX_MANIFEST_BYTES,
+  "graph.json": MAX_GRAPH_BYTES,
+  "passes.bin": MAX_TABLE_BYTES,
+};
 const GIVE = "; give a *.glslnn file that 'glsl-infer export' wrote";
 /** What to do about a file that is not as it was written. */
 export const AGAIN = "; export or copy the file again";
@@ -62,15 +67,13 @@ function entriesOf(file: Uint8Array): Entry[] {
 function checkEntries(entries: readonly Entry[]): void {
   const seen = new Set<string>();
   for (const { name, method, encrypted, size } of entries) {
-    if (!MEMBER_NAME.test(name) || seen.has(name)) {
+    if (!FILE_PATTERN.test(name) || seen.has(name)) {
       refuse(`not allowed in a model: member '${short(name)}'${GIVE}`);
     }
     if (encrypted || (method !== 0 && method !== 8)) {
       refuse(`member '${name}' is compressed or encrypted in a way that is not supported`);
     }
-    if (/\.json$/.test(name) && !name.includes("/") && size > MAX_JSON_BYTES) {
-      refuse(`${name} unpacks to more than ${MAX_JSON_BYTES / 2 ** 20} MiB`);
-    }
+    if (size > (MOST[name] ?? size)) refuse(`${name} unpacks to more than ${MOST[name]! / 2 ** 20} MiB`);
     seen.add(name);
   }
   if (sum(entries, (one) => one.size) > MAX_BYTES) {

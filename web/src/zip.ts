@@ -1,6 +1,6 @@
 /** Zip files: their directory, and one member at a time, which never unpacks to more than the directory declares. */
 
-import { MAX_DIRECTORY_BYTES } from "./caps.ts";
+import { MAX_DIRECTORY_BYTES } from "./formatConstants.ts";
 import { inflate } from "./inflate.ts";
 import { littleEndian } from "./littleEndian.ts";
 import { refuse } from "./refusal.ts";

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
+from glsl_infer import ops
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.vectors import vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.piecewise_linear import HARD_SIGMOID, SEVEN_PIECES
-from glsl_infer.ops.channel_shuffle import shuffle_order
-
-PIECES = {"hard_sigmoid": HARD_SIGMOID, "piecewise_linear_sigmoid": SEVEN_PIECES}
-"""Activations that are sigmoids of straight pieces, by the names that importers give them."""
+from glsl_infer.graph.activations.clipped import LINEAR
+from glsl_infer.graph.activations.sigmoids import of_pieces
 
 
 def optimize(graph: Graph) -> Graph:
@@ -37,7 +34,7 @@ def drop_identities(graph: Graph) -> Graph:
     renamed: dict[str, str] = {}
     kept = []
     for node in graph.nodes:
-        if node.op != "input" and _is_identity(graph, node):
+        if node.inputs and ops.get(node.op).is_identity(node, graph.shapes[node.inputs[0]]):
             renamed[node.name] = node.inputs[0]
         else:
             kept.append(node)
@@ -47,7 +44,7 @@ def drop_identities(graph: Graph) -> Graph:
 def drop_final_softmax(graph: Graph) -> Graph:
     """Remove a softmax that is the output: runners return logits."""
     last = graph.by_name[graph.output]
-    if last.op != "softmax":
+    if not ops.get(last.op).needless_at_end:
         return graph
     return graph.rebuilt([node for node in graph.nodes if node is not last], {last.name: last.inputs[0]})
 
@@ -56,7 +53,8 @@ def merge_padding(graph: Graph) -> Graph:
     """Let convolutions pad for themselves instead of reading a padded copy."""
 
     def merged(graph: Graph, node: Node, before: Node) -> Node | None:
-        if before.op != "zero_padding" or node.op != "conv2d" or node.inputs.count(before.name) != 1:
+        pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
+        if not pads or node.inputs.count(before.name) != 1:
             return None
         if node.inputs[0] != before.name:
             return None
@@ -71,12 +69,13 @@ def fuse_residual(graph: Graph) -> Graph:
     """Let a convolution add its residual itself."""
 
     def with_residual(graph: Graph, node: Node, before: Node) -> Node | None:
-        if node.op != "add" or before.op != "conv2d" or len(node.inputs) != 2 or len(before.inputs) != 1:
+        joins = ops.get(node.op).adds and ops.get(before.op).convolves
+        if not joins or len(node.inputs) != 2 or len(before.inputs) != 1:
             return None
-        if before.attrs["activation"] != "linear" or node.inputs[0] == node.inputs[1]:
+        if before.activation != LINEAR or node.inputs[0] == node.inputs[1]:
             return None
         (residual,) = (name for name in node.inputs if name != before.name)
-        summed = before.with_attrs(activation=node.attrs["activation"])
+        summed = before.with_activation(node.activation)
         return fused(replace(summed, inputs=(before.inputs[0], residual)), node)
 
     return absorb(graph, with_residual, keep_first_name=True)
@@ -86,11 +85,9 @@ def fuse_activation(graph: Graph) -> Graph:
     """Let convolutions, additions and dense layers apply their activation themselves."""
 
     def activated(graph: Graph, node: Node, before: Node) -> Node | None:
-        if node.op != "activation" or before.op not in ("conv2d", "add", "dense"):
+        if not ops.get(node.op).activates or "activation" not in before.attrs or before.activation != LINEAR:
             return None
-        if before.attrs.get("activation", "linear") != "linear":
-            return None
-        return fused(before.with_attrs(activation=node.attrs["function"]), node)
+        return fused(before.with_activation(node.activation), node)
 
     return absorb(graph, activated, keep_first_name=True)
 
@@ -99,20 +96,20 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
     """Write sigmoids of straight pieces by their numbers: weights and the store then do a part of them, or all."""
 
     def rewritten(node: Node) -> Node:
-        key = "function" if node.op == "activation" else "activation"
-        function = PIECES.get(node.attrs.get(key, ""))
-        return node if function is None else node.with_attrs(**{key: function.name})
+        pieces = node.activation.pieces
+        return node if pieces is None else node.with_activation(of_pieces(pieces))
 
     return graph.rebuilt([rewritten(node) for node in graph.nodes])
 
 
 def copy_unaligned_concats(graph: Graph) -> Graph:
-    """Turn concatenations into copies where an input but the last has a slice that is not full: views cannot do it."""
+    """Let other operators do what the shapes of inputs do not allow: a concatenation that views cannot do is drawn."""
 
-    def unaligned(node: Node) -> bool:
-        return node.op == "concat" and any(graph.shapes[name][2] % 4 for name in node.inputs[:-1])
+    def done_by(node: Node) -> Node:
+        other = ops.get(node.op).replacement(node, [graph.shapes[name] for name in node.inputs])
+        return node if other is None else replace(node, op=other)
 
-    return graph.rebuilt([replace(node, op="concat_copy") if unaligned(node) else node for node in graph.nodes])
+    return graph.rebuilt([done_by(node) for node in graph.nodes])
 
 
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
@@ -127,29 +124,3 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     sigmoids_as_pieces,
     copy_unaligned_concats,
 )
-
-
-def _is_identity(graph: Graph, node: Node) -> bool:
-    shape, attrs = graph.shapes[node.inputs[0]], node.attrs
-    if node.op == "channel_shuffle":
-        order = shuffle_order(shape[-1], attrs["step"])
-        return order == tuple(range(len(order)))
-    if node.op == "rescaling":
-        return set(attrs["scales"]) == {1.0} and set(attrs["offsets"]) == {0.0}
-    if node.op == "zero_padding":
-        return not any(attrs["padding"])
-    if node.op == "concat":
-        return len(node.inputs) == 1
-    if node.op == "flatten":
-        return len(shape) == 1
-    once = (1, 1)
-    nothing_done: dict[str, dict[str, Any]] = {
-        "activation": {"function": "linear"},
-        "average_pool": {"pool": once, "strides": once},
-        "depth_to_space": {"block": 1},
-        "identity": {},
-        "max_pool": {"pool": once, "strides": once},
-        "upsample_bilinear": {"size": once},
-        "upsample_nearest": {"size": once},
-    }
-    return node.op in nothing_done and nothing_done[node.op].items() <= attrs.items()

@@ -6,18 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.picture import picture_range, with_picture_range
-from glsl_infer.ops import batch_norm
-
-AFFINE = ("batch_norm", "rescaling")
-
-Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""(scale, offset), each of shape (channels,): the output is ``x * scale + offset``."""
+from glsl_infer.ops.traits import Affine
 
 
 def fold_rescaling(graph: Graph) -> Graph:
@@ -25,7 +21,7 @@ def fold_rescaling(graph: Graph) -> Graph:
 
     Of ``value = s * x + o`` with ``x = S * (byte - Z) / 255`` it makes ``s * S * (byte - (Z - 255 o / (s S))) / 255``.
     """
-    for picture in [node for node in graph.nodes if node.op == "input"]:
+    for picture in [node for node in graph.nodes if node.operator.is_input]:
         while (readers := graph.consumers[picture.name]) and _foldable(graph, picture, readers):
             scale, offset = _affine(graph, readers[0])
             scales, zeros = (np.asarray(values) for values in picture_range(picture))
@@ -43,9 +39,9 @@ def fold_batch_norm(graph: Graph) -> Graph:
     """Multiply batch norm and rescaling into the layer before, else into that behind; alone on a map, make them one."""
 
     def folded(graph: Graph, node: Node, before: Node) -> Node | None:
-        if node.op not in AFFINE or before.op not in ("conv2d", "dense"):
+        if not _is_affine(node) or not ops.get(before.op).has_kernel:
             return None
-        if before.attrs.get("activation", "linear") != "linear" or len(before.inputs) != 1:
+        if before.activation != LINEAR or len(before.inputs) != 1:
             return None
         scale, offset = _affine(graph, node)
         weights = {
@@ -60,7 +56,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
 
 def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
     """Return a convolution or dense layer that reads what ``before`` reads, if that is affine and nothing is padded."""
-    if before.op not in AFFINE or node.op not in ("conv2d", "dense") or any(node.attrs.get("padding", ())):
+    if not _is_affine(before) or not ops.get(node.op).has_kernel or any(node.attrs.get("padding", ())):
         return None
     if node.inputs[0] != before.name or node.inputs.count(before.name) != 1:
         return None
@@ -75,24 +71,27 @@ def _folded_forward(graph: Graph, node: Node, before: Node) -> Node | None:
 def _foldable(graph: Graph, picture: Node, readers: Sequence[Node]) -> bool:
     if graph.output in (picture.name, *(node.name for node in readers)):
         return False
-    if any(node.op not in AFFINE for node in readers):
+    if not all(_is_affine(node) for node in readers):
         return False
     return all(np.array_equal(_affine(graph, node), _affine(graph, readers[0])) for node in readers)
 
 
+def _is_affine(node: Node) -> bool:
+    return ops.get(node.op).affine(node) is not None
+
+
 def _affine(graph: Graph, node: Node) -> Affine:
-    """Return what a batch norm or a rescaling does."""
-    if node.op == "batch_norm":
-        scale, offset = batch_norm.scale_and_offset(node)
-    else:
-        scale, offset = np.asarray(node.attrs["scales"]), np.asarray(node.attrs["offsets"])
+    """Return what a batch norm or a rescaling does, (channels,) each."""
+    affine = ops.get(node.op).affine(node)
+    assert affine is not None, node.name
+    scale, offset = affine
     channels = graph.shapes[node.name][-1]
     return np.broadcast_to(scale.astype(np.float64), channels), np.broadcast_to(offset.astype(np.float64), channels)
 
 
 def _as_convolution(graph: Graph, node: Node) -> Node:
     """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel."""
-    if node.op not in AFFINE or len(graph.shapes[node.name]) != 3:
+    if not _is_affine(node) or len(graph.shapes[node.name]) != 3:
         return node
     channels = graph.shapes[node.name][2]
     scale, offset = (values.astype(np.float32) for values in _affine(graph, node))

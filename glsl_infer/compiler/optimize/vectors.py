@@ -12,10 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
-
-ELEMENTWISE = ("activation", "batch_norm", "identity", "rescaling", "softmax")
-"""Operators of one input that do the same to a vector as to a map of one pixel."""
 
 
 class Rewrite(NamedTuple):
@@ -44,18 +42,18 @@ def vectors_stay_vectors(graph: Graph) -> Graph:
 
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
-    if node.op in ("reshape", "flatten"):
+    if ops.get(node.op).only_reshapes:
         return _rewrite_reshape(graph, node)
-    if before.op != "reshape" or len(node.inputs) != 1:
+    if not ops.get(before.op).only_reshapes or len(node.inputs) != 1:
         return None
     (source,) = before.inputs
     if len(graph.shapes[source]) != 1 or graph.shapes[before.name][:2] != (1, 1):
         return None
-    if node.op == "global_average_pool":
+    if ops.get(node.op).averages:
         return Rewrite((), source)
-    if node.op in ELEMENTWISE:
+    if ops.get(node.op).elementwise:
         vector = replace(node, inputs=(source,))
-    elif node.op == "conv2d" and shape[:2] == (1, 1):
+    elif ops.get(node.op).convolves and shape[:2] == (1, 1):
         vector = _as_dense(node, source)
     else:
         return None
@@ -68,10 +66,10 @@ def _rewrite_reshape(graph: Graph, node: Node) -> Rewrite | None:
     given, shape = graph.shapes[before.name], graph.shapes[node.name]
     if given == shape:
         return Rewrite((), before.name)
-    if before.op in ("reshape", "flatten"):
+    if ops.get(before.op).only_reshapes:
         # A flatten in between would round to 16 bits; the map is what its texture holds.
         return Rewrite((Node(node.name, "reshape", before.inputs, {"shape": shape}),), node.name)
-    if node.op == "reshape" and len(given) == 3 and len(shape) == 1:
+    if not ops.get(node.op).has_shader and len(given) == 3 and len(shape) == 1:
         return Rewrite((Node(node.name, "flatten", node.inputs, {"scale": None}),), node.name)
     return None
 
@@ -106,7 +104,7 @@ def _rewritten(graph: Graph, node: Node, rewrite: Rewrite) -> Graph:
     output = follow(graph.output)
     read, kept = {output}, []
     for one in reversed(nodes):
-        if one.op not in ("reshape", "flatten") or one.name in read:
+        if not ops.get(one.op).only_reshapes or one.name in read:
             read.update(one.inputs)
             kept.append(one)
     return Graph(graph.name, tuple(reversed(kept)), output)

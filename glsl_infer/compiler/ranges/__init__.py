@@ -78,9 +78,9 @@ def _require_stored_values(graph: Graph) -> None:
             if not np.isfinite(weights).all():
                 advice = "the training has diverged; export a checkpoint from before"
                 raise ModelError.layer(node.name, f"a {name} with numbers that are infinite or none", advice)
-        if isinstance(operator, GraphOnlyOperator) and node.op != "dense":
+        if isinstance(operator, GraphOnlyOperator) and not operator.staged:
             raise operator.refusal(node)
-        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and node.op != "dense":
+        if len(graph.shapes[node.name]) == 1 and "scale" not in operator.attrs and not operator.staged:
             advice = "apply it to a feature map, or give the Dense layer before it an activation"
             raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector", advice)
 
@@ -92,7 +92,7 @@ def carry_offset_in_alpha(graph: Graph) -> Graph:
     """
     nodes = []
     for node in graph.nodes:
-        reads_picture = node.op == "conv2d" and graph.by_name[node.inputs[0]].op == "input"
+        reads_picture = "alpha" in node.attrs and graph.by_name[node.inputs[0]].operator.is_input
         if reads_picture and any(node.attrs["padding"]) and any(graph.by_name[node.inputs[0]].attrs["zeros"]):
             nodes.append(_ungrouped(node).with_attrs(alpha=True))
         else:

@@ -16,7 +16,6 @@ from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
-from glsl_infer.graph.activations import Activation, activation
 from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range, compact
 
@@ -70,12 +69,12 @@ def assign_ranges(
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = _shown(graph)
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
-    open_ended = [node for node in learnt if not np.isfinite(_function(node).high)]
+    open_ended = [node for node in learnt if not node.activation.bounded]
     if open_ended and not pictures:
         node = open_ended[0]
         raise ModelError.layer(
             node.name,
-            f"the values of '{_function_name(node)}' have no fixed range" + _others(open_ended),
+            f"the values of '{node.activation.name}' have no fixed range" + _others(open_ended),
             "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
         )
     seen = calibration.extremes(graph, {node.name for node in learnt}, pictures, percentile) if pictures else {}
@@ -92,7 +91,7 @@ def assign_ranges(
                 one = ranges[node.inputs[0]]
             elif one is None and node.name in seen:
                 low, high = seen[node.name]
-                high = np.minimum(high, _function(node).high)
+                low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
                 one = choose(
                     low,
                     high,
@@ -101,7 +100,7 @@ def assign_ranges(
                     headroom=headroom,
                 )
                 chosen_by = by
-            one = one or Range((_function(node).high,))
+            one = one or Range((node.activation.high,))
             node = node.with_attrs(scales=one.scales, zeros=one.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, one, chosen_by)]
         nodes.append(node)
@@ -176,23 +175,15 @@ def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
 
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:
-    return node.op != "input" and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
-
-
-def _function_name(node: Node) -> str:
-    return str(node.attrs.get("activation", node.attrs.get("function", "linear")))
-
-
-def _function(node: Node) -> Activation:
-    return activation(_function_name(node))
+    return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     """Return the range that needs no pictures: a sigmoid's, and that of an output that is a picture itself."""
-    function = _function(node)
-    if not function.clips:
-        return Range()
-    if node.name in shown and np.isfinite(function.high):
+    function = node.activation
+    if function.bounded and not function.clips:
+        return choose(np.array([function.low]), np.array([function.high]), common=True, equal=True, headroom=1.0)
+    if node.name in shown and function.bounded:
         return Range((function.high,))
     return None
 

@@ -24,10 +24,6 @@ from glsl_infer.program import quantize
 
 LARGEST_STEP = 1.0 / 128.0
 
-PRODUCTS_MARGIN = 2.0
-"""How much wider than their bound the partial sums of convolutions are stored: a GPU's float32 sums of 240 products are
-off by some 2**-22 of the bound, which should stay small beside a step."""
-
 
 @dataclass(frozen=True)
 class ScaleChoice:
@@ -58,7 +54,7 @@ def split_dense(graph: Graph) -> Graph:
     """Replace every dense node by its products and the sums that follow, with weights on the 16-bit grid."""
     nodes: list[Node] = []
     for node in graph.nodes:
-        nodes += _split(node) if node.op == "dense" else [node]
+        nodes += _split(node) if ops.get(node.op).staged else [node]
     return graph.rebuilt(nodes)
 
 
@@ -67,7 +63,7 @@ def assign_scales(graph: Graph, pictures: Sequence[NDArray[np.uint8]] = ()) -> t
     bounds = ranges.bounds_of(graph)
     storing = {node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs}
     largest = {name: float(max(np.abs(bounds[name][0]).max(), np.abs(bounds[name][1]).max())) for name in storing}
-    largest.update({name: PRODUCTS_MARGIN * largest[name] for name in storing if _are_products(storing[name])})
+    largest = {name: ops.get(storing[name].op).margin * bound for name, bound in largest.items()}
     units = {name: _unit(graph, node) for name, node in storing.items()}
     coarse = [
         name for name in storing if quantize.power_of_two_scale(largest[name]) / 256.0 * units[name] > LARGEST_STEP
@@ -88,24 +84,13 @@ def _choose(layer: str, bound: float, seen: calibration.Extremes | None, unit: f
     return ScaleChoice(layer, bound, calibrated, scale, scale / 256.0 * unit, by)
 
 
-def _are_products(node: Node) -> bool:
-    return node.op == "convolution_products"
-
-
 def _unit(graph: Graph, node: Node) -> float:
-    """Return what one stored unit of partial sums is worth in the layer's output: the largest row scale.
-
-    A convolution's output has 8 bits: there it is counted in 1/16 of the output's range, so that a step of
-    ``LARGEST_STEP`` is an eighth of an output's.
-    """
-    if _are_products(node):
+    """Return what one stored unit of partial sums is worth in the layer's output; 1 of other values."""
+    if not ops.get(node.op).is_partial(node):
+        return 1.0
+    while ops.get(node.op).is_partial(node):
         (node,) = graph.consumers[node.name]
-        return float((node.weights["unit"] / node.attrs["scales"]).max()) * 16.0
-    while node.op == "dense_products" or (node.op == "dense_sum" and not node.attrs["last"]):
-        (node,) = graph.consumers[node.name]
-        if node.op == "dense_sum" and node.attrs["last"]:
-            return float(node.weights["row_scale"].max())
-    return 1.0
+    return ops.get(node.op).unit(node)
 
 
 def _split(node: Node) -> list[Node]:

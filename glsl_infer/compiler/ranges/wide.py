@@ -72,7 +72,7 @@ def split_wide(
     nodes: list[Node] = []
     layers: list[WideLayer] = []
     for node in graph.nodes:
-        if node.op != "conv2d":
+        if not ops.get(node.op).convolves:
             nodes.append(node)
             continue
         columns = columns_of(node.weights["kernel"].shape, node.attrs["groups"])
@@ -147,7 +147,7 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
         shape = graph.shapes[node.name]
         if isinstance(ops.get(node.op), ViewOperator):
             textures[node.name] = frozenset().union(*(textures[name] for name in node.inputs))
-        elif node.op == "input" or node.name not in ranges or len(shape) != 3:
+        elif node.operator.is_input or node.name not in ranges or len(shape) != 3:
             textures[node.name] = frozenset([node.name])
         else:
             height, width, channels = shape

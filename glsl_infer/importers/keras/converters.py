@@ -9,20 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import (
-    Call,
-    Converter,
-    activation_node,
-    array,
-    bias,
-    function_name,
-    kernel,
-    own_activation,
-    pair,
-    per_channel,
-    piecewise_linear_name,
-    relu_name,
-)
+from glsl_infer.importers.keras import activations
+from glsl_infer.importers.keras.call import Call, Converter, array, bias, kernel, pair, per_channel
 
 
 def _input(call: Call) -> list[Node]:
@@ -55,7 +43,7 @@ def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[
     padding = call.padding((weights.shape[0], weights.shape[1]), strides)
     attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _dense(call: Call) -> list[Node]:
@@ -65,7 +53,7 @@ def _dense(call: Call) -> list[Node]:
         node = call.node("conv2d", attrs, kernel=weights[None, None], bias=bias(call, weights.shape[1]))
     else:
         node = call.node("dense", {"activation": "linear"}, kernel=weights, bias=bias(call, weights.shape[1]))
-    return [node, *own_activation(call)]
+    return [node, *activations.own_activation(call)]
 
 
 def _batch_norm(call: Call) -> list[Node]:
@@ -78,22 +66,6 @@ def _batch_norm(call: Call) -> list[Node]:
         "variance": array(layer.moving_variance),
     }
     return [call.node("batch_norm", {"epsilon": float(layer.epsilon)}, **weights)]
-
-
-def _activation(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, function_name(call))]
-
-
-def _relu(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, relu_name(call, call.layer))]
-
-
-def _piecewise(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, "piecewise_linear_sigmoid")]
-
-
-def _piecewise_linear(call: Call) -> list[Node]:
-    return [activation_node(call.name, call.inputs, piecewise_linear_name(call, call.layer))]
 
 
 def _channel_shuffle(call: Call) -> list[Node]:
@@ -196,11 +168,8 @@ LAYERS: Mapping[str, Converter] = {
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
     "BatchNormalization": _batch_norm,
-    "Activation": _activation,
-    "ReLU": _relu,
-    "PiecewiseLinearSigmoid": _piecewise,
-    "LearnableSigmoid": _piecewise_linear,
-    "ClippedLinear": _piecewise_linear,
+    "Activation": activations.activation_layer,
+    **activations.converters(activations.LAYERS),
     "ChannelShuffle": _channel_shuffle,
     "Add": add,
     "Concatenate": concatenate,

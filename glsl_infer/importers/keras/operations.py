@@ -8,8 +8,9 @@ import numpy as np
 
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
+from glsl_infer.importers.keras import activations
 from glsl_infer.importers.keras import converters as layers
-from glsl_infer.importers.keras.call import Call, Converter, activation_node, per_channel
+from glsl_infer.importers.keras.call import Call, Converter, per_channel
 
 Constant = tuple[float, ...]
 
@@ -48,10 +49,6 @@ def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
 
 
-def _function(name: str) -> Converter:
-    return lambda call: [activation_node(call.name, call.inputs, name)]
-
-
 def _reshape(call: Call) -> list[Node]:
     batch, *target = call.layer.newshape
     if batch not in (-1, None) or -1 in target:
@@ -80,10 +77,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Divide": _arithmetic(_divided),
     "TrueDivide": _arithmetic(_divided),
     "Negative": _negative,
-    "Relu": _function("relu"),
-    "Relu6": _function("relu(6)"),
-    "Sigmoid": _function("sigmoid"),
-    "HardSigmoid": _function("hard_sigmoid"),
+    **activations.converters(activations.OPERATIONS),
     "Softmax": layers.softmax,
     "Concatenate": layers.concatenate,
     "MaxPool": layers.max_pool,

@@ -64,7 +64,7 @@ def compare(
     layers = [
         layer
         for layer in bundle.network.layers
-        if layer.op != "input" and not isinstance(ops.get(layer.op), ViewOperator)
+        if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), ViewOperator)
     ]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.compiler import optimize
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import picture_values
@@ -70,7 +71,7 @@ def work(job: dict[str, Any]) -> None:
     about = {
         "layers": known,
         "computes": {name: nodes[name] for name in known},
-        "softmax": inside and graph.by_name[graph.output].op == "softmax",
+        "softmax": inside and ops.get(graph.by_name[graph.output].op).needless_at_end,
         "keras": importer.version(),
     }
     (out / ABOUT).write_text(json.dumps(about), "utf-8")

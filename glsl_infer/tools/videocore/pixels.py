@@ -170,7 +170,7 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
 
 
 def _draws(made: Bundle, node: Node) -> bool:
-    return node.op != "input" and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
+    return not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator) and node.name in made.values
 
 
 def _exact_layers(made: Bundle, picture: NDArray[np.uint8]) -> Iterator[tuple[str, Array]]:

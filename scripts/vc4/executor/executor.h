@@ -10,6 +10,7 @@
  *   tlb.c       the tile buffer: clears, loads, stores
  *   check.c     rules that machine code has to keep, asserted while it runs
  *   count.c     what was executed, as the hardware's counters would have it
+ *   perfmon.c   the kernel's interface to these counters
  *
  * What is not done ends the process with its name ("vc4 executor: not done: ..."); nothing is guessed in silence.
  *
@@ -253,5 +254,11 @@ void count_lines(const uint8_t *base, const uint32_t *offset, int lanes, int tmu
 void next_slice(void);
 void start_counting(const char *path);
 uint64_t vc4_executor_counter(const char *name);
+
+/* ---- perfmon.c: each returns 0 or an errno ---- */
+int create_monitor(void *argument);
+int destroy_monitor(const void *argument);
+int monitor_values(const void *argument);
+void monitor_job(uint32_t id, const struct counters *before, const struct counters *after);
 
 #endif

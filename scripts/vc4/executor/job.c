@@ -17,6 +17,8 @@ struct submit {
     uint32_t clear_color[2], clear_depth;
     uint8_t clear_stencil, pad[3];
     uint32_t flags;
+    uint64_t number;
+    uint32_t monitor; /* of perfmon.c; 0: none */
 };
 #define USE_CLEAR_COLOR 1u
 #define NONE 0xffffffffu
@@ -275,6 +277,7 @@ void run_job(int fd, const struct submit *job)
     counters.tiles_stored += target.bytes ? tiles : 0;
     counters.tiles_loaded += source.bytes && !clears ? tiles : 0;
     counters.seconds += seconds_now() - began;
+    monitor_job(job->monitor, &before, &counters);
     if (switches.trace)
         fprintf(stderr, "vc4 executor: job %dx%d, %llu draws, %llu pixels, %llu instructions of groups, %.1f ms\n",
             job->width, job->height, (unsigned long long)(counters.draws - before.draws),

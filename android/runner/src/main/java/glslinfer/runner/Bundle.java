@@ -25,9 +25,6 @@ import java.util.zip.ZipInputStream;
  * <p>docs/bundle-format.md specifies it. Nothing in a bundle is executed but GLSL, by the driver.
  */
 public final class Bundle {
-    /** Most bytes that all members may unpack to. */
-    static final int MAX_BYTES = 256 << 20;
-
     private static final String MANIFEST = "manifest.json";
     private static final String AGAIN = "export or copy the file again";
     private static final Pattern NAME =
@@ -81,7 +78,7 @@ public final class Bundle {
                                 : "a zip file, but not a glsl-infer model (it has no manifest.json);"
                                         + " give a *.glslnn file");
             }
-            if (text.length > Caps.MAX_MANIFEST_BYTES) {
+            if (text.length > FormatConstants.MAX_MANIFEST_BYTES) {
                 throw new BundleError("manifest.json unpacks to more than 16 MiB");
             }
             Object data = Json.parse(text);
@@ -127,7 +124,7 @@ public final class Bundle {
 
     private static Map<String, byte[]> unpack(InputStream stream) throws IOException {
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
-        long left = MAX_BYTES;
+        long left = FormatConstants.MAX_BYTES;
         long directory = 0; // a stream comes to it last; what stands in it of each member is this at least
         byte[] chunk = new byte[1 << 16];
         ZipInputStream zip = new ZipInputStream(stream); // not closed: the stream is the caller's
@@ -136,7 +133,7 @@ public final class Bundle {
             for (ZipEntry entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
                 name = "member '" + Fields.shown(entry.getName()) + "'";
                 directory += 46 + entry.getName().length();
-                if (directory > Caps.MAX_DIRECTORY_BYTES) {
+                if (directory > FormatConstants.MAX_DIRECTORY_BYTES) {
                     throw new BundleError("the directory of the zip is larger than 16 MiB; " + AGAIN);
                 }
                 if (members.containsKey(entry.getName())) {
@@ -146,7 +143,7 @@ public final class Bundle {
                 long declared = entry.getSize();
                 long allowed = declared < 0 ? left : Math.min(declared, left);
                 if (declared > left) {
-                    throw new BundleError("unpacks to more than " + (MAX_BYTES >> 20) + " MiB");
+                    throw new BundleError("unpacks to more than " + (FormatConstants.MAX_BYTES >> 20) + " MiB");
                 }
                 ByteArrayOutputStream out = new ByteArrayOutputStream();
                 for (int count = zip.read(chunk); count >= 0; count = zip.read(chunk)) {

@@ -6,13 +6,6 @@ import java.util.Map;
 
 /** The most that a bundle may ask for; glsl_infer/bundle/caps.py says why. */
 final class Caps {
-    /** Of manifest.json, and of graph.json. */
-    static final int MAX_MANIFEST_BYTES = 16 << 20;
-
-    static final int MAX_DIRECTORY_BYTES = 16 << 20;
-
-    private static final int MAX_SHADER_BYTES = 256 << 10;
-
     private Caps() {}
 
     /**
@@ -25,18 +18,18 @@ final class Caps {
         for (Program.Texture texture : manifest.textures) {
             bytes += 4L * texture.width * texture.height;
         }
-        atMost("layers", manifest.layers.size(), 2048);
-        atMost("textures", manifest.textures.size(), 1 << 14);
-        atMost("programs", manifest.programs.size(), 1 << 14);
-        atMost("members with floats", manifest.floats.size(), 1 << 14);
-        atMost("passes", manifest.passCount, 1 << 16);
-        atMost("quads", manifest.quadCount, 1 << 18);
-        atMost("bytes of textures", bytes, 256 << 20);
+        atMost("layers", manifest.layers.size(), FormatConstants.MAX_LAYERS);
+        atMost("textures", manifest.textures.size(), FormatConstants.MAX_TEXTURES);
+        atMost("programs", manifest.programs.size(), FormatConstants.MAX_PROGRAMS);
+        atMost("members with floats", manifest.floats.size(), FormatConstants.MAX_FLOATS);
+        atMost("passes", manifest.passCount, FormatConstants.MAX_PASSES);
+        atMost("quads", manifest.quadCount, FormatConstants.MAX_QUADS);
+        atMost("bytes of textures", bytes, FormatConstants.MAX_TEXTURE_BYTES);
         for (Map.Entry<String, byte[]> member : members.entrySet()) {
             int size = member.getValue().length;
-            if (member.getKey().startsWith("shaders/") && size > MAX_SHADER_BYTES) {
+            if (member.getKey().startsWith("shaders/") && size > FormatConstants.MAX_SHADER_BYTES) {
                 throw new BundleError("member '" + member.getKey() + "' has " + size
-                        + " bytes of GLSL; a shader has at most " + MAX_SHADER_BYTES);
+                        + " bytes of GLSL; a shader has at most " + FormatConstants.MAX_SHADER_BYTES);
             }
         }
     }
@@ -53,7 +46,7 @@ final class Caps {
                 drawn += (long) quad.width * quad.height;
             }
         }
-        atMost("texels drawn in a frame", drawn, 1 << 28);
+        atMost("texels drawn in a frame", drawn, FormatConstants.MAX_DRAWN_TEXELS);
     }
 
     private static void atMost(String what, long count, long cap) {

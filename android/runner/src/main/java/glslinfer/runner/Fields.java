@@ -14,9 +14,6 @@ import java.util.TreeSet;
  * <p>Every method throws {@link BundleError}, which names the object and the field.
  */
 final class Fields {
-    /** The largest 32-bit float; it also keeps out infinity. */
-    static final double MAX_NUMBER = 3.4028234663852886e38;
-
     final String where;
     private final Map<String, Object> left;
 
@@ -78,7 +75,7 @@ final class Fields {
         List<Object> items = items(key);
         double[] out = new double[items.size()];
         for (int i = 0; i < out.length; i++) {
-            out[i] = number(items.get(i), where + "." + key, -MAX_NUMBER);
+            out[i] = number(items.get(i), where + "." + key, -FormatConstants.MAX_NUMBER);
         }
         return out;
     }
@@ -134,8 +131,9 @@ final class Fields {
 
     static double number(Object value, String where, double low) {
         double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
-        if (!(low <= number && number <= MAX_NUMBER)) {
-            String least = low == -MAX_NUMBER ? "" : " of " + (low == 0 ? "0" : String.valueOf(low)) + " or more";
+        if (!(low <= number && number <= FormatConstants.MAX_NUMBER)) {
+            boolean any = low == -FormatConstants.MAX_NUMBER;
+            String least = any ? "" : " of " + (low == 0 ? "0" : String.valueOf(low)) + " or more";
             throw new BundleError(where + " is " + shown(value) + ", not a number" + least
                     + " that a 32-bit float holds");
         }

@@ -79,7 +79,7 @@ final class ManifestCheck {
         for (String name : new String[] {Program.PRELUDE, LABELS, PassReader.MEMBER, manifest.probe.member}) {
             member(name);
         }
-        if (member(GRAPH) > Caps.MAX_MANIFEST_BYTES) {
+        if (member(GRAPH) > FormatConstants.MAX_GRAPH_BYTES) {
             throw new BundleError(GRAPH + " unpacks to more than 16 MiB");
         }
         for (String name : manifest.floats) {

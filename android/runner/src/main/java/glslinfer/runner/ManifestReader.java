@@ -15,10 +15,9 @@ import java.util.Set;
 
 /** manifest.json as data, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 final class ManifestReader {
-    private static final int MAX_SIDE = 8192;
-    private static final int MAX_COUNT = 1 << 20;
+    private static final int MAX_SIDE = FormatConstants.SIDE_RANGE[1];
+    private static final int MAX_COUNT = FormatConstants.COUNT_RANGE[1];
     private static final int MAX_PASSES = 1 << 30; // Caps has the real ones, and says so in words
-    private static final int MAX_UNIFORMS = 64;
 
     private ManifestReader() {}
 
@@ -231,9 +230,10 @@ final class ManifestReader {
             }
             uniforms.add(new Program.Slot(uniform, Fields.integer(pair.get(1), place, 1, 1 << 14)));
         }
-        if (uniforms.size() > MAX_UNIFORMS) {
+        if (uniforms.size() > FormatConstants.MAX_UNIFORMS) {
             throw new BundleError(
-                    where + ": " + uniforms.size() + " uniforms; a program has at most " + MAX_UNIFORMS);
+                    where + ": " + uniforms.size() + " uniforms; a program has at most "
+                            + FormatConstants.MAX_UNIFORMS);
         }
         fields.done();
         return new Program.ShaderProgram(name, vertex, fragment, samplers, varyings, uniforms);

@@ -13,9 +13,9 @@ import java.util.Map;
 final class PassReader {
     static final String MEMBER = "passes.bin";
 
-    private static final int MAX_SIDE = 8192;
-    private static final int MAX_SOURCES = 14;
-    private static final int MAX_UNITS = 32;
+    private static final int MAX_SIDE = FormatConstants.SIDE_RANGE[1];
+    private static final int MAX_SOURCES = FormatConstants.SOURCES_RANGE[1];
+    private static final int MAX_UNITS = FormatConstants.UNIT_RANGE[1] + 1;
 
     private final Manifest manifest;
     private final Map<String, byte[]> members;

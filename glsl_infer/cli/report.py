@@ -1,0 +1,98 @@
+"""Report on this machine: driver, self-checks, speed and the GPU's counters, to send and to read.
+
+docs/boards.md has the reports that were sent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.cli import progress
+from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import CHOICES
+from glsl_infer.support import files
+
+RUNS = 30
+NAME = "glsl-infer-report.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "models",
+        type=Path,
+        nargs="*",
+        metavar="MODEL.glslnn",
+        help="models to check and to time (default: those that come with the package)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path(NAME),
+        metavar="FILE.json",
+        help=f"the report; the page is written beside it as .html (default: {NAME})",
+    )
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"counted frames a model (default: {RUNS})")
+    parser.add_argument(
+        "--minutes", type=float, metavar="N", help="run the first model for so many minutes as well: does it stay fast?"
+    )
+    parser.add_argument("--note", default="", metavar="TEXT", help='about the machine, such as "with a heat sink"')
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument("--json", action="store_true", help="print the report as well")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Collect, write both files, print a summary; 1 if a model failed or came out wrong."""
+    from glsl_infer.tools.benchmark.frames import check_counts
+    from glsl_infer.tools.report.collect import collect, default_models, steps_of
+    from glsl_infer.tools.report.page import page
+
+    check_counts(args.runs, 0)
+    output: Path = args.output
+    if output.suffix != ".json":
+        raise InputError(f"-o {output}; name the file *.json, the page gets the same name with .html")
+    if not output.parent.is_dir():
+        raise InputError(f"-o {output}; no such folder")
+    written = (output, output.with_suffix(".html"))
+    for path in written:
+        files.output_file(path)
+    models = args.models or default_models()
+    with progress.counter(steps_of(models, args.minutes), "report") as done, progress.status("report") as say:
+
+        def tell(words: str) -> None:
+            done(1)
+            say(words)
+
+        report = collect(
+            models, context=args.context, runs=args.runs, minutes=args.minutes, note=args.note, tell=tell
+        )  # fmt: skip
+    for path, text in zip(written, (json.dumps(report, indent=1) + "\n", page(report))):
+        try:
+            files.write_text(path, text)
+        except (OSError, ValueError) as error:
+            raise files.cannot_be_written(path, error) from None
+    if args.json:
+        print(json.dumps(report, indent=1))
+    else:
+        print_lines([*_summary(report), "", f"wrote {written[0]} (to send) and {written[1]} (to read)"])
+    return 0 if all(model["selfcheck"].get("passed") is True for model in report["models"]) else 1
+
+
+def _summary(report: dict[str, Any]) -> list[str]:
+    from glsl_infer.tools.report.saved import frame_ms, start_ms
+
+    driver = report["driver"]
+    lines = [report["machine"]["cpu"], str(driver.get("renderer") or driver.get("failed") or "no OpenGL ES 2.0"), ""]
+    wide = max(len(model["model"]) for model in report["models"])
+    for model in report["models"]:
+        check, times, start = model["selfcheck"], frame_ms(model), start_ms(model)
+        verdict = "right" if check.get("passed") is True else f"WRONG: {check.get('wrong') or check.get('failed')}"
+        frame = "not timed" if times is None else f"{times['median']:9.2f} ms a frame"
+        first = "" if start is None else f", first result after {start:.0f} ms"
+        lines.append(f"{model['model']:{wide}}  {verdict:6} {frame}{first}")
+    return lines

@@ -1,0 +1,84 @@
+"""Functions with a bend: straight lines, some of which fall, and the hard form of silu."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.graph.activations.activation import INFINITY, Activation, Constant
+
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array
+
+HARD_SILU = Activation(
+    "hard_silu", lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0), -0.375, turns=(-3.0, -1.5), slope=1.5
+)
+"""``x * clip(x / 6 + 1/2, 0, 1)``, also called hard swish: it falls from -3 to -1.5."""
+
+
+def leaky_relu(slope: float) -> Activation:
+    """Return ``x`` above 0 and ``slope * x`` below; any slope."""
+    return _bent_at_zero("leaky_relu", (slope,), slope)
+
+
+def prelu(*slopes: float) -> Activation:
+    """Return ``x`` above 0 and ``slope * x`` below, with any slope for each channel.
+
+    With equal slopes it is ``leaky_relu``, whose shaders are the same for all channels.
+    """
+    if not slopes:
+        raise TypeError("at least one slope")
+    if len(set(slopes)) == 1:
+        return leaky_relu(slopes[0])
+    return _bent_at_zero("prelu", slopes, slopes)
+
+
+def _bent_at_zero(name: str, slopes: tuple[float, ...], constant: Constant) -> Activation:
+    def function(x: Array) -> Array:
+        return np.where(x < 0.0, np.asarray(constant, x.dtype) * x, x)
+
+    macros: dict[str, Constant] = {"SLOPE": constant}
+    if max(slopes) <= 1.0:
+        macros["FLATTER"] = 1.0
+    return Activation(
+        name,
+        function,
+        0.0 if max(slopes) <= 0.0 else -INFINITY,
+        INFINITY,
+        slopes,
+        turns=(0.0,) if min(slopes) < 0.0 else (),
+        scales=True,
+        slope=max(1.0, *(abs(slope) for slope in slopes)),
+        constants=macros,
+        template="activation_leaky_relu.glsl",
+    )
+
+
+def bent_relu(slope: float, threshold: float, maximum: float = INFINITY) -> Activation:
+    """Return ``maximum`` from there on, ``x`` from the threshold on, and ``slope * (x - threshold)`` below.
+
+    All options of Keras' ReLU in one. It jumps at a threshold other than 0, where drivers may take either side.
+
+    Raises:
+        ValueError: the maximum is not above the threshold, or not positive.
+    """
+    if not maximum > max(threshold, 0.0):
+        raise ValueError(f"a relu with a maximum of {maximum:g}; it must be above 0 and above the threshold")
+
+    def function(x: Array) -> Array:
+        return np.where(x < threshold, slope * (x - threshold), np.minimum(x, maximum))
+
+    limit = {} if maximum == INFINITY else {"MAXIMUM": maximum}
+    before = float(np.nextafter(threshold, -INFINITY))
+    least = -INFINITY if slope > 0.0 else min(0.0, threshold)
+    return Activation(
+        "bent_relu",
+        function,
+        least,
+        INFINITY if slope < 0.0 else maximum,
+        (slope, threshold, *limit.values()),
+        turns=(before, threshold) if slope < 0.0 or threshold < 0.0 else (),
+        slope=max(1.0, abs(slope)),
+        constants={"SLOPE": slope, "THRESHOLD": threshold, **limit},
+    )

@@ -1,0 +1,83 @@
+"""Functions made of exponentials, with one or both ends open. Some of them fall before they rise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.graph.activations.activation import INFINITY, Activation
+from glsl_infer.graph.activations.sigmoids import SIGMOID
+
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+"""Of G. Klambauer et al., Self-Normalizing Neural Networks, 2017."""
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def _gelu(x: Array) -> Array:
+    y: Array = 0.5 * x * (1.0 + _erf(x * math.sqrt(0.5)).astype(x.dtype))
+    return y
+
+
+def _gelu_tanh(x: Array) -> Array:
+    return 0.5 * x * (1.0 + np.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _softplus(x: Array) -> Array:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _exponential(x: Array) -> Array:
+    return np.exp(np.minimum(x, 80.0))  # beyond, 32-bit floats end soon
+
+
+SOFTPLUS = Activation("softplus", _softplus, 0.0, lowest_at=-50.0, slope=1.0)
+"""``log(1 + exp(x))``."""
+
+LOG_SIGMOID = Activation("log_sigmoid", lambda x: -_softplus(-x), -INFINITY, 0.0, slope=1.0)
+"""``-log(1 + exp(-x))``."""
+
+EXPONENTIAL = Activation("exponential", _exponential, 0.0, lowest_at=-50.0)
+
+SILU = Activation("silu", lambda x: x * SIGMOID(x), -0.27846454276107374, turns=(-1.27846454,), slope=1.09984)
+"""``x / (1 + exp(-x))``, also called swish."""
+
+GELU = Activation("gelu", _gelu, -0.16997120747990369, turns=(-0.75179153,), slope=1.12891)
+"""``x / 2 * (1 + erf(x / sqrt(2)))``."""
+
+GELU_TANH = Activation("gelu_tanh", _gelu_tanh, -0.170040750571254, turns=(-0.75246141,), slope=1.12900)
+"""``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3)))``."""
+
+MISH = Activation("mish", lambda x: x * np.tanh(_softplus(x)), -0.3088434130172504, turns=(-1.19243120,), slope=1.08851)
+"""``x * tanh(log(1 + exp(x)))``."""
+
+
+def elu(alpha: float) -> Activation:
+    """Return ``x`` above 0 and ``alpha * (exp(x) - 1)`` below; with a negative alpha it falls there."""
+    return _elu("elu", alpha, 1.0, (alpha,))
+
+
+def selu() -> Activation:
+    """Return ``elu`` times a scale, with the two numbers that keep mean and variance."""
+    return _elu("selu", SELU_ALPHA, SELU_SCALE, ())
+
+
+def _elu(name: str, alpha: float, scale: float, parameters: tuple[float, ...]) -> Activation:
+    def function(x: Array) -> Array:
+        return scale * (np.maximum(x, 0.0) + alpha * np.expm1(np.minimum(x, 0.0)))
+
+    return Activation(
+        name,
+        function,
+        -scale * max(alpha, 0.0),
+        parameters=parameters,
+        turns=(0.0,) if alpha < 0.0 else (),
+        slope=scale * max(1.0, abs(alpha)),
+        constants={"ALPHA": scale * alpha, "SCALE": scale},
+        template="activation_elu.glsl",
+    )

@@ -1,0 +1,164 @@
+"""Keras' activations -> the engine's: layers, functions given as ``activation=``, and operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.graph import Node
+from glsl_infer.graph.activations import Activation, activation, bent, clipped, sigmoids, smooth
+from glsl_infer.importers.keras.call import Call, Converter, array
+
+Found = Callable[[Call, Any], Activation]
+"""From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
+
+FUNCTIONS: Mapping[str, Activation] = {
+    "elu": smooth.elu(1.0),
+    "exponential": smooth.EXPONENTIAL,
+    "gelu": smooth.GELU,
+    "hard_sigmoid": sigmoids.HARD,
+    "hard_silu": bent.HARD_SILU,
+    "leaky_relu": bent.leaky_relu(0.2),
+    "linear": clipped.LINEAR,
+    "log_sigmoid": smooth.LOG_SIGMOID,
+    "mish": smooth.MISH,
+    "relu": clipped.relu(),
+    "relu6": clipped.relu(6.0),
+    "selu": smooth.selu(),
+    "sigmoid": sigmoids.SIGMOID,
+    "silu": smooth.SILU,
+    "softplus": smooth.SOFTPLUS,
+    "softsign": sigmoids.SOFTSIGN,
+    "tanh": sigmoids.TANH,
+}
+"""The functions of ``keras.activations``, by their names and with their default options."""
+
+SOFTMAX = "softmax"
+"""No activation of the engine: its values depend on other channels."""
+
+
+def _made(call: Call, make: Callable[[], Activation], advice: str) -> Activation:
+    """Return an activation as a graph has it, whose text has all of its numbers."""
+    try:
+        return activation(make().text)
+    except ValueError as error:
+        raise call.refused(str(error), advice) from None
+
+
+def _relu(call: Call, layer: Any) -> Activation:
+    maximum = float("inf") if layer.max_value is None else float(layer.max_value)
+    slope, threshold = float(layer.negative_slope or 0.0), float(layer.threshold or 0.0)
+    if maximum <= 0.0:
+        raise call.refused(f"a ReLU with max_value={layer.max_value}", "give a positive max_value")
+    if slope or threshold:
+        make = (lambda: bent.bent_relu(slope, threshold, maximum)) if threshold or np.isfinite(maximum) else None
+        return _made(call, make or (lambda: bent.leaky_relu(slope)), "give a max_value above the threshold")
+    return _made(call, lambda: clipped.relu(maximum), "give a positive max_value")
+
+
+def _pieces(call: Call, layer: Any) -> Activation:
+    advice = "its weights have left what training leads to; take an earlier state"
+    return _made(call, lambda: sigmoids.of_pieces(layer.function()), advice)
+
+
+def _prelu(call: Call, layer: Any) -> Activation:
+    slopes = array(layer.alpha)
+    per_channel = slopes.reshape(-1, slopes.shape[-1])
+    if (per_channel != per_channel[0]).any():
+        advice = "give the layer shared_axes=[1, 2], so that it learns one slope for each channel"
+        raise call.refused(f"a PReLU with slopes of its own for each pixel, {slopes.shape}", advice)
+    return _made(call, lambda: bent.prelu(*per_channel[0].tolist()), "its slopes must be finite")
+
+
+def _leaky(call: Call, layer: Any) -> Activation:
+    return _made(call, lambda: bent.leaky_relu(float(layer.negative_slope)), "its slope must be finite")
+
+
+def _elu(call: Call, layer: Any) -> Activation:
+    return _made(call, lambda: smooth.elu(float(layer.alpha)), "its alpha must be finite")
+
+
+def _gelu(call: Call, layer: Any) -> Activation:
+    return smooth.GELU_TANH if layer.approximate else smooth.GELU
+
+
+def _always(function: Activation) -> Found:
+    return lambda call, layer: function
+
+
+LAYERS: Mapping[str, Found] = {
+    "ClippedLinear": _pieces,
+    "ELU": _elu,
+    "LeakyReLU": _leaky,
+    "LearnableSigmoid": _pieces,
+    "PReLU": _prelu,
+    "PiecewiseLinearSigmoid": _always(sigmoids.ARTICLE),
+    "ReLU": _relu,
+}
+"""Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
+
+OPERATIONS: Mapping[str, Found] = {
+    "Elu": _elu,
+    "Exp": _always(smooth.EXPONENTIAL),
+    "Gelu": _gelu,
+    "HardSigmoid": _always(sigmoids.HARD),
+    "HardSilu": _always(bent.HARD_SILU),
+    "LeakyRelu": _leaky,
+    "LogSigmoid": _always(smooth.LOG_SIGMOID),
+    "Mish": _always(smooth.MISH),
+    "Relu": _always(clipped.relu()),
+    "Relu6": _always(clipped.relu(6.0)),
+    "Selu": _always(smooth.selu()),
+    "Sigmoid": _always(sigmoids.SIGMOID),
+    "Silu": _always(smooth.SILU),
+    "Softplus": _always(smooth.SOFTPLUS),
+    "Softsign": _always(sigmoids.SOFTSIGN),
+    "Tanh": _always(sigmoids.TANH),
+}
+"""Operations of ``keras.ops``, by class name."""
+
+
+def converters(kinds: Mapping[str, Found]) -> dict[str, Converter]:
+    """Return a converter for each layer or operation that is an activation."""
+
+    def converter(kind: Found) -> Converter:
+        return lambda call: [_node(call.name, call.inputs, kind(call, call.layer))]
+
+    return {name: converter(kind) for name, kind in kinds.items()}
+
+
+def activation_layer(call: Call) -> list[Node]:
+    """Convert an ``Activation`` layer."""
+    return [_node(call.name, call.inputs, _given(call))]
+
+
+def own_activation(call: Call) -> list[Node]:
+    """Return the node of the ``activation=`` argument of a layer, if it has one."""
+    function = _given(call)
+    if function == clipped.LINEAR:
+        return []
+    return [_node(f"{call.name}-activation", (call.name,), function)]
+
+
+def _node(name: str, inputs: tuple[str, ...], function: Activation | None) -> Node:
+    if function is None:
+        return Node(name, SOFTMAX, inputs)
+    return Node(name, "activation", inputs, {"function": function.text})
+
+
+def _given(call: Call) -> Activation | None:
+    """Return what a layer has as its ``activation``; None for softmax."""
+    given = call.layer.activation
+    kind = type(given).__name__
+    if kind in LAYERS:
+        return LAYERS[kind](call, given)
+    name = str(getattr(given, "__name__", kind))
+    if name == SOFTMAX:
+        return None
+    if name not in FUNCTIONS:
+        layers = ", ".join(sorted(LAYERS))
+        advice = f"use one of: {', '.join(FUNCTIONS)}, {SOFTMAX}, or a layer: {layers}"
+        raise call.refused(f"activation '{name}' cannot be exported", advice)
+    return FUNCTIONS[name]

@@ -1,0 +1,77 @@
+"""What the compiler asks of an operator before it changes a graph around it, so that no step names operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Graph, Node, Shape
+
+Affine = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(scale, offset), each of one number or (channels,): the output is ``x * scale + offset``."""
+
+
+class Traits:
+    """Traits of an operator; these are what most have.
+
+    Attributes:
+        is_input: whether it is what the network is given.
+        activates: whether it is an activation function and nothing else.
+        adds: whether it is the sum of its inputs, with an activation.
+        averages: whether it averages a whole map: one of a single pixel becomes the vector of that.
+        convolves: whether it is a whole convolution, with a place for padding and a residual.
+        elementwise: whether it has one input, and does the same to a vector as to a map of one pixel.
+        has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
+            ``bias``.
+        idle: attributes with which it changes nothing; None if there are no such.
+        needless_at_end: whether readers of a network's output do it themselves.
+        only_pads: whether it puts zeros around its input, by an attribute ``padding``.
+        only_reshapes: whether it gives its values another shape, and nothing else.
+        staged: whether others take its place when every value gets its range.
+        margin: how many times their interval bound its values in 16 bits may need.
+    """
+
+    is_input: bool = False
+    activates: bool = False
+    adds: bool = False
+    averages: bool = False
+    convolves: bool = False
+    elementwise: bool = False
+    has_kernel: bool = False
+    idle: Mapping[str, Any] | None = None
+    needless_at_end: bool = False
+    only_pads: bool = False
+    only_reshapes: bool = False
+    staged: bool = False
+    margin: float = 1.0
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether the node changes nothing of a first input of ``shape``."""
+        return self.idle is not None and self.idle.items() <= node.attrs.items()
+
+    def affine(self, node: Node) -> Affine | None:
+        """Return the scale and the offset that the node is, if it is one."""
+        return None
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return the operator that has to do the same where inputs have these shapes, if it is another."""
+        return None
+
+    def is_partial(self, node: Node) -> bool:
+        """Return whether the node stores partial sums, which its reader adds up."""
+        return False
+
+    def unit(self, node: Node) -> float:
+        """Return what one stored unit of the partial sums that the node adds up is worth in its output."""
+        return 1.0
+
+    def products(self, graph: Graph, node: Node) -> tuple[Node, NDArray[np.float32]] | None:
+        """Return the node that reads the map of a convolution whose result the node stores, and its kernel.
+
+        The kernel is in real units: (kernel height, kernel width, channels / groups, filters). None if there is none.
+        """
+        return None

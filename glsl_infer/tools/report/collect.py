@@ -1,0 +1,145 @@
+"""Collects the report. Every part runs in a process of its own: a driver that crashes or hangs costs one part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import __version__
+from glsl_infer.bundle import SUFFIX
+from glsl_infer.errors import InputError
+from glsl_infer.support.child_process import module_command
+from glsl_infer.support.resources import default_model
+from glsl_infer.tools.benchmark.machine import cores, cpu_model, load
+from glsl_infer.tools.benchmark.sustained import check_minutes
+from glsl_infer.tools.report import system
+from glsl_infer.tools.report.saved import FORMAT, VERSION
+
+PARTS = ("selfcheck", "benchmark", "counters")
+"""What is asked about each model."""
+
+MOST_SECONDS = 900.0
+"""How long a part may take: a Pi Zero needs minutes to compile large shaders."""
+
+Tell = Callable[[str], object]
+"""Hears what is done next, in a few words; once for each of ``steps_of``."""
+
+
+def default_models() -> list[Path]:
+    """Return the models that come with the package: one in an installed copy, all in a checkout."""
+    return sorted(default_model().parent.glob(f"*{SUFFIX}"))
+
+
+def steps_of(models: Sequence[Path], minutes: float | None) -> int:
+    """Return how often ``collect`` tells."""
+    return 1 + len(PARTS) * len(models) + (minutes is not None)
+
+
+def collect(
+    models: Sequence[Path],
+    *,
+    context: str = "auto",
+    runs: int = 30,
+    minutes: float | None = None,
+    note: str = "",
+    tell: Tell = lambda words: None,
+) -> dict[str, Any]:
+    """Return the report as plain data; docs/boards.md describes it.
+
+    A part that fails is in the report with its message, and no error here.
+
+    Args:
+        models: ``.glslnn`` files.
+        context: as for ``Session``.
+        runs: counted frames of each model.
+        minutes: run the first model for that long as well.
+        note: of the person, such as "with a heat sink".
+        tell: hears of every part.
+
+    Raises:
+        InputError: no model, a file that is not there, or a time that is none.
+    """
+    _check(models, minutes)
+    tell("driver")
+    report: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "glsl_infer": __version__,
+        "measured": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "note": note,
+        "machine": {
+            "cpu": cpu_model(),
+            "cores": cores(),
+            "memory_bytes": system.memory_bytes(),
+            "load_before": load(),
+            "before": system.state(),
+        },
+        "driver": _asked("glsl_infer", "info", "--json", "--context", context),
+        "models": [],
+        "sustained": None,
+    }
+    for path in models:
+        report["models"].append(_model(path, context, runs, tell))
+    if minutes is not None:
+        tell(f"{models[0].stem}: {minutes:g} minutes without a pause")
+        result = _asked(
+            "glsl_infer", "benchmark", str(models[0].resolve()), "--json", "--context", context, "--runs", "1",
+            "--minutes", f"{minutes:g}", seconds=MOST_SECONDS + 60.0 * minutes,
+        )  # fmt: skip
+        report["sustained"] = {"model": models[0].stem, **result.get("sustained", {"failed": result.get("failed")})}
+    report["machine"]["after"] = system.state()
+    return report
+
+
+def _check(models: Sequence[Path], minutes: float | None) -> None:
+    if not models:
+        raise InputError(f"there is no model to report on; give a *{SUFFIX} file")
+    missing = [str(path) for path in models if not path.is_file()]
+    if missing:
+        raise InputError(f"no such file: {', '.join(missing)}; give *{SUFFIX} files")
+    if minutes is not None:
+        check_minutes(minutes)
+
+
+def _model(path: Path, context: str, runs: int, tell: Tell) -> dict[str, Any]:
+    place = str(path.resolve())
+    tell(f"{path.stem}: self-check")
+    check = _asked("glsl_infer", "selfcheck", place, "--json", "--context", context)
+    tell(f"{path.stem}: {runs} frames")
+    times = _asked("glsl_infer", "benchmark", place, "--json", "--context", context, "--runs", str(runs))
+    tell(f"{path.stem}: the GPU's counters")
+    counted = _asked("glsl_infer.tools.report.counters", place, context)
+    for part in (check, times):
+        part.pop("file", None)  # the name of a folder is nobody's business
+    times.pop("runs_ms", None)
+    times.get("model", {}).pop("file", None)
+    return {
+        "model": path.stem,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "selfcheck": check,
+        "benchmark": times,
+        "counters": counted,
+    }
+
+
+def _asked(module: str, *arguments: str, seconds: float = MOST_SECONDS) -> dict[str, Any]:
+    """Return what a command prints as JSON, also if it says with exit code 1 that something is wrong."""
+    try:
+        done = subprocess.run(
+            module_command(module, *arguments), capture_output=True, text=True, errors="replace", timeout=seconds,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"failed": f"no answer after {seconds:g} s"}
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        how = f"ended by signal {-done.returncode}: " if done.returncode < 0 else ""
+        return {"failed": how + lines[-1].removeprefix("error: ")}
+    return answer if isinstance(answer, dict) else {"failed": "an answer of another form"}

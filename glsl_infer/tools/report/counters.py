@@ -1,0 +1,49 @@
+"""Reads the GPU's counters of a frame, in a process of its own: ``collect`` starts it with the path of a bundle.
+
+Prints a JSON object: what the driver calls each counter -> its value for one frame, or null where it cannot be had.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from glsl_infer.errors import GlslInferError
+from glsl_infer.gl import performance_monitor
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.benchmark.measuring import picture_of
+
+FRAMES = 2
+"""Frames drawn before: the first ones compile and upload."""
+
+
+def counters(path: str, context: str) -> dict[str, float | None]:
+    """Return the counters of one frame; none where the driver has no counters.
+
+    Args:
+        path: a ``.glslnn`` file.
+        context: as for ``Session``.
+    """
+    with Session(path, context=context) as session:
+        if not performance_monitor.available(session.context):
+            return {}
+        picture = picture_of(session)
+        for _ in range(FRAMES):
+            session.run(picture)
+        return performance_monitor.measure(
+            session.context, performance_monitor.counters(session.context), session.submit
+        )
+
+
+def main() -> int:
+    """Print the counters of the bundle ``argv[1]`` on the context ``argv[2]``; return the exit code."""
+    try:
+        print(json.dumps(counters(*sys.argv[1:3])))
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

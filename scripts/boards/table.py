@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Write docs/boards.md: what was measured on boards, beside what was predicted.
+
+python scripts/boards/table.py             # the page, from boards/*.json and boards/predicted.json
+python scripts/boards/table.py --check     # ends with 1 where the page is another
+python scripts/boards/table.py --predict   # boards/predicted.json anew, for models/; needs the vc4 driver
+scripts/boards/add REPORT.json [NAME]      # one report more, and the page
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.support.files import write_text
+from glsl_infer.tools.report import saved
+
+ROOT = Path(__file__).resolve().parents[2]
+BOARDS = ROOT / "boards"
+PREDICTED = "predicted.json"
+PAGE = ROOT / "docs/boards.md"
+MODELS = ROOT / "models"
+
+_LEFT_OUT = ("extensions", "contexts")
+"""Of a driver, what no table needs and fills a page."""
+
+_HEAD = """\
+# Boards
+
+What people measured with one command, on whatever they have:
+
+    glsl-infer report                       # a minute or two; writes glsl-infer-report.json and a page to read
+    glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
+
+The report says which driver runs, whether every layer of every shipped model is right on it, and how long a frame
+takes. It has the GPU's own counters where the driver gives them (Mesa's vc4 does). It names no user, host or folder.
+Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts it into `boards/` and this table.
+`scripts/boards/table.py` writes this page.
+
+## Milliseconds of a frame
+
+The median of a report's frames, from a picture in memory to the result. *Self-check* counts the models of which every
+layer is right.
+"""
+
+_PREDICTION = """
+## Predicted
+
+Nobody has sent a report from a VideoCore IV yet. These are estimates, in milliseconds, from instructions, draws
+and jobs that Mesa's own compiler and driver count ([how](videocore.md)).
+"""
+
+
+def add(path: Path, name: str | None) -> Path:
+    """Store a report in boards/ and return its file; one of the same name is replaced.
+
+    Raises:
+        InputError: no report, or a name that is none for a file.
+    """
+    report = saved.read(path)
+    name = name or slug(f"{report['machine']['cpu']} {report['driver'].get('renderer', '')}")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+        raise InputError(f"'{name}' as the name of a board; use small letters, digits, dots and hyphens")
+    report["driver"] = {key: value for key, value in report["driver"].items() if key not in _LEFT_OUT}
+    for model in report["models"]:
+        check = model["selfcheck"]
+        check["layers"] = [layer for layer in check.get("layers", []) if not layer.get("passed")]
+        check.pop("driver", None)
+        model["benchmark"].pop("machine", None)
+    target = BOARDS / f"{name}.json"
+    write_text(target, json.dumps(report, indent=1) + "\n")
+    return target
+
+
+def slug(text: str) -> str:
+    """Return a name for a file, of small letters, digits and hyphens."""
+    words = re.sub(r"\([^)]*\)", " ", text.lower())
+    return re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:60] or "board"
+
+
+def predict() -> None:
+    """Write boards/predicted.json: the estimate of every shipped model on every board that has one.
+
+    Raises:
+        InputError: the vc4 driver is not there.
+    """
+    from glsl_infer.tools import videocore
+    from glsl_infer.tools.videocore import estimate
+
+    driver = videocore.find()
+    found: dict[str, dict[str, Any]] = {board.name: {} for board in estimate.BOARDS}
+    for path in sorted(MODELS.glob("*.glslnn")):
+        report = videocore.report(*videocore.measure(path, driver), path.name)
+        for board in estimate.BOARDS:
+            times = estimate.estimate(report, board)
+            found[board.name][path.stem] = {key: round(value, 1) for key, value in vars(times).items()}
+    write_text(BOARDS / PREDICTED, json.dumps(found, indent=1) + "\n")
+
+
+def page() -> str:
+    """Return docs/boards.md.
+
+    Raises:
+        InputError: a file in boards/ is damaged.
+    """
+    reports = {path: saved.read(path) for path in sorted(BOARDS.glob("*.json")) if path.name != PREDICTED}
+    models = sorted(path.stem for path in MODELS.glob("*.glslnn"))
+    lines = [
+        _HEAD,
+        *_table(["board", "driver", "self-check", *models], [_row(one, models) for one in reports.values()]),
+    ]
+    lines.append(_PREDICTION)
+    predicted = json.loads((BOARDS / PREDICTED).read_text("utf-8"))
+    rows = [
+        [board, *(_estimate(times[model]) if model in times else "-" for model in models)]
+        for board, times in predicted.items()
+    ]
+    lines += _table(["board", *models], rows)
+    return "\n".join(lines) + "\n"
+
+
+def _row(report: dict[str, Any], models: list[str]) -> list[str]:
+    by_name = {model["model"]: model for model in report["models"]}
+    right = sum(model["selfcheck"].get("passed") is True for model in report["models"])
+    cells = []
+    for name in models:
+        times = saved.frame_ms(by_name[name]) if name in by_name else None
+        cells.append("-" if times is None else f"{times['median']:.3g}")
+    note = f"; {report['note']}" if report["note"] else ""
+    driver = report["driver"]
+    board = f"{report['machine']['cpu']}, {report['machine']['cores']} cores{note}"
+    return [board, f"{driver.get('renderer', '-')}, {driver.get('version', '-')}", f"{right} of {len(by_name)}", *cells]
+
+
+def _estimate(times: dict[str, float]) -> str:
+    return f"{times['total']:.0f} ({times['low']:.0f} to {times['high']:.0f})"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *([cell.replace("|", "/") for cell in row] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def main() -> int:
+    """Do what the arguments say; return the exit code."""
+    parser = argparse.ArgumentParser(description="Write docs/boards.md.")
+    parser.add_argument("--add", nargs="+", metavar=("REPORT.json", "NAME"), help="store a report first")
+    parser.add_argument("--predict", action="store_true", help="estimate the shipped models anew first")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 where the page is another")
+    args = parser.parse_args()
+    try:
+        if args.add:
+            if len(args.add) > 2:
+                raise InputError("--add takes a report and a name")
+            print(add(Path(args.add[0]), args.add[1] if len(args.add) > 1 else None).relative_to(ROOT))
+        if args.predict:
+            predict()
+        text = page()
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    if args.check:
+        current = PAGE.read_text("utf-8") if PAGE.is_file() else ""
+        if text != current:
+            print(f"{PAGE.relative_to(ROOT)} is not what boards/ says: python scripts/boards/table.py", file=sys.stderr)
+        return int(text != current)
+    write_text(PAGE, text)
+    print(PAGE.relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+// SCALE * x above 0, ALPHA * (exp(x) - 1) below. The exponent is 0 or less and cannot overflow.
+#ifndef ALPHA
+#define ALPHA 1.0
+#define SCALE 1.0
+#endif
+vec4 activation(vec4 x) {
+    return SCALE * max(x, 0.0) + ALPHA * (exp(min(x, 0.0)) - 1.0);
+}

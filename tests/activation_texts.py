@@ -1,0 +1,18 @@
+"""Texts of activations for tests: every form, with parameters of each sign."""
+
+from __future__ import annotations
+
+from glsl_infer.graph.activations import FORMS
+
+PARAMETERS = {
+    "bent_relu": ("(0.25,0)", "(0.25,0.5,3)", "(0,-1,2)", "(-0.5,1)"),
+    "elu": ("(1)", "(0.5)", "(-0.75)"),
+    "leaky_relu": ("(0.3)", "(-0.3)", "(2)"),
+    "piecewise_linear": ("(0.25,0.5,2,-0.25,0.75)",),
+    "prelu": ("(0.25,-0.5,1.5,0,0.125,-2)", "(-1,0,0.5,0.25,1,-0.25)"),
+    "relu": ("", "(6)"),
+}
+CHANNELS = 6
+"""For which functions with parameters for each channel are."""
+
+TEXTS = [f"{name}{parameters}" for name in FORMS for parameters in PARAMETERS.get(name, ("",))]

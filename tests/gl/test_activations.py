@@ -1,0 +1,76 @@
+"""Every activation in every place that it can have: the stored steps are the reference's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from activation_texts import CHANNELS, TEXTS
+from graphs import classifier, conv_node, dense_node, input_node, pool_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from random_networks import drawn_nodes
+
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import FixedPoint
+from glsl_infer.runtime.session import Session
+
+SAME = (1, 1, 1, 1)
+SIZE = 7
+
+
+def pictures(rng: np.random.Generator) -> list[np.ndarray]:
+    return [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
+
+
+@pytest.mark.parametrize(("layout", "weights"), [("planar", "uniform"), ("atlas", "baked"), ("atlas", "texture")])
+@pytest.mark.parametrize("text", TEXTS)
+def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
+    rng = np.random.default_rng(len(text))
+    body = [
+        input_node(SIZE),
+        conv_node(rng, "stem", ("image",), 3, CHANNELS, kernel=(3, 3), padding=SAME, activation=text),
+        conv_node(rng, "unit", ("stem", "stem"), CHANNELS, CHANNELS, kernel=(3, 3), padding=SAME, activation=text),
+        Node("sum", "add", ("unit", "stem", "unit"), {"activation": text}),
+        Node("top", "max_pool", ("sum",), {"pool": (2, 2), "strides": (1, 1)}),
+        Node("alone", "activation", ("top",), {"function": text}),
+        conv_node(rng, "many", ("alone",), CHANNELS, 40, activation="relu(1)"),
+        conv_node(rng, "wide", ("many",), 40, CHANNELS, activation=text),
+    ]
+    made = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
+    assert (layout == "planar") == ("convolution_sum" in {node.op for node in made.graph.nodes})
+    with Session(made, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(made):
+            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+            assert error <= TOLERANCE, (node.name, error)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_behind_a_dense_layer(context: Context, text: str) -> None:
+    rng = np.random.default_rng(len(text))
+    nodes = (
+        input_node(SIZE),
+        conv_node(rng, "conv", ("image",), 3, 7),
+        pool_node("pool", "conv"),
+        dense_node(rng, "hidden", "pool", 7, CHANNELS, activation=text),
+        dense_node(rng, "dense", "hidden", CHANNELS, 3),
+    )
+    made = make_bundle(Graph("test", nodes, "dense"), pictures=pictures(rng))
+    with Session(made, context=context, selfcheck=True) as session:
+        (sums,) = stored_inputs(made, "hidden", rng)
+        source = made.values[made.graph.by_name["hidden"].inputs[0]]
+        assert isinstance(source, FixedPoint)
+        error = layer_error(session, "hidden", [quantize.store16(sums / 16.0, source.scale)])
+        assert error <= TOLERANCE, error
+
+
+def test_slopes_of_each_channel_keep_weights_out_of_a_texture(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    body = [
+        input_node(SIZE),
+        conv_node(rng, "conv", ("image",), 3, CHANNELS, activation="prelu(0.25,-0.5,1.5,0,0.125,-2)"),
+        conv_node(rng, "same", ("conv",), CHANNELS, CHANNELS, activation="leaky_relu(-0.5)"),
+    ]
+    made = make_bundle(classifier(rng, body, CHANNELS), "texture", pictures=pictures(rng))
+    draws = {name: sum(entry.layer == name for entry in made.manifest.passes) for name in ("conv", "same")}
+    assert draws == {"conv": 2, "same": 1}

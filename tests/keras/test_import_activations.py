@@ -1,0 +1,102 @@
+"""Keras' activations, as layers, as ``activation=`` and as operations, become graphs that compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import pytest
+from imported import check
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph
+from glsl_infer.graph.activations import FORMS
+from glsl_infer.importers.keras import to_graph
+from glsl_infer.importers.keras.activations import FUNCTIONS
+
+L = keras.layers
+
+
+def slopes(shape: tuple[int, ...], **options: object) -> keras.layers.Layer:
+    """A PReLU with slopes of any sign."""
+    layer = L.PReLU(alpha_initializer=keras.initializers.RandomUniform(-1.5, 1.5, seed=1), **options)
+    layer.build((None, *shape))
+    return layer
+
+
+def functions(graph: Graph) -> list[str]:
+    """The names of the activations of an optimised graph, in order."""
+    return [node.activation.name for node in graph.nodes if node.activation.text != "linear"]
+
+
+LAYERS: dict[str, Callable[[], keras.layers.Layer]] = {
+    "elu": lambda: L.ELU(0.5),
+    "leaky_relu": lambda: L.LeakyReLU(0.1),
+    "prelu": lambda: slopes((4, 4, 6), shared_axes=[1, 2]),
+    "relu": lambda: L.ReLU(0.75),
+    "bent_relu": lambda: L.ReLU(max_value=1.5, negative_slope=0.25, threshold=0.5),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_functions_as_layers_and_as_arguments(name: str) -> None:
+    x = keras.Input((4, 4, 3))
+    graph = check(x, L.Conv2D(6, 1, activation=name)(L.Activation(name)(L.Conv2D(4, 1)(x))))
+    assert len(functions(graph)) == (0 if name == "linear" else 2)
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_layers_alone_and_as_arguments(name: str) -> None:
+    x = keras.Input((4, 4, 3))
+    graph = check(x, L.Conv2D(6, 1, activation=LAYERS[name]())(LAYERS[name]()(L.Conv2D(6, 1)(x))))
+    assert functions(graph) == [name, name]
+
+
+@pytest.mark.parametrize(
+    "name, operation",
+    [
+        ("elu", lambda x: keras.ops.elu(x, 0.7)),
+        ("exponential", keras.ops.exp),
+        ("gelu", lambda x: keras.ops.gelu(x, approximate=False)),
+        ("gelu_tanh", keras.ops.gelu),
+        ("hard_silu", keras.ops.hard_silu),
+        ("leaky_relu", lambda x: keras.ops.leaky_relu(x, -0.2)),
+        ("log_sigmoid", keras.ops.log_sigmoid),
+        ("selu", keras.ops.selu),
+        ("silu", keras.ops.silu),
+        ("softplus", keras.ops.softplus),
+        ("softsign", keras.ops.softsign),
+        ("tanh", keras.ops.tanh),
+    ],
+)
+def test_operations(name: str, operation: Callable) -> None:
+    x = keras.Input((4, 4, 3))
+    graph = check(x, operation(L.Conv2D(6, 1)(x)))
+    assert functions(graph) == [name]
+
+
+def test_slopes_of_a_dense_layer() -> None:
+    x = keras.Input((4, 4, 3))
+    y = L.Dense(5, activation=slopes((5,)))(L.GlobalAveragePooling2D()(L.Conv2D(6, 1)(x)))
+    check(x, L.Dense(3)(slopes((5,))(y)))
+
+
+def test_slopes_for_each_pixel_are_refused() -> None:
+    x = keras.Input((4, 4, 3))
+    y = slopes((4, 4, 3))(x)
+    with pytest.raises(ModelError, match=r"a PReLU with slopes of its own for each pixel.*shared_axes=\[1, 2\]"):
+        to_graph(keras.Model(x, y))
+
+
+def test_equal_slopes_are_one_number() -> None:
+    x = keras.Input((4, 4, 3))
+    layer = L.PReLU(alpha_initializer=keras.initializers.Constant(0.5))
+    graph = to_graph(keras.Model(x, layer(x)))
+    assert [node.activation.text for node in graph.nodes[1:]] == ["leaky_relu(0.5)"]
+
+
+def test_every_form_has_a_way_in_from_keras() -> None:
+    reached = {function.name for function in FUNCTIONS.values()} | set(LAYERS)
+    assert set(FORMS) - reached == {"gelu_tanh", "piecewise_linear", "piecewise_linear_sigmoid"}
+    assert np.isfinite([function.slope for function in FUNCTIONS.values() if function.slope]).all()

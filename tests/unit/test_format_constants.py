@@ -1,0 +1,53 @@
+"""The constants of the three readers and the JSON Schema are what format.json says."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import jsonschema
+import pytest
+from pages import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import format_constants as script
+
+from glsl_infer.bundle import format_constants
+
+DATA = script.read()
+
+
+def test_every_generated_file_is_up_to_date() -> None:
+    assert script.outdated() == [], "run python scripts/format_constants.py"
+
+
+def test_a_change_of_the_data_reaches_every_file() -> None:
+    changed = json.loads(json.dumps(DATA))
+    changed["caps"]["MAX_LAYERS"][0] = 77
+    changed["words"]["purposes"].append("sounds")
+    changed["objects"]["input"]["keys"]["colour"] = "name"
+    for name, make in script.FILES.items():
+        text = make(changed)
+        assert all(word in text for word in ("77", '"sounds"', '"colour"')), name
+
+
+def test_python_has_the_caps_ranges_words_and_keys() -> None:
+    assert {name: getattr(format_constants, name) for name in DATA["caps"]} == {
+        name: value for name, (value, _) in DATA["caps"].items()
+    }
+    assert dict(format_constants.RANGES) == {name: (low, high) for name, (low, high, _) in DATA["integers"].items()}
+    assert {name: getattr(format_constants, name.upper()) for name in DATA["words"]} == {
+        name: tuple(words) for name, words in DATA["words"].items()
+    }
+    assert dict(format_constants.KEYS) == {name: tuple(entry["keys"]) for name, entry in DATA["objects"].items()}
+
+
+@pytest.mark.parametrize("name", DATA["objects"])
+def test_every_type_has_a_schema(name: str) -> None:
+    made = json.loads(script.schema_text(DATA))
+    jsonschema.Draft202012Validator.check_schema(made)
+    entry = made if name == "manifest" else made["$defs"][name]
+    assert list(entry["properties"]) == list(DATA["objects"][name]["keys"])
+    references = {word for word in json.dumps(made).split('"') if word.startswith("#/$defs/")}
+    assert {reference.removeprefix("#/$defs/") for reference in references} <= set(made["$defs"])
