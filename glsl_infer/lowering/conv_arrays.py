@@ -51,7 +51,7 @@ def draw(
     residual = bool(reads[0]["residual"])
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
     least = late_by(rows, plain_residual=residual and not factor)
-    starts = _starts(node, build, columns, rows, least)
+    starts = _starts(node, build, columns, rows, least, apart=mode == "baked")
     late = starts.late
     drawn = conv_draws.draws(node, build, columns, reads)
     bindings = [one.binding for one in drawn]
@@ -75,7 +75,7 @@ def draw(
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
         # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
-        waits = late is not None and (baked is None or bool(baked[:-1, 3].any()))
+        waits = late is not None and late[index] > 0.0 and (baked is None or bool(baked[:-1, 3].any()))
         if waits and late is not None:
             defines["LATE"] = "late" if baked is None else float(late[index])
             uniforms["late"] = [float(late[index])]
@@ -108,7 +108,13 @@ def draw(
 
 
 def _starts(
-    node: Node, build: Builder, columns: Columns, rows: NDArray[np.float32], least: NDArray[np.float32] | None
+    node: Node,
+    build: Builder,
+    columns: Columns,
+    rows: NDArray[np.float32],
+    least: NDArray[np.float32] | None,
+    *,
+    apart: bool,
 ) -> cut_sums.Starts:
     """Return where sums start, and by how much the fourth component starts lower.
 
@@ -118,6 +124,7 @@ def _starts(
         columns: how the kernel's columns follow one another.
         rows: those, the residual's factor if it has one, and the bias: (slices, columns, 4).
         least: by how much the fourth component of each slice starts lower at least, if it does.
+        apart: whether each slice has a program of its own.
     """
     factors, biases = rows[:, :-1], rows[:, -1]
     if len(node.inputs) > 1 and factors.shape[1] == columns.count:
@@ -132,6 +139,8 @@ def _starts(
         ]
         residual = texels[1] if len(texels) > 1 else None
         strides = node.attrs["strides"]
-        return cut_sums.starts(columns, factors, biases, texels[0], strides, least=least, residual=residual)
+        return cut_sums.starts(
+            columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
+        )
 
     return build.typical.known(node.name, find)

@@ -41,6 +41,9 @@ STRETCHES = (1.0, 1.1, 1.2, 1.35, 1.5, 1.75, 2.0)
 from one power of two to the next, loses about the same for all texels.
 """
 
+MOST_UNEVEN = 0.0008
+"""Steps of 8 bits, root mean square, that cuts may take from a sum more or less than in the mean."""
+
 
 class Typical:
     """Feature maps as they are for typical pictures, and what was found with them.
@@ -104,7 +107,8 @@ class Starts:
 
     Attributes:
         cut: on a device that cuts them, (slices, 4).
-        late: by how much the fourth component starts lower than elsewhere, (slices,); None if it does not.
+        late: by how much the fourth component starts lower than elsewhere, (slices,), 0 where it had better not; None
+            if it does not.
     """
 
     cut: Floats
@@ -119,6 +123,7 @@ def starts(
     strides: Sequence[int],
     *,
     least: Floats | None = None,
+    apart: bool = False,
     residual: Floats | None = None,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Starts:
@@ -131,6 +136,7 @@ def starts(
         texels: of the input, padded: (pictures, height, width, channels); see ``Typical.texels``.
         strides: (y, x).
         least: by how much the fourth component of each slice starts lower at least, (slices,), if it does.
+        apart: whether each slice may do without, where cuts take too unevenly from it.
         residual: texels of the residual (pictures, output height, output width, channels), if there is one.
         ends: what is stored of a sum saturates there.
     """
@@ -150,7 +156,9 @@ def starts(
         if late is not None:
             fourth = sums.fourth()
             tried = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
-            late[index] = min(tried, key=lambda lower: float(fourth.losses(lower)[1]))
+            spread, late[index] = min((float(fourth.losses(lower)[1]), lower) for lower in tried)
+            if apart and 255.0 * spread**0.5 > MOST_UNEVEN:
+                late[index] = 0.0
             cut[index, 3] = biases[index, 3] - np.float64(late[index]) - fourth.losses(float(late[index]))[0]
     return Starts(immediates.streamed(cut), late)
 
