@@ -7,6 +7,14 @@
 #define SAMPLER sampler2D
 #endif
 
+// A device may want fetches to depend on the sum so far (convolution.frag): of some 24 taps at once, VideoCore IV's
+// compiler has no registers for all texels. Neither the sum nor a coordinate is negative.
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, min(dot(sum, vec3(1.0)), 0.0))
+#else
+#define WAIT(at) at
+#endif
+
 varying vec2 place;
 uniform SAMPLER source;
 uniform vec2 source_texel;
@@ -28,7 +36,7 @@ void main() {
         float at = first + float(tap);
         float share = clamp(min(end, at + 1.0) - max(begin, at), 0.0, 1.0);
         vec2 texel = across + axis * at; // whose share is 0 beyond the square
-        sum += share * texture2D(source, (texel + 0.5) * source_texel).rgb;
+        sum += share * texture2D(source, WAIT((texel + 0.5) * source_texel)).rgb;
     }
     gl_FragColor = store(vec4(sum / width, 1.0));
 }
