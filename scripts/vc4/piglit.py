@@ -33,7 +33,8 @@ from glsl_infer.tools.videocore.driver import cache_folder
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "tests/vc4/piglit.json"
 REASONS = {
-    "draw_buffers_gles2|fbo_discard_gles2|khr_debug@": "piglit's loader finds no such function here; by eglGetProcAddress the driver does report the error",
+    "draw_buffers_gles2|fbo_discard_gles2|khr_debug@": "piglit's loader finds no such function here; by "
+    "eglGetProcAddress the driver does report the error",
     "texture_compression_astc": "formats that Mesa decodes itself; it fails on llvmpipe too",
 }
 """Why tests fail, by patterns of their names."""

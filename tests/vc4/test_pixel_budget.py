@@ -1,4 +1,4 @@
-"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: of models, and of random networks."""
+"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: models and random networks."""
 
 from __future__ import annotations
 
