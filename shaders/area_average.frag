@@ -12,6 +12,14 @@
 #define STORED(value) vec4(value, 1.0)
 #endif
 
+// A device may want fetches to depend on the sum so far (convolution.frag): of some 24 taps at once, VideoCore IV's
+// compiler has no registers for all texels. Neither the sum nor a coordinate is negative.
+#ifdef LATE_FETCH
+#define WAIT(at) max(at, min(dot(sum, VALUE(1.0)), 0.0))
+#else
+#define WAIT(at) at
+#endif
+
 varying vec2 place;
 uniform SAMPLER source;
 uniform vec2 source_texel;
@@ -33,7 +41,7 @@ void main() {
         float at = first + float(tap);
         float share = clamp(min(end, at + 1.0) - max(begin, at), 0.0, 1.0);
         vec2 texel = across + axis * at; // whose share is 0 beyond the rectangle
-        sum += share * READ((texel + 0.5) * source_texel);
+        sum += share * READ(WAIT((texel + 0.5) * source_texel));
     }
     gl_FragColor = store(STORED(sum / width));
 }

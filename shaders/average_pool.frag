@@ -37,5 +37,5 @@ void main() {
     // Means of bytes are often half way between two; the quarter of their distance makes all GPUs round those up.
     vec4 y = floor(mean + (0.5 + 0.25 / area)) * (1.0 / 255.0);
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

@@ -6,11 +6,13 @@
 //                channel of each tap, the residual's factor if it has one, the bias last. Without it they
 //                are constants in the text.
 // BIAS           where the sum starts
-// LATE           a number that the fourth component of the sum stays below by 1 or more. On a device that defines
+// LATE           a number that the fourth component of the sum stays below. On a device that defines
 //                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
 //                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
+// CUT_BIAS       where it starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the mean
 #ifndef BIAS
 #define BIAS vec4(0.0)
+#define CUT_BIAS vec4(0.0)
 #endif
 #ifndef LATE
 #undef LATE_FETCH
@@ -28,14 +30,21 @@ uniform vec4 weights[WEIGHT_COUNT];
 #ifdef LATE_FETCH
 uniform float late;
 #endif
+#ifdef CUT_SUMS
+uniform vec4 cut_bias;
+#endif
 #endif
 
 void main() {
     vec4 s, t;
     // The bias comes first: added last, a compiler may fold a constant one into the activation.
+#ifdef CUT_SUMS
+    vec4 sum = CUT_BIAS;
+#else
     vec4 sum = BIAS;
 #ifdef LATE_FETCH
     sum.w -= LATE;
+#endif
 #endif
     //@ coordinates
     //@ taps

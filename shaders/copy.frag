@@ -7,5 +7,5 @@ uniform vec2 shift; // in texels
 void main() {
     vec4 y = texture2D(source, coord0.xy + shift * source_texel);
     //@ pad_lanes Lanes beyond the last channel are 0, also where the gutter is not.
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

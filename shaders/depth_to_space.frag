@@ -23,5 +23,5 @@ void main() {
     // All slices are fetched, and their lanes added with factors of 0 or 1: a fetch in a branch halves the threads of a
     // VideoCore IV.
     //@ phases
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

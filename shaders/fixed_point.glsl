@@ -10,5 +10,9 @@ vec4 encode(vec2 values) {
     vec2 n = clamp(floor(values * 256.0 + 0.5), -32768.0, 32767.0);
     vec2 high = floor(n * (1.0 / 256.0));
     vec2 low = n - 256.0 * high;
-    return vec4(high.x + 128.0, low.x, high.y + 128.0, low.y) * (1.0 / 255.0);
+    vec4 bytes = vec4(high.x + 128.0, low.x, high.y + 128.0, low.y);
+#ifdef ROUND_STORES
+    bytes += 0.25; // as in store.glsl
+#endif
+    return bytes * (1.0 / 255.0);
 }

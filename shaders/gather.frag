@@ -5,5 +5,5 @@ void main() {
     vec4 t;
     vec4 y = vec4(0.0);
     //@ lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

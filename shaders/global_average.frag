@@ -1,15 +1,30 @@
 // The mean of one slice over all its pixels, of lanes 0 and 1 or 2 and 3, as two 16-bit numbers.
+//
+// CONSTANTS   channels have ranges of their own: factor, offset and the half of the slice come from a column of so many
+//             texels of a texture. Red and green hold two factors, blue and alpha two offsets, in 24 bits.
 #ifndef WIDTH
 #define WIDTH 1
 #define HEIGHT 1
-#endif
-
 varying vec4 coord0;
 uniform sampler2D source;
 uniform vec2 source_texel;
+#endif
+
+//@ declarations
+
+#ifdef CONSTANTS
+uniform vec2 units; // of factors and of offsets
+#else
 uniform float half_of_slice;
 uniform vec2 factor; // from the sum of bytes to units of the stored numbers
 uniform vec2 offset;
+#endif
+
+#ifdef CONSTANTS
+vec4 row(float number) {
+    return floor(texture2D(constants, vec2(coord0.z, (number + 0.5) / float(CONSTANTS))) * 255.0 + 0.5);
+}
+#endif
 
 void main() {
     vec4 sum = vec4(0.0);
@@ -22,5 +37,11 @@ void main() {
             sum += floor(t * 255.0 + 0.5);
         }
     }
+#ifdef CONSTANTS
+    vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);
+    vec2 factor = numbers.xy * units.x;
+    vec2 offset = numbers.zw * units.y;
+    float half_of_slice = row(3.0).x * (1.0 / 255.0);
+#endif
     gl_FragColor = encode(mix(sum.xy, sum.zw, half_of_slice) * factor + offset);
 }

@@ -26,5 +26,5 @@ void main() {
     }
     vec4 y = largest;
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

@@ -14,5 +14,5 @@ void main() {
 #endif
     vec4 y = texture2D(source, at);
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

@@ -32,5 +32,5 @@ void main() {
     y = floor(y * 255.0 + 0.50002) * (1.0 / 255.0);
 #endif
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

@@ -8,5 +8,5 @@ void main() {
     vec2 pixel = coord0.xy / source_texel - origin;
     vec4 y = texture2D(source, (pixel.yx + origin) * source_texel);
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

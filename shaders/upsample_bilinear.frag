@@ -28,5 +28,5 @@ void main() {
     // Half-way values are common; a quarter of the distance of two values makes all GPUs round them up.
     vec4 y = floor(sum * INVERSE + (0.5 + 0.25 * INVERSE)) * (1.0 / 255.0);
     //@ pad_lanes
-    gl_FragColor = y;
+    gl_FragColor = whole(y);
 }

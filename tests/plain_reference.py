@@ -220,12 +220,22 @@ class PlainReference:
 
 def weight_texture(texels: bytes, units: bytes, slices: int, count: int) -> Array:
     """The columns and, behind them, the bias, as in the other kind of member."""
+    if len(texels) in (4 * slices * (count + 4), 4 * slices * (count + 7)):
+        return weight_bytes(np.frombuffer(texels, np.uint8).astype(float).reshape(slices, -1, 4), units, count)
     high, low = np.frombuffer(texels, np.uint8).astype(float).reshape(2, slices, -1, 4)
     u = np.frombuffer(units, "<f4").astype(float)
     scale = (256 * high[:, count] + low[:, count]) * u[0]
     columns = (256 * high[:, :count] + low[:, :count] - 32768) * scale[:, None]
     bias = (65536 * high[:, count + 1] + 256 * low[:, count + 1] + high[:, count + 2] - 8388608) * u[1]
     return np.concatenate([columns, bias[:, None]], axis=1)
+
+
+def weight_bytes(rows: Array, units: bytes, count: int) -> Array:
+    """The same of weights of 8 bits."""
+    u = np.frombuffer(units, "<f4").astype(float)
+    scale = rows[:, count + 3] * u[0]
+    long = 65536 * rows[:, count] + 256 * rows[:, count + 1] + rows[:, count + 2] - 8388608
+    return np.concatenate([(rows[:, :count] - 128) * scale[:, None], (long * u[1] * scale)[:, None]], axis=1)
 
 
 def columns(height: int, width: int, channels: int, filters: int, groups: int) -> Iterator[tuple[Any, ...]]:

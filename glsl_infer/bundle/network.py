@@ -212,7 +212,7 @@ def _check_operator(layer: Layer, size: int) -> None:
     for key in layer.attrs:
         if key not in known and key != "fused":
             raise BundleError(f"{where}: unknown attribute '{key:.40}'")
-    if 2 * sum(math.prod(shape) for shape in layer.weights.values()) > size:
+    if sum(math.prod(shape) for shape in layer.weights.values()) > size:
         raise BundleError(f"{where}: its weights do not fit into its members")
 
 

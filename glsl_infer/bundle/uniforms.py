@@ -12,7 +12,7 @@ _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _DECLARATION = re.compile(
     r"\buniform\s+(?:(?:lowp|mediump|highp)\s+)?(sampler2D|float|vec[234])\s+([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*;"
 )
-DEVICE = frozenset(("ROUND_STORES", "LATE_FETCH", "ROLLED_FETCHES"))
+DEVICE = frozenset(("ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES"))
 """Macros that a runner may define for a device or not; a driver may define what begins with GL_ or __."""
 
 

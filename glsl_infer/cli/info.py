@@ -84,6 +84,7 @@ def _print(facts: dict[str, Any]) -> None:
         range_ = f"2^-{precision['range_low']} to 2^{precision['range_high']}"
         _row(f"{kind} float", f"{precision['mantissa_bits']} bits of mantissa, {range_}")
     _row("store rounds up from", f"{facts['store_rounds_up_from']} of a step")
+    _row("sum rounds up from", f"{facts['sum_rounds_up_from']} of its last bit")
 
 
 def _row(name: str, value: object) -> None:

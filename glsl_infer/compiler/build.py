@@ -107,5 +107,6 @@ def build(
         memory=options.memory,
         uniform_vectors=most,
         tell=tell,
+        samples=calibration,
     )
     return to_bundle(program, labels, tell), program, prepared

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import sharing
+from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.picture import has_alpha_lane
+from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.builder import Builder
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
@@ -26,6 +29,7 @@ def to_program(
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
     tell: Callable[[str], object] = str,
+    samples: Sequence[Inputs] = (),
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -39,6 +43,7 @@ def to_program(
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
         tell: hears of every layer.
+        samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -53,10 +58,11 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
+    typical = Typical(lambda: typical_maps(graph, samples))
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares, uniform_vectors, planning=planning)
+        builder = Builder(graph, weights, alone, layout, needed, shares, typical, uniform_vectors, planning=planning)
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
             tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")

@@ -144,6 +144,13 @@ class Context(Closing):
         self.owner = None  # whoever set the context's state has to do so again
         return rounding.store_threshold(self.gl)
 
+    @cached_property
+    def sum_threshold(self) -> float:
+        """The fraction of the last bit from which an addition rounds up, measured once; as ``store_threshold``."""
+        self.make_current()
+        self.owner = None
+        return rounding.sum_threshold(self.gl)
+
     @property
     def forked(self) -> bool:
         """Whether this is the copy that a fork has: it cannot be used, and closing it leaves the original alone."""

@@ -32,7 +32,7 @@ def float_precision(gl: Api, kind: str) -> dict[str, int]:
 
 
 def describe(context: Context) -> dict[str, Any]:
-    """Return all of the above with the driver's names and how its stores round, as plain data."""
+    """Return all of the above with the driver's names and how its stores and sums round, as plain data."""
     context.make_current()
     gl = context.gl
     strings = {"vendor": GL.GL_VENDOR, "renderer": GL.GL_RENDERER, "version": GL.GL_VERSION}
@@ -42,5 +42,6 @@ def describe(context: Context) -> dict[str, Any]:
         "limits": {NAMES[field][1]: value for field, value in driver_limits(gl).items()},
         "precision": {kind: float_precision(gl, kind) for kind in ("highp", "mediump")},
         "store_rounds_up_from": round(context.store_threshold, 3),
+        "sum_rounds_up_from": round(context.sum_threshold, 3),
         "extensions": sorted(gl.text(GL.GL_EXTENSIONS).split()),
     }

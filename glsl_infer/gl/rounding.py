@@ -1,15 +1,20 @@
-"""How a store to RGBA8 rounds: measured, because drivers differ and no query tells.
+"""How a store to RGBA8 rounds, and how an addition: measured, because drivers differ and no query tells.
 
 Rounding to nearest turns at half a step. Mesa's software drivers do; an NVIDIA H200 turns at 0.505 to 0.56 of a step,
 depending on the byte. Shaders then round for themselves (shaders/store.glsl): with that, no layer of the shipped model
 was more than 0.5001 of a step from exact there, as on Mesa.
+
+VideoCore IV cuts every sum toward zero. Shaders there start sums where they end right in the mean
+(``lowering.cut_sums``), unless a test shows that the device rounds them.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.gl import constants as GL
 from glsl_infer.gl.api import Api
@@ -24,6 +29,9 @@ TOLERANCE = 0.01
 
 ROUND_STORES = "#define ROUND_STORES\n"
 
+WHOLE = 2.0**23
+"""A float whose next is larger by 1: added to a fraction, it shows how sums round."""
+
 _VERTEX = b"""#version 100
 attribute vec2 position;
 varying float x;
@@ -32,11 +40,18 @@ void main() {
     gl_Position = vec4(position, 0.0, 1.0);
 }
 """
-_FRAGMENT = b"""#version 100
+_STORED = b"""#version 100
 precision highp float;
 varying float x;
 uniform float level;
 void main() { gl_FragColor = vec4((level + x) / 255.0); }
+"""
+_ADDED = b"""#version 100
+precision highp float;
+varying float x;
+uniform float level;
+uniform float same; // as level; a compiler that knew would leave x
+void main() { gl_FragColor = vec4((level + x) - same); }
 """
 
 
@@ -46,9 +61,23 @@ def store_threshold(gl: Api) -> float:
     0.5 is rounding to nearest, 1.0 would be cutting off. ``STEPS`` fractions of each are drawn and read back, which
     changes the context's vertex arrays and fixed state: use ``Context.store_threshold``, which knows whose they are.
     """
+    rows = _rows(gl, _STORED, LEVELS)
+    found = [np.count_nonzero(row <= level) / STEPS for row, level in zip(rows, LEVELS)]
+    return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
+
+
+def sum_threshold(gl: Api) -> float:
+    """Return the fraction of the last bit from which an addition rounds up; the rest as for ``store_threshold``."""
+    (row,) = _rows(gl, _ADDED, (WHOLE,))
+    return float(np.count_nonzero(row == 0) / STEPS)
+
+
+def _rows(gl: Api, fragment: bytes, levels: Sequence[float]) -> list[NDArray[np.uint8]]:
+    """Return what a shader stores for fractions from 0 to 1, (STEPS,), with each level as its uniforms."""
+    rows = []
     with Objects(gl) as objects:
         framebuffer = objects.framebuffer(objects.texture(STEPS, 1))
-        program = objects.program(_VERTEX, _FRAGMENT, ["position"], "rounding test")
+        program = objects.program(_VERTEX, fragment, ["position"], "rounding test")
         triangle = np.array([-1, -1, 3, -1, -1, 3], "<f4")
         buffer = objects.buffer(triangle.tobytes())
         objects.fixed_state()
@@ -58,14 +87,13 @@ def store_threshold(gl: Api) -> float:
         gl.BindBuffer(GL.GL_ARRAY_BUFFER, buffer)
         gl.VertexAttribPointer(0, 2, GL.GL_FLOAT, 0, 0, None)
         gl.EnableVertexAttribArray(0)
-        location = gl.GetUniformLocation(program, b"level")
-        thresholds = []
-        for level in LEVELS:
-            gl.Uniform1fv(location, 1, (ctypes.c_float * 1)(level))
+        places = [gl.GetUniformLocation(program, name) for name in (b"level", b"same")]
+        for level in levels:
+            for place in places:  # -1 where a shader has none, which GL ignores
+                gl.Uniform1fv(place, 1, (ctypes.c_float * 1)(level))
             gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
-            row = objects.read(STEPS, 1)[0, :, 0]
-            thresholds.append(np.count_nonzero(row <= level) / STEPS)
-    return float(max(thresholds, key=lambda fraction: abs(fraction - 0.5)))
+            rows.append(objects.read(STEPS, 1)[0, :, 0])
+    return rows
 
 
 def is_off(threshold: float) -> bool:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
     PRELUDE,
@@ -37,6 +38,7 @@ class Builder(Places):
 
     Attributes:
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
+        typical: what the layers' outputs are like.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Builder(Places):
         layout: str,
         gutters: Mapping[str, int],
         shares: Mapping[str, Share],
+        typical: Typical,
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
         *,
         planning: bool = False,
@@ -54,7 +57,7 @@ class Builder(Places):
         super().__init__(graph, layout, gutters, shares)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
-        self.planning = planning
+        self.planning, self.typical = planning, typical
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []

@@ -42,6 +42,9 @@ class Columns:
         starts: the first column of every slot, and at the end the number of columns.
     """
 
+    depthwise = False
+    """Whether a column's weights meet a lane each, and not all the same one."""
+
     def __init__(self, kernel_shape: Sequence[int], groups: int) -> None:
         self.kernel_height, self.kernel_width, self.group_channels, self.filters = kernel_shape
         self.groups = groups
@@ -138,6 +141,8 @@ class Columns:
 
 class DepthwiseColumns(Columns):
     """One column a tap: lane j holds the weight of channel 4i + j, which meets lane j of the texel."""
+
+    depthwise = True
 
     def _columns_per_tap(self, slot: int) -> int:
         return 1

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
 
-from glsl_infer.lowering import codegen, conv_draws, rolled, weight_texture, weights_plan
+import numpy as np
+
+from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 from glsl_infer.lowering.conv_columns import Columns
 from glsl_infer.lowering.taps import Tap
-from glsl_infer.lowering.weight_texture import WeightTexture
+from glsl_infer.lowering.weight_bytes import WeightBytes
+from glsl_infer.lowering.weight_texture import Constants, WeightTexture
 from glsl_infer.program import Slice
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE, FeatureMap, View
 
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
     from glsl_infer.lowering.fold import StoredSum
 
+Weights = Union[WeightTexture, WeightBytes]
+"""Weights of 16 bits or of 8."""
 
 SHORT_COLUMNS = 320
 """Most columns of a window of more than 3x3 texels: 5x5 over 8 slices has 800 and does not compile, 4x4 over 5 does."""
@@ -26,25 +32,62 @@ ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
 
-def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, *, largest: float, alpha: bool) -> str:
-    """Return why a layer's weights cannot lie in a texture, or an empty text.
+@dataclass(frozen=True)
+class Possible:
+    """What a layer's weights in a texture would be.
+
+    Attributes:
+        bits: of a weight, 8 or 16.
+        untextured: why they cannot lie in one; empty if they can.
+    """
+
+    bits: int
+    untextured: str = ""
+
+    def pack(self, constants: Constants) -> Weights:
+        """Return the texture."""
+        return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
+
+
+def possible(
+    reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, constants: Constants, *, alpha: bool
+) -> Possible:
+    """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
     Args:
         reads: of each slice, what it reads, by roles.
         columns: how the kernel's columns follow one another.
-        largest: of the weights' absolute values, in units of texels and of the stored output.
+        constants: weights, biases and factors in units of texels and of the stored output.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
     """
     if alpha:
-        return "the picture's alpha needs more than 16 bits"
+        return Possible(16, "the picture's alpha needs more than 16 bits")
+    noise = weight_bytes.noise(constants.weights, constants.bias)
+    bits = 8 if noise <= weight_bytes.MOST_NOISE else 16
+    fits, most = {
+        8: (weight_bytes.fits, weight_bytes.MOST_COLUMNS),
+        16: (weight_texture.fits, weight_texture.MOST_COLUMNS),
+    }[bits]
+    return Possible(bits, _untextured(reads, columns, constants, fits(len(reads), columns.count), bits, most))
+
+
+def _untextured(
+    reads: Sequence[Mapping[str, Sequence[Read]]],
+    columns: Columns,
+    constants: Constants,
+    fits: bool,
+    bits: int,
+    most: int,
+) -> str:
     count = columns.count
-    if not weight_texture.fits(len(reads), count):
-        most = f"{MAX_TEXTURE_SIZE // 2} slices of {weight_texture.MOST_COLUMNS} columns"
-        return f"{len(reads)} slices of {count} columns, and at most {most} can have one"
+    if not fits:
+        slices = MAX_TEXTURE_SIZE * 8 // bits
+        return f"{len(reads)} slices of {count} columns, and at most {slices} slices of {most} columns can have one"
     if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
         window = f"{columns.kernel_height}x{columns.kernel_width}"
         return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
+    largest = float(np.abs(constants.weights).max())
     if 255.0 * largest * count * 2.0**-24 > ROUNDING:
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
@@ -53,12 +96,22 @@ def untextured(reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, 
     return ""
 
 
+def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
+    """Return a texture of weights from its two members of a bundle.
+
+    Raises:
+        ValueError: they are no such texture.
+    """
+    few = weight_bytes.read(texels, units, columns.slices, columns.count)
+    return few or weight_texture.read(texels, units, columns.slices, columns.count)
+
+
 def draw(
     node: Node,
     build: Builder,
     *,
     columns: Columns,
-    weights: WeightTexture,
+    weights: Weights,
     reads: Sequence[Mapping[str, Sequence[Read]]],
     target: FeatureMap,
     output: StoredSum,
@@ -85,6 +138,7 @@ def draw(
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
+    lines = _lines_of_bytes if isinstance(weights, WeightBytes) else _lines
     texts: dict[int, str] = {}
     for view, entry in zip(target.views, drawn):
         binding = entry.binding
@@ -98,16 +152,16 @@ def draw(
             defines["HAS_LOOP"] = 1
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
         fragment = known or codegen.fragment(
-            "convolution_texture.frag",
-            includes=["store.glsl"],
+            weights.template,
+            includes=["store.glsl", "cut_sums.glsl"],
             activation=output.activation,
             constants=output.constants,
             saturates=True,
             lines={
                 "declarations": entry.declarations,
-                "loop": loop.lines(_lines, _ended(columns.count)) if loop else [],
+                "loop": loop.lines(lines, _ended(columns.count)) if loop else [],
                 "coordinates": entry.coordinates,
-                "taps": [line for tap in entry.taps for line in _lines(tap)],
+                "taps": [line for tap in entry.taps for line in lines(tap)],
             },
             defines=defines,
         )
@@ -116,7 +170,21 @@ def draw(
             **binding.texels("source"),
             "units": Slice(units, 0, 4),
         }
+        if isinstance(weights, WeightBytes):
+            uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms)
+
+
+def _cut_start(node: Node, build: Builder, columns: Columns, weights: WeightBytes) -> float:
+    """Return where sums start on a device that cuts them; see ``cut_sums.byte_start``."""
+    source = build.feature_map(node.inputs[0])
+
+    def find() -> float:
+        texels = build.typical.texels(node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source))
+        constants = weights.texels[:, : columns.count + weight_bytes.BIAS].astype(np.float32) / np.float32(255.0)
+        return cut_sums.byte_start(columns, constants, float(weights.units[1]), texels, node.attrs["strides"])
+
+    return build.typical.known(node.name, find)
 
 
 def _lines(tap: Tap) -> list[str]:
@@ -126,6 +194,14 @@ def _lines(tap: Tap) -> list[str]:
     if not lanes:
         return [*fetch, "begin(t);", "add(t);"]
     return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
+
+
+def _lines_of_bytes(tap: Tap) -> list[str]:
+    """Return the same for weights of 8 bits (shaders/convolution_bytes.frag)."""
+    calls = [f"add(t.{one.lane});" if one.lane else "add(t);" for one in tap.products]
+    if tap.products[0].lane:
+        calls[0] = calls[0].replace("add", "begin")
+    return [*tap.lines("t"), *calls]
 
 
 def _ended(count: int) -> str:

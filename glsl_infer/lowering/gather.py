@@ -33,5 +33,9 @@ def gather(node: Node, build: Builder, places: Sequence[tuple[View, int]], kept:
         for k, read in enumerate(reads):
             lines.append(f"t = {binding.fetch('source', k)};")
             lines += [f"y.{'xyzw'[to]} = t.{'xyzw'[at]};" for to, (place, at) in enumerate(lanes) if place == read]
-        fragment = codegen.fragment("gather.frag", lines={"declarations": binding.declarations(), "lanes": lines})
+        fragment = codegen.fragment(
+            "gather.frag",
+            includes=["store.glsl"],
+            lines={"declarations": binding.declarations(), "lanes": lines},
+        )
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, {}, part=str(index))

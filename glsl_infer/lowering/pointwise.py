@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering import codegen, cut_sums, fold
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def pointwise(node: Node, build: Builder) -> None:
     addends = [fold.addend(source, out) for source in inputs]
     factors = [fold.slices(factor) for factor, _ in addends]
     offset = fold.slices(out.offset + sum(added for _, added in addends), out.pad)
+    cut_offset = offset + fold.slices(cut_sums.most_lost([factor for factor, _ in addends]))
     plain = all((factor == 1.0).all() for factor, _ in addends) and not offset.reshape(-1)[: target.channels].any()
     for index, view in enumerate(target.views):
         binding = build.bind(node, source=[Read(source.views[index]) for source in inputs])
@@ -38,11 +39,12 @@ def pointwise(node: Node, build: Builder) -> None:
         ]
         uniforms = {f"factor{k}": factor[index].tolist() for k, factor in enumerate(factors)}
         uniforms["offset"] = offset[index].tolist()
+        uniforms["cut_offset"] = cut_offset[index].tolist()
         uniforms = {} if plain else uniforms
         declared = [] if plain else [f"uniform vec4 factor{k};" for k in range(len(inputs))]
         fragment = codegen.fragment(
             "pointwise.frag",
-            includes=["store.glsl"],
+            includes=["store.glsl", "cut_sums.glsl"],
             activation=out.activation,
             constants=out.constants,
             saturates=True,

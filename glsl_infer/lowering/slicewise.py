@@ -42,6 +42,7 @@ def slicewise(
         unused = range(min(4, target.channels - 4 * index), 4) if clear else range(0)
         fragment = codegen.fragment(
             template,
+            includes=["store.glsl"],
             lines={"pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
             defines=defines,
         )

@@ -34,6 +34,9 @@ Of all choices of up to three, those with which X22 took fewest instructions (do
 MOST_LATE = 64.0
 """A sum that starts so much lower loses no more than a 500th of a step of 8 bits in any addition."""
 
+BELOW = 1.0 / 16.0
+"""How far below 0 such a sum stays. What additions round is far less, and each bit of it is lost to the sum."""
+
 
 @dataclass(frozen=True)
 class Product:
@@ -173,17 +176,17 @@ def picked(column: Sequence[float], lanes: str) -> str | None:
     return codegen.vec(values) if any(values) else None
 
 
-def late_by(constants: NDArray[np.float32], *, plain_residual: bool) -> float | None:
-    """Return how far a sum's fourth component has to start below its bias to be -1 or less at every product.
+def late_by(constants: NDArray[np.float32], *, plain_residual: bool) -> NDArray[np.float32] | None:
+    """Return how far each slice's fourth component has to start below its bias to be negative at every product.
 
     Args:
         constants: the columns of all slices of a layer, (slices, columns, 4): factors of texels, the bias last.
         plain_residual: a texel is added as it is, besides.
 
     Returns:
-        The number, 1 or more; None where it is so large that sums would lose digits that are seen.
+        The numbers (slices,); None where one is so large that sums would lose digits that are seen.
     """
     fourth = constants[:, :, 3].astype(np.float64)
     highest = fourth[:, -1] + np.maximum(fourth[:, :-1], 0.0).sum(axis=1)  # texels lie in [0, 1]
-    late = max(float(highest.max()) + float(plain_residual), 0.0) + 1.0
-    return immediates.factor(late) if late <= MOST_LATE else None
+    late = immediates.streamed((np.maximum(highest + float(plain_residual), 0.0) + BELOW).astype(np.float32))
+    return late if float(late.max()) <= MOST_LATE else None

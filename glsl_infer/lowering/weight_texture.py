@@ -64,6 +64,8 @@ class WeightTexture:
     texels: NDArray[np.uint8]
     units: NDArray[np.float32]
 
+    template = "convolution_texture.frag"
+
     @property
     def has_factor(self) -> bool:
         """Whether the residual has a factor."""
@@ -102,12 +104,12 @@ def pack(constants: Constants) -> WeightTexture:
     weights = constants.weights.astype(np.float64)
     largest = np.abs(weights).max(axis=1)
     units = np.zeros(4, np.float32)
-    units[0] = _unit(largest.max() / _MOST, _MOST_SCALE)
+    units[0] = unit_of(largest.max() / _MOST, _MOST_SCALE)
     scales = np.clip(np.ceil(largest / _MOST / float(units[0])), 1, _MOST_SCALE).astype(np.int64)
     columns = [*np.moveaxis(_rounded(weights / (scales * float(units[0]))[:, None], _MOST) + _MIDDLE, 1, 0), scales]
     for place, rows in enumerate((constants.bias, constants.factor), 1):
         if rows is not None:
-            units[place] = _unit(np.abs(rows).max(), _LONG_MOST)
+            units[place] = unit_of(np.abs(rows).max(), _LONG_MOST)
             long = _rounded(rows.astype(np.float64) / float(units[place]), _LONG_MOST) + _LONG_MIDDLE
             columns += [long >> 8, (long & 255) << 8]
     numbers = np.stack(columns, axis=1)
@@ -127,7 +129,7 @@ def read(texels: bytes, units: bytes, slices: int, columns: int) -> WeightTextur
     return WeightTexture(columns, rows, np.frombuffer(units, "<f4").reshape(4))
 
 
-def _unit(largest: float, count: int) -> np.float32:
+def unit_of(largest: float, count: int) -> np.float32:
     """Return a float32 of which ``count`` reach ``largest``, never less."""
     unit: np.float32 = np.nextafter(np.float32(max(largest, _LEAST) / count), np.float32(np.inf))
     return unit

@@ -29,14 +29,20 @@ from glsl_infer.program import WeightsChoice
 WEIGHTS_MODES = ("auto", "baked", "uniform", "texture")
 """``auto`` is the cheapest of the others for each layer."""
 
+MODES = WEIGHTS_MODES[1:]
+"""Those that have a cost."""
+
 INSTRUCTIONS = 12_000.0
 """Instructions times pixels in a microsecond: 12 processors, 4 pixels a cycle each, 250 MHz."""
 
-COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.0}
+COLUMN: Mapping[str, float] = {"baked": 5.0, "uniform": 5.0, "texture": 20.5, "bytes": 10.5}
 """Instructions for a column of weights, its share of the texel's fetch included; read off Mesa's vc4 compiler ..."""
 
-FIXED: Mapping[str, float] = {"baked": 32.0, "uniform": 32.0, "texture": 160.0}
-"""... and for the rest of a shader. X22's three kinds take 198, 221 and 386, from a texture 781, 904 and 1624."""
+FIXED: Mapping[str, float] = {"baked": 25.0, "uniform": 25.0, "texture": 110.0, "bytes": 65.0}
+"""... and for the rest of a shader. ``bytes`` are weights of 8 bits in a texture, ``texture`` those of 16."""
+
+DEPTHWISE_COLUMN: Mapping[str, float] = {"baked": 8.0, "uniform": 8.0, "texture": 25.0, "bytes": 15.5}
+"""The same where each column meets a texel of its own."""
 
 DRAW = 95.0
 """Microseconds of the CPU for a draw without a job of its own: calibrated in ``vc4.estimate``, an estimate."""
@@ -90,6 +96,8 @@ class LayerWeights:
         columns: vec4 of weights for a slice, the bias apart.
         vectors: vec4 of the uniform array.
         untextured: why its weights cannot lie in a texture; empty if they can.
+        bits: of a weight in a texture, 8 or 16.
+        depthwise: whether a column's weights meet a lane each.
     """
 
     name: str
@@ -98,6 +106,8 @@ class LayerWeights:
     columns: int
     vectors: int
     untextured: str = ""
+    bits: int = 16
+    depthwise: bool = False
 
 
 def longest_array(wanted: str, uniform_vectors: int) -> int:
@@ -105,9 +115,10 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
     return max(uniform_vectors, LONG_ARRAY) if wanted == "uniform" else uniform_vectors
 
 
-def instructions(mode: str, columns: int) -> float:
-    """Return the instructions of a program of so many columns, by a mode that has a cost."""
-    return FIXED[mode] + COLUMN[mode] * columns
+def instructions(mode: str, layer: LayerWeights) -> float:
+    """Return the instructions of a layer's program by a mode that has a cost."""
+    kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
+    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * layer.columns)
 
 
 def compile_cost(length: float) -> float:
@@ -117,8 +128,8 @@ def compile_cost(length: float) -> float:
 
 def costs(layer: LayerWeights, uniform_vectors: int = UNIFORM_VECTORS) -> dict[str, float]:
     """Return the microseconds a frame of each mode that the layer can have."""
-    work = {mode: layer.slices * layer.pixels * instructions(mode, layer.columns) / INSTRUCTIONS for mode in COLUMN}
-    program = {mode: compile_cost(instructions(mode, layer.columns)) for mode in COLUMN}
+    work = {mode: layer.slices * layer.pixels * instructions(mode, layer) / INSTRUCTIONS for mode in MODES}
+    program = {mode: compile_cost(instructions(mode, layer)) for mode in MODES}
     draws = {
         "baked": layer.slices * (DRAW + program["baked"]),
         "uniform": layer.slices * (DRAW + UPLOAD) + program["uniform"],
@@ -170,7 +181,7 @@ def choose(
         layer.slices,
         layer.pixels,
         layer.columns,
-        {known: cost_of.get(known) for known in COLUMN},
+        {known: cost_of.get(known) for known in MODES},
         why,
     )
 
@@ -193,5 +204,5 @@ def _reason(layer: LayerWeights, cost_of: Mapping[str, float], mode: str, unifor
 
 def _extra(layer: LayerWeights) -> float:
     """Return the microseconds that the GPU takes longer with weights from a texture."""
-    more = FIXED["texture"] - FIXED["uniform"] + (COLUMN["texture"] - COLUMN["uniform"]) * layer.columns
+    more = instructions("texture", layer) - instructions("uniform", layer)
     return layer.slices * layer.pixels * more / INSTRUCTIONS

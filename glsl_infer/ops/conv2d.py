@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering import codegen, conv_draws, conv_texture, fold, weight_texture, weights_plan
+from glsl_infer.lowering import conv_arrays, conv_texture, fold, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
-from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
 from glsl_infer.lowering.weight_texture import Constants
-from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.ops.convolution_window import convolve, output_size
+from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program import Slice
 from glsl_infer.program.layout import FeatureMap
 
 if TYPE_CHECKING:
@@ -89,25 +88,26 @@ class Conv2D(Operator):
         scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
         reads = _reads(node, columns, source, residual)
-        count = columns.count + scaled + 1
+        constants = Constants(
+            columns.pack(folded),
+            fold.slices(bias, kernel.output.pad),
+            fold.slices(kernel.residual_factor) if scaled else None,
+        )
+        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,
                 len(target.views),
                 target.height * target.width,
                 columns.count,
-                count,
-                conv_texture.untextured(reads, columns, largest=float(np.abs(folded).max()), alpha=kernel.alpha)
-                or kernel.output.untextured,
+                columns.count + scaled + 1,
+                texture.untextured or kernel.output.untextured,
+                bits=texture.bits,
+                depthwise=columns.depthwise,
             )
         )
-        packed, factors, biases = (
-            columns.pack(folded),
-            fold.slices(kernel.residual_factor) if scaled else None,
-            fold.slices(bias, kernel.output.pad),
-        )
         if mode == "texture":
-            weights = weight_texture.pack(Constants(packed, biases, factors))
+            weights = texture.pack(constants)
             conv_texture.draw(
                 node,
                 build,
@@ -119,64 +119,16 @@ class Conv2D(Operator):
             )
             build.replace_weights(node, _unfolded(kernel, columns, weights.unpack(), len(bias)))
             return
-
-        rows = [packed, *([] if factors is None else [factors[:, None]]), biases[:, None]]
-        constants = np.concatenate(rows, axis=1)
-        member = build.weights(node, ".f32", constants.astype("<f4").tobytes())
-        late = late_by(constants, plain_residual=residual is not None and not scaled)
-        drawn = conv_draws.draws(node, build, columns, reads)
-        bindings = [draw.binding for draw in drawn]
-        texts: dict[int, str] = {}
-        for index, (view, draw) in enumerate(zip(target.views, drawn)):
-            binding = draw.binding
-            baked = constants[index] if mode == "baked" else None
-
-            def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
-                if baked is None:
-                    return f"weights[{at}]" if lanes == "xyzw" else f"weights[{at}].{lanes}"
-                return picked(baked[at], lanes)
-
-            behind = []
-            if residual is not None:
-                factor = Product(count - 2 if scaled else None, "")
-                behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [factor]))
-            defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-            uniforms: dict[str, Sequence[float] | Slice] = {
-                **binding.texels("source"),
-                **kernel.output.uniforms(index),
-            }
-            if baked is None:
-                defines["WEIGHT_COUNT"] = count
-                uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
-            # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
-            waits = late is not None and (baked is None or bool(baked[:-1, 3].any()))
-            if waits and late is not None:
-                defines["LATE"] = "late" if baked is None else late
-                uniforms["late"] = [late]
-            fragment = codegen.PLANNED if build.planning else texts.get(id(draw.taps)) if baked is None else None
-            fragment = fragment or codegen.fragment(
-                "convolution.frag",
-                includes=["store.glsl", *([] if waits else ["tied.glsl"])],
-                activation=kernel.output.activation,
-                constants=kernel.output.constants,
-                saturates=True,
-                lines={
-                    "declarations": draw.declarations,
-                    "coordinates": draw.coordinates,
-                    "taps": tap_lines([*draw.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
-                },
-                defines=defines,
-            )
-            texts[id(draw.taps)] = fragment
-            build.draw_tile(
-                node,
-                fragment,
-                view,
-                (target.width, target.height),
-                binding,
-                uniforms,
-                part=str(index) if mode == "baked" else None,
-            )
+        conv_arrays.draw(
+            node,
+            build,
+            columns=columns,
+            constants=constants,
+            mode=mode,
+            reads=reads,
+            target=target,
+            output=kernel.output,
+        )
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -189,7 +141,7 @@ class Conv2D(Operator):
             (height, width, fold.ALPHA + 1 if kernel.alpha else channels, filters), node.attrs["groups"]
         )
         if len(members) == 2:
-            stored = weight_texture.read(members[0], members[1], columns.slices, columns.count).unpack()
+            stored = conv_texture.read(members[0], members[1], columns).unpack()
         else:
             packed = np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4)
             stored = Constants(packed[:, : columns.count], packed[:, -1])
@@ -220,82 +172,6 @@ def _unfolded(
     folded = columns.unpack(constants.weights.astype(np.float32))
     unfolded, offset = kernel.unfold(folded, constants.bias.reshape(-1)[:filters].astype(np.float32))
     return {"kernel": unfolded, "bias": offset}
-
-
-_PATCHES = 512
-"""Output pixels whose patches are laid out at a time: those of X22 then stay in a processor's second cache."""
-
-
-def output_size(node: Node, shape: Shape) -> tuple[int, int]:
-    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel, strides and padding.
-
-    Raises:
-        ModelError: kernel, groups and input do not fit together.
-    """
-    height, width, channels = feature_map(node, shape)
-    kernel_height, kernel_width, group_channels, filters = node.weights["kernel"].shape
-    groups = node.attrs["groups"]
-    if group_channels * groups != channels or filters % groups:
-        raise ModelError.layer(
-            node.name,
-            f"a kernel of {node.weights['kernel'].shape} in {groups} groups on {channels} channels",
-            "kernel, groups and channels must fit together",
-        )
-    return window_size(node, (height, width), (kernel_height, kernel_width))
-
-
-def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
-    """Return how many windows of (height, width) fit into a padded map, by ``padding`` and ``strides`` of the node.
-
-    Raises:
-        ModelError: not even one.
-    """
-    top, bottom, left, right = node.attrs["padding"]
-    out_height = (size[0] + top + bottom - window[0]) // node.attrs["strides"][0] + 1
-    out_width = (size[1] + left + right - window[1]) // node.attrs["strides"][1] + 1
-    if out_height < 1 or out_width < 1:
-        raise ModelError.layer(
-            node.name,
-            f"a {window[0]}x{window[1]} window on {size[0]}x{size[1]} pixels",
-            "the input is too small; use a larger picture or fewer strided layers",
-        )
-    return out_height, out_width
-
-
-def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Array:
-    """Convolve padded ``x`` (height, width, channels) without further padding.
-
-    Args:
-        x: the input.
-        kernel: (kernel height, kernel width, channels / groups, filters).
-        strides: (y, x).
-        groups: number of groups; channels and filters are split evenly and in order.
-
-    Returns:
-        (output height, output width, filters) in the type of ``x``.
-    """
-    kernel_height, kernel_width, group_channels, filters = kernel.shape
-    height = (x.shape[0] - kernel_height) // strides[0] + 1
-    width = (x.shape[1] - kernel_width) // strides[1] + 1
-    channels = groups * group_channels
-    if groups == kernel_height == kernel_width == 1:  # the map itself is its patches
-        pixels = x[:: strides[0], :: strides[1]][:height, :width].reshape(height * width, channels)
-        single: Array = (pixels @ kernel.reshape(channels, filters)).reshape(height, width, filters)
-        return single
-    taps = [(ky, kx) for ky in range(kernel_height) for kx in range(kernel_width)]
-    grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
-    rows = max(1, _PATCHES // width)
-    patches = np.empty((rows, width, groups, len(taps), group_channels), x.dtype)
-    out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
-    for top in range(0, height, rows):
-        count = min(rows, height - top)
-        for tap, (ky, kx) in enumerate(taps):
-            first = strides[0] * top + ky
-            window = x[first : first + strides[0] * count : strides[0], kx : kx + strides[1] * width : strides[1]]
-            patches[:count, :, :, tap] = window[:, :width, :channels].reshape(count, width, groups, group_channels)
-        columns = patches[:count].reshape(count * width, groups, -1).transpose(1, 0, 2)
-        out[top : top + count] = (columns @ grouped_kernel).transpose(1, 0, 2).reshape(count, width, filters)
-    return out
 
 
 OPERATOR = Conv2D()

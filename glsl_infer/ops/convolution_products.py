@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.kernels import input_channels
-from glsl_infer.lowering import codegen, conv_draws, fold, weights_plan
+from glsl_infer.lowering import codegen, conv_draws, cut_sums, fold, weights_plan
 from glsl_infer.lowering.bindings import Read
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import Draw
 from glsl_infer.lowering.taps import picked, tap_lines
-from glsl_infer.ops.conv2d import convolve, output_size
+from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
@@ -93,6 +93,9 @@ class ConvolutionProducts(Operator):
         arrays = [_vectors(packed, biases[b], columns, slots) for b, slots in enumerate(blocks)]
         starts = np.cumsum([0, *(array.size for array in arrays)])
         member = build.weights(node, ".f32", b"".join(array.astype("<f4").tobytes() for array in arrays))
+        starts_cut = [
+            self._cut_starts(node, build, columns, packed, biases[b], b, slots) for b, slots in enumerate(blocks)
+        ]
         vectors = max(array.shape[2] for array in arrays)
         slices = 2 * len(blocks) * columns.slices
         mode = build.weights_choice(
@@ -103,25 +106,22 @@ class ConvolutionProducts(Operator):
 
         drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
         # A text with an array is that of both halves, and of all output slices that read alike.
-        texts: dict[tuple[int, int], str] = {}
         for index in range(columns.slices):
             for b, slots in enumerate(blocks):
                 draw = drawn[b][index]
                 for half in range(2):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
-                    known = texts.get((b, id(draw.taps))) if baked is None else None
+                    start = starts_cut[b][index, 2 * half : 2 * half + 2]
                     fragment = (
-                        codegen.PLANNED
-                        if build.planning
-                        else known or _fragment(columns, slots, baked, len(array), draw)
+                        codegen.PLANNED if build.planning else _fragment(columns, slots, baked, len(array), draw, start)
                     )
-                    texts[b, id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
                     uniforms: dict[str, Sequence[float] | Slice] = {**draw.binding.texels("source")}
                     if baked is None:
                         at = int(starts[b]) + (2 * index + half) * array.size
                         uniforms["weights"] = Slice(member, at, array.size)
+                        uniforms["cut_bias"] = start.tolist()
                     build.draw_tile(
                         node,
                         fragment,
@@ -131,6 +131,40 @@ class ConvolutionProducts(Operator):
                         uniforms,
                         part=f"{index}.{b}.{half}" if mode == "baked" else None,
                     )
+
+    def _cut_starts(
+        self,
+        node: Node,
+        build: Builder,
+        columns: Columns,
+        packed: NDArray[np.float32],
+        biases: NDArray[np.float32],
+        block: int,
+        slots: range,
+    ) -> NDArray[np.float32]:
+        """Return where the sums of a block start on a device that cuts them, (slices, 4); see ``lowering.cut_sums``.
+
+        Args:
+            node: the layer.
+            build: the program in the making.
+            columns: how the kernel's columns follow one another.
+            packed: those, of all blocks.
+            biases: of the block, (slices, 4).
+            block: its number.
+            slots: its slots.
+        """
+        source = build.feature_map(node.inputs[0])
+        part = slice(columns.starts[slots[0]], columns.starts[slots[-1] + 1])
+        constants = np.zeros_like(packed)
+        constants[:, part] = packed[:, part]
+
+        def find() -> cut_sums.Starts:
+            texels = build.typical.texels(
+                node.inputs[0], source, node.attrs["padding"], alpha=build.shows_alpha(source)
+            )
+            return cut_sums.starts(columns, constants, biases, texels, node.attrs["strides"], ends=(-128.0, 128.0))
+
+        return build.typical.known(f"{node.name} {block}", find).cut
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -208,7 +242,14 @@ def _vectors(
     return np.ascontiguousarray(halves).reshape(columns.slices, 2, -1, 4)
 
 
-def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None, vectors: int, draw: Draw) -> str:
+def _fragment(
+    columns: Columns,
+    slots: range,
+    baked: NDArray[np.float32] | None,
+    vectors: int,
+    draw: Draw,
+    start: NDArray[np.float32],
+) -> str:
     first = columns.starts[slots[0]]
     count = columns.starts[slots[-1] + 1] - first
 
@@ -218,11 +259,12 @@ def _fragment(columns: Columns, slots: range, baked: NDArray[np.float32] | None,
         return picked(baked[at - first], lanes)
 
     defines: dict[str, int | float | str] = {"BIAS": weight(first + count, "xy") or "vec2(0.0)"}
+    defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start.tolist())
     if baked is None:
         defines["WEIGHT_COUNT"] = vectors
     return codegen.fragment(
         "convolution_products.frag",
-        includes=["fixed_point.glsl"],
+        includes=["fixed_point.glsl", "cut_sums.glsl"],
         lines={
             "declarations": draw.declarations,
             "coordinates": draw.coordinates,

@@ -80,6 +80,7 @@ class DepthToSpace(CopyOperator):
                     ]
             fragment = codegen.fragment(
                 "depth_to_space.frag",
+                includes=["store.glsl"],
                 lines={"declarations": binding.declarations("source"), "phases": lines},
                 defines={"BLOCK": float(block), "TEXEL": binding.texel("source")},
             )

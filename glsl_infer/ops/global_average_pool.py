@@ -54,6 +54,9 @@ def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None
     0 and 1, the other lanes 2 and 3.
 
     With ``whole`` all pixels are averaged; otherwise every pixel gives its own values, one pixel after the other.
+
+    Where all channels have one range, its factor and offset are uniforms. Otherwise they are texels of a small texture
+    (``_constants``), so that slices of one texture still take one draw.
     """
     source = build.feature_map(node.inputs[0])
     height, width = (source.height, source.width) if whole else (1, 1)
@@ -61,26 +64,61 @@ def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None
     target = build.allocate_vector(node, len(pixels) * source.channels, node.attrs["scale"])
     factor = fold.slices(source.scale_of / (255.0 * height * width * target.scale))
     offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
-    fragment = codegen.fragment(
-        "global_average.frag",
-        includes=["fixed_point.glsl", "turns.glsl"],
-        defines={"WIDTH": width, "HEIGHT": height},
-    )
+    alike = len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) == 1
+    texels, units = (None, ()) if alike else _constants(factor, offset)
+    table = "" if texels is None else build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
     for half in range(2):
         lanes = slice(2 * half, 2 * half + 2)
         for index, view in enumerate(source.views):
             if 4 * index + 2 * half >= source.channels:
                 continue
+            row = {"constants": [Read(View(table, 2 * index + half, 0), stride=(0.0, 0.0))]} if table else {}
             for number, pixel in enumerate(pixels):
-                binding = build.bind(node, source=[Read(view, pixel, (0.0, 0.0))])
-                uniforms = {
-                    "half_of_slice": [float(half)],
-                    "factor": factor[index, lanes].tolist(),
-                    "offset": offset[index, lanes].tolist(),
-                    **binding.texels("source"),
-                }
+                binding = build.bind(node, source=[Read(view, pixel, (0.0, 0.0))], **row)
+                fragment = codegen.fragment(
+                    "global_average.frag",
+                    includes=["fixed_point.glsl", "turns.glsl"],
+                    lines={"declarations": binding.declarations("source")},
+                    defines={"WIDTH": width, "HEIGHT": height, **({"CONSTANTS": ROWS} if table else {})},
+                )
+                uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}
+                if table:
+                    uniforms["units"] = units
+                else:
+                    uniforms["half_of_slice"] = [float(half)]
+                    uniforms["factor"] = factor[index, lanes].tolist()
+                    uniforms["offset"] = offset[index, lanes].tolist()
                 place = View(target.texture, number * source.channels // 2 + 2 * index + half, 0)
                 build.draw_tile(node, fragment, place, (1, 1), binding, uniforms)
+
+
+ROWS = 4
+"""Of the texture of factors and offsets: three bytes of each number, the highest first, and which half it is."""
+
+_MIDDLE, _MOST = 1 << 23, (1 << 23) - 1
+
+
+def _constants(
+    factor: NDArray[np.float32], offset: NDArray[np.float32]
+) -> tuple[NDArray[np.uint8], tuple[float, float]]:
+    """Return the texture of factors and offsets, and the units of its 24-bit numbers.
+
+    A column belongs to two channels: red and green have their factors, blue and alpha their offsets. What the rounding
+    to 24 bits loses is below a hundredth of a step of 16 bits, for a factor times the largest sum stays within those.
+
+    Args:
+        factor: of each channel, (slices, 4).
+        offset: the same.
+
+    Returns:
+        uint8 (ROWS, 2 * slices, 4), and the units of factors and offsets.
+    """
+    numbers = np.concatenate([factor.reshape(-1, 2), offset.reshape(-1, 2)], axis=1).astype(np.float64)
+    units = [max(float(np.abs(some).max()), 1e-30) / _MOST for some in (numbers[:, :2], numbers[:, 2:])]
+    whole = np.rint(numbers / np.repeat(units, 2)).astype(np.int64) + _MIDDLE
+    rows = [whole >> 16, (whole >> 8) & 255, whole & 255, np.zeros_like(whole)]
+    rows[-1][1::2] = 255
+    return np.stack(rows).astype(np.uint8), (units[0], units[1])
 
 
 OPERATOR = GlobalAveragePool()

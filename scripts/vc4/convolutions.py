@@ -6,8 +6,8 @@
     python scripts/vc4/convolutions.py --kernel 3 --slices 16 --weights baked uniform
     python scripts/vc4/convolutions.py --json
 
-Each convolution reads a map of its own in 16x16 pixels and writes two slices. What a compiler makes of a shader depends
-on shapes, and hardly on the size of maps: only on how tiles lie in their texture. The driver is found as by
+Each convolution reads a map of its own and writes two slices. What a compiler makes of a shader depends on shapes, and
+hardly on the size of maps: only on how tiles lie in their texture. The driver is found as by
 ``glsl-infer vc4``. Ends with 1 where a shader fails or has one thread.
 """
 
@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -30,16 +31,22 @@ from glsl_infer.cli.progress import bar
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
 KERNELS = (1, 2, 3, 5, 7, 9)
 SLICES = (1, 2, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64, 128)
-WEIGHTS = ("baked", "uniform", "texture", "auto")
+WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
 KINDS = ("plain", "residual", "strided", "groups", "depthwise")
-ACTIVATIONS = ("relu(6)", "linear", "piecewise_linear_sigmoid", "sigmoid")
-SIZE, FILTERS = 16, 8
+ACTIVATIONS = ("relu(6)", "linear", "piecewise_linear_sigmoid", "sigmoid", "hard_sigmoid", "relu")
+FILTERS = 8
+SIZES = (16, 5, 33, 16, 12, 56)
+"""Of maps, by turns of batches. Small ones and large ones have their tiles in other places."""
+
+SIXTEEN = "texture-16"
+"""Weights of 16 bits in a texture, where 8 would do."""
 
 MOST_COLUMNS = 4700
 """Shapes with more columns of weights are left out: 3x3 over 512 channels has 4608."""
@@ -120,20 +127,23 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
     return [*nodes, convolution(case.name, inputs, shape, **options)]
 
 
-def compiled(some: Sequence[Case], driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
-    """Compile some cases, whose weights go to the same place, in one bundle."""
-    nodes = [Node("image", "input", (), {"shape": (SIZE, SIZE, 3)})]
+def compiled(
+    some: Sequence[Case], driver: Driver, uniform_vectors: int, folder: Path, size: int = SIZES[0]
+) -> list[Result]:
+    """Compile some cases, whose weights go to the same place, in one bundle of pictures of ``size`` pixels."""
+    nodes = [Node("image", "input", (), {"shape": (size, size, 3)})]
     for case in some:
         channels = 3 if len(nodes) == 1 else FILTERS
         nodes += layers(case, nodes[-1].name, channels)
-    picture = np.random.default_rng(0).integers(0, 256, (SIZE, SIZE, 3), np.uint8)
+    picture = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)
     options = Options(
-        weights=some[0].weights,
+        weights=some[0].weights.removesuffix("-16"),
         memory="naive",
         uniform_vectors=uniform_vectors,
     )
     graph = Graph("convolutions", tuple(nodes), nodes[-1].name)
-    made, program, _ = build(graph, (), options=options, calibration=[picture])
+    with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if some[0].weights == SIXTEEN else np.inf):
+        made, program, _ = build(graph, (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
     bundles.write(made, path)
     _, measured = vc4.measure(path, driver)
@@ -184,8 +194,8 @@ def main() -> int:
     try:
         driver = vc4.find(args.driver)
         with tempfile.TemporaryDirectory() as folder:
-            for batch in bar(batches, "convolutions"):
-                found += compiled(batch, driver, args.uniform_vectors, Path(folder))
+            for batch, size in zip(bar(batches, "convolutions"), itertools.cycle(SIZES)):
+                found += compiled(batch, driver, args.uniform_vectors, Path(folder), size)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

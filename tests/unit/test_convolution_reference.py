@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from glsl_infer.lowering.conv_columns import columns_of
 from glsl_infer.lowering.taps import Product
-from glsl_infer.ops.conv2d import convolve
+from glsl_infer.ops.convolution_window import convolve
 
 
 def by_definition(x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int) -> np.ndarray:

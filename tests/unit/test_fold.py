@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import fold
-from glsl_infer.ops.conv2d import convolve
+from glsl_infer.ops.convolution_window import convolve
 from glsl_infer.program.layout import FeatureMap
 
 CASES = st.tuples(

@@ -1,6 +1,6 @@
-"""Draws random networks of every operator, layer by layer, and prints each one's worst error as JSON.
+"""Draws random networks of every operator, layer by layer, and prints how each differs from the exact values, as JSON.
 
-Arguments: the seeds. A process on the virtual VideoCore IV runs it.
+Arguments: the seeds; each gives a network of every kind. A process on the virtual VideoCore IV runs it.
 """
 
 from __future__ import annotations
@@ -13,22 +13,47 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "gl")]
 
 import numpy as np  # noqa: E402
-from random_networks import KINDS, layer_errors, random_bundle  # noqa: E402
+from layer_check import exact_steps, gpu_steps, stored_inputs  # noqa: E402
+from random_networks import KINDS, drawn_nodes, random_bundle  # noqa: E402
 
 from glsl_infer.gl.context import Context  # noqa: E402
+from glsl_infer.graph import Node, reference  # noqa: E402
+from glsl_infer.program.texels import in_steps  # noqa: E402
 from glsl_infer.runtime.session import Session  # noqa: E402
 
 
 def main() -> None:
-    found = {}
+    networks = {}
     with Context("surfaceless") as context:
-        for kind in KINDS:
-            for seed in map(int, sys.argv[1:]):
+        for seed in map(int, sys.argv[1:]):
+            for kind in KINDS:
                 made = random_bundle(kind, seed)
                 print(f"@network {kind} {seed}", file=sys.stderr, flush=True)
+                rng = np.random.default_rng(seed)
                 with Session(made, context=context) as session:
-                    found[f"{kind} {seed}"] = layer_errors(session, np.random.default_rng(seed))
-    print(json.dumps(found))
+                    networks[f"{kind} {seed}"] = {
+                        node.name: layer_numbers(session, node, rng) for node in drawn_nodes(made)
+                    }
+    print(json.dumps(networks))
+
+
+def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dict[str, float]:
+    """Return how many numbers a layer stores for random inputs, how many of them are wrong, and by how much.
+
+    ``worst`` is the largest distance from the value before rounding, ``mean`` that of what is stored from what should
+    be, both in steps.
+    """
+    inputs = stored_inputs(session.bundle, node.name, rng)
+    exact = exact_steps(session.bundle, node, inputs)
+    given = gpu_steps(session, node.name, inputs)
+    off = given - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
+    return {
+        "op": node.op,
+        "values": int(off.size),
+        "differing": int(np.count_nonzero(off)),
+        "worst": float(np.abs(given - exact).max()),
+        "mean": float(off.mean()),
+    }
 
 
 if __name__ == "__main__":

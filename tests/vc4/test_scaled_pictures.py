@@ -35,3 +35,31 @@ def test_two_jobs_without_loads(driver: Driver, width: int, height: int) -> None
     validated = [line for line in lines if line.startswith("KVALIDATE")]
     assert validated
     assert all(line.startswith("KVALIDATE OK") for line in validated)
+
+
+TAPS = """
+import sys
+from glsl_infer.gl.context import Context
+from glsl_infer.gl.objects import Objects
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH
+from glsl_infer.support.resources import template
+
+with Context("surfaceless") as context, Objects(context.gl) as objects:
+    framebuffer, texture = objects.framebuffer(objects.texture(8, 8)), objects.texture(8, 8)
+    for taps in {taps}:
+        text = template("prelude.glsl") + LATE_FETCH + template("store.glsl") + f"#define TAPS {{taps}}\\n"
+        text += template("area_average.frag")
+        program = objects.program(template("resample.vert").encode(), text.encode(), ["position"], "scaling")
+        context.gl.UseProgram(program)
+        context.gl.BindFramebuffer(0x8D40, framebuffer)
+        context.gl.BindTexture(0x0DE1, texture)
+        context.gl.DrawArrays(4, 0, 6)
+        context.gl.Finish()
+"""
+
+
+def test_any_number_of_taps_has_registers(driver: Driver) -> None:
+    """Mesa writes up to 27 turns of the loop one after the other: 24 and more ran out of registers."""
+    lines = lines_of(driver, TAPS.format(taps=[2, 3, 8, 16, 23, 24, 25, 26, 27, 28, 40, 66]))
+    assert [line for line in lines if "Failed to register allocate" in line] == []
+    assert len([line for line in lines if line.startswith("KVALIDATE OK")]) >= 12

@@ -25,7 +25,7 @@ from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.picture import has_alpha_lane
-from glsl_infer.lowering import weight_texture, weights_plan
+from glsl_infer.lowering import weight_bytes, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.lowering.conv_columns import Columns, columns_of
 from glsl_infer.lowering.conv_draws import MOST_COORDINATES
@@ -112,9 +112,11 @@ def _why_split(
     if columns.slots <= MOST_COORDINATES:
         return ""
     height, width, _ = graph.shapes[node.name]
-    whole = weights_plan.LayerWeights(node.name, columns.slices, height * width, columns.count, columns.count + 2)
+    whole = weights_plan.LayerWeights(
+        node.name, columns.slices, height * width, columns.count, columns.count + 2, bits=8
+    )
     modes = weights_plan.costs(whole, uniform_vectors)
-    if columns.count > weight_texture.MOST_COLUMNS:
+    if columns.count > weight_bytes.MOST_COLUMNS:
         del modes["texture"]
     cheapest = min(modes.values())
     blocks = -(-columns.slots // block)

@@ -14,7 +14,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.rounding import ROUND_STORES
 from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.drivers.nvidia import is_nvidia
-from glsl_infer.runtime.drivers.videocore import LATE_FETCH, wants_late_fetch
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH, NEAREST_SUMS, wants_late_fetch
 
 __all__ = ["ROLLED_FETCHES", "Driver", "driver_of"]
 
@@ -48,13 +48,18 @@ class Driver:
         """The ``#define`` lines for shaders on this device; see ``rounding``, ``videocore`` and ``ROLLED_FETCHES``."""
         lines = ROUND_STORES if self.rounds_stores else ""
         if self.late_fetch:
-            return lines + LATE_FETCH
+            return lines + LATE_FETCH + (NEAREST_SUMS if self.nearest_sums else "")
         return lines + (ROLLED_FETCHES if self.rolled_fetches else "")
 
     @cached_property
     def rounds_stores(self) -> bool:
         """Whether shaders round what they store: the device does not, or a test would take longer (``nvidia``)."""
         return is_nvidia(self._text(GL.GL_VENDOR)) or rounding.is_off(self._context.store_threshold)
+
+    @cached_property
+    def nearest_sums(self) -> bool:
+        """Whether additions round to nearest; see ``videocore``."""
+        return not rounding.is_off(self._context.sum_threshold)
 
     @cached_property
     def late_fetch(self) -> bool:

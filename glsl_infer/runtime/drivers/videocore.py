@@ -3,11 +3,15 @@
 Its open driver's compiler (Mesa's vc4) orders fetches first and what is done with them after, and then has too few
 registers to hold the texels: it copies them to and fro, and threads wait. Shaders there make the coordinate of each
 fetch depend on the sum so far, which costs an operation a fetch, so that others are better off without.
+
+It is also the GPU that cuts every addition toward zero. Shaders that fetch late make up for that (``cut_sums.py``)
+unless ``NEAREST_SUMS`` says that the device rounds: no board has been asked.
 """
 
 from __future__ import annotations
 
 LATE_FETCH = "#define LATE_FETCH\n"
+NEAREST_SUMS = "#define NEAREST_SUMS\n"
 
 RENDERERS = ("VC4", "VideoCore IV")
 """Parts of what GL_RENDERER says with Mesa's driver and with Broadcom's own."""

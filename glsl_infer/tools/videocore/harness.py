@@ -100,8 +100,8 @@ def draw(made: Bundle) -> None:
     """
     inputs = probe.inputs(made.manifest.inputs)
     with Context("surfaceless") as context:
-        # Nothing is drawn here, so how stores round cannot be measured; they are taken to round to nearest.
-        vars(driver_of(context))["rounds_stores"] = False
+        # Nothing is drawn here, so rounding cannot be measured: stores are taken to round to nearest, sums to be cut.
+        vars(driver_of(context)).update(rounds_stores=False, nearest_sums=False)
         listener = Listener(context, made)
         with listener.listening(), Session(made, context=context) as session:
             session.run(inputs)

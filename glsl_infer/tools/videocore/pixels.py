@@ -154,9 +154,9 @@ def draw(made: Bundle, pictures: Sequence[tuple[str, NDArray[np.uint8]]]) -> Ite
     controls = Controls()
     exact = dict(_exact_layers(made, pictures[0][1]))
     wanted = [reference.run(made, picture) for _, picture in pictures]
-    with Context("surfaceless") as context:
-        for rounding in ROUNDINGS:
-            controls.switch("ROUND", rounding)
+    for rounding in ROUNDINGS:
+        controls.switch("ROUND", rounding)
+        with Context("surfaceless") as context:  # a new one: a context measures once how its device rounds
             with Session(made, context=context) as session:
                 session.run(pictures[0][1])  # what only the first frame compiles and uploads is not counted
                 before = controls.counters()

@@ -1,0 +1,146 @@
+"""Draws of a convolution whose weights are constants in the text or a uniform array: one for each output slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.lowering import codegen, conv_draws, cut_sums
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.lowering.conv_columns import Columns
+from glsl_infer.lowering.taps import Coordinates, Product, late_by, picked, tap_lines
+from glsl_infer.lowering.weight_texture import Constants
+from glsl_infer.program import Slice
+from glsl_infer.program.layout import FeatureMap
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Node
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.lowering.fold import StoredSum
+
+
+def draw(
+    node: Node,
+    build: Builder,
+    *,
+    columns: Columns,
+    constants: Constants,
+    mode: str,
+    reads: Sequence[Mapping[str, Sequence[Read]]],
+    target: FeatureMap,
+    output: StoredSum,
+) -> None:
+    """Append the passes of a convolution, and its weights as floats.
+
+    Args:
+        node: the layer.
+        build: the program in the making.
+        columns: how the kernel's columns follow one another.
+        constants: in that order; the factor is the residual's, None where that is added as it is.
+        mode: ``baked`` or ``uniform``.
+        reads: of each slice, what it reads in the roles ``source`` and ``residual``.
+        target: where the slices go.
+        output: what the shader applies to the sum.
+    """
+    factor = [] if constants.factor is None else [constants.factor[:, None]]
+    rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
+    count = rows.shape[1]
+    residual = bool(reads[0]["residual"])
+    member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
+    least = late_by(rows, plain_residual=residual and not factor)
+    starts = _starts(node, build, columns, rows, least, apart=mode == "baked")
+    late = starts.late
+    drawn = conv_draws.draws(node, build, columns, reads)
+    bindings = [entry.binding for entry in drawn]
+    texts: dict[int, str] = {}
+    for index, (view, entry) in enumerate(zip(target.views, drawn)):
+        binding = entry.binding
+        baked = rows[index] if mode == "baked" else None
+
+        def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
+            if baked is None:
+                return f"weights[{at}]" if lanes == "xyzw" else f"weights[{at}].{lanes}"
+            return picked(baked[at], lanes)
+
+        behind = []
+        if residual:
+            product = Product(count - 2 if factor else None, "")
+            behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
+        defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
+        uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source"), **output.uniforms(index)}
+        if baked is None:
+            defines["WEIGHT_COUNT"] = count
+            uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
+        # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
+        waits = late is not None and late[index] > 0.0 and (baked is None or bool(baked[:-1, 3].any()))
+        if waits and late is not None:
+            defines["LATE"] = "late" if baked is None else float(late[index])
+            uniforms["late"] = [float(late[index])]
+        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(starts.cut[index].tolist())
+        uniforms["cut_bias"] = starts.cut[index].tolist()
+        fragment = codegen.PLANNED if build.planning else texts.get(id(entry.taps)) if baked is None else None
+        fragment = fragment or codegen.fragment(
+            "convolution.frag",
+            includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],
+            activation=output.activation,
+            constants=output.constants,
+            saturates=True,
+            lines={
+                "declarations": entry.declarations,
+                "coordinates": entry.coordinates,
+                "taps": tap_lines([*entry.taps, *behind], weight, wait="WAIT" if waits else "TIED"),
+            },
+            defines=defines,
+        )
+        texts[id(entry.taps)] = fragment
+        build.draw_tile(
+            node,
+            fragment,
+            view,
+            (target.width, target.height),
+            binding,
+            uniforms,
+            part=str(index) if mode == "baked" else None,
+        )
+
+
+def _starts(
+    node: Node,
+    build: Builder,
+    columns: Columns,
+    rows: NDArray[np.float32],
+    least: NDArray[np.float32] | None,
+    *,
+    apart: bool,
+) -> cut_sums.Starts:
+    """Return where sums start, and by how much the fourth component starts lower.
+
+    Args:
+        node: the layer.
+        build: the program in the making.
+        columns: how the kernel's columns follow one another.
+        rows: those, the residual's factor if it has one, and the bias: (slices, columns, 4).
+        least: by how much the fourth component of each slice starts lower at least, if it does.
+        apart: whether each slice has a program of its own.
+    """
+    factors, biases = rows[:, :-1], rows[:, -1]
+    if len(node.inputs) > 1 and factors.shape[1] == columns.count:
+        factors = np.concatenate([factors, np.ones_like(biases[:, None])], axis=1)
+
+    def find() -> cut_sums.Starts:
+        values = [build.feature_map(name) for name in node.inputs]
+        paddings = (node.attrs["padding"], (0, 0, 0, 0))
+        texels = [
+            build.typical.texels(name, value, padding, alpha=build.shows_alpha(value))
+            for name, value, padding in zip(node.inputs, values, paddings)
+        ]
+        residual = texels[1] if len(texels) > 1 else None
+        strides = node.attrs["strides"]
+        return cut_sums.starts(
+            columns, factors, biases, texels[0], strides, least=least, apart=apart, residual=residual
+        )
+
+    return build.typical.known(node.name, find)

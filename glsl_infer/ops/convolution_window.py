@@ -1,0 +1,89 @@
+"""Windows that slide over a map: how many fit, and what a convolution by one is in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.ops.operator import feature_map
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+
+_PATCHES = 512
+"""Output pixels whose patches are laid out at a time: those of X22 then stay in a processor's second cache."""
+
+
+def output_size(node: Node, shape: Shape) -> tuple[int, int]:
+    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel, strides and padding.
+
+    Raises:
+        ModelError: kernel, groups and input do not fit together.
+    """
+    height, width, channels = feature_map(node, shape)
+    kernel_height, kernel_width, group_channels, filters = node.weights["kernel"].shape
+    groups = node.attrs["groups"]
+    if group_channels * groups != channels or filters % groups:
+        raise ModelError.layer(
+            node.name,
+            f"a kernel of {node.weights['kernel'].shape} in {groups} groups on {channels} channels",
+            "kernel, groups and channels must fit together",
+        )
+    return window_size(node, (height, width), (kernel_height, kernel_width))
+
+
+def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
+    """Return how many windows of (height, width) fit into a padded map, by ``padding`` and ``strides`` of the node.
+
+    Raises:
+        ModelError: not even one.
+    """
+    top, bottom, left, right = node.attrs["padding"]
+    out_height = (size[0] + top + bottom - window[0]) // node.attrs["strides"][0] + 1
+    out_width = (size[1] + left + right - window[1]) // node.attrs["strides"][1] + 1
+    if out_height < 1 or out_width < 1:
+        raise ModelError.layer(
+            node.name,
+            f"a {window[0]}x{window[1]} window on {size[0]}x{size[1]} pixels",
+            "the input is too small; use a larger picture or fewer strided layers",
+        )
+    return out_height, out_width
+
+
+def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Array:
+    """Convolve padded ``x`` (height, width, channels) without further padding.
+
+    Args:
+        x: the input.
+        kernel: (kernel height, kernel width, channels / groups, filters).
+        strides: (y, x).
+        groups: number of groups; channels and filters are split evenly and in order.
+
+    Returns:
+        (output height, output width, filters) in the type of ``x``.
+    """
+    kernel_height, kernel_width, group_channels, filters = kernel.shape
+    height = (x.shape[0] - kernel_height) // strides[0] + 1
+    width = (x.shape[1] - kernel_width) // strides[1] + 1
+    channels = groups * group_channels
+    if groups == kernel_height == kernel_width == 1:  # the map itself is its patches
+        pixels = x[:: strides[0], :: strides[1]][:height, :width].reshape(height * width, group_channels)
+        single: Array = (pixels @ kernel.reshape(group_channels, filters)).reshape(height, width, filters)
+        return single
+    taps = [(ky, kx) for ky in range(kernel_height) for kx in range(kernel_width)]
+    grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
+    rows = max(1, _PATCHES // width)
+    patches = np.empty((rows, width, groups, len(taps), group_channels), x.dtype)
+    out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
+    for top in range(0, height, rows):
+        count = min(rows, height - top)
+        for tap, (ky, kx) in enumerate(taps):
+            first = strides[0] * top + ky
+            window = x[first : first + strides[0] * count : strides[0], kx : kx + strides[1] * width : strides[1]]
+            patches[:count, :, :, tap] = window[:, :width, :channels].reshape(count, width, groups, group_channels)
+        columns = patches[:count].reshape(count * width, groups, -1).transpose(1, 0, 2)
+        out[top : top + count] = (columns @ grouped_kernel).transpose(1, 0, 2).reshape(count, width, filters)
+    return out

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Count the bytes that differ on the virtual VideoCore IV, and compare with what somebody agreed to.
+
+    python scripts/vc4/pixel_budget.py            # all models and 204 random networks; ends with 1 where more differ
+    python scripts/vc4/pixel_budget.py --write    # stores the counts in tests/vc4/pixels.json
+
+Each layer draws alone, on exact inputs, in both roundings. Random networks: ``SEEDS`` of each kind of
+tests/gl/random_networks.py. Layers of which nothing differs are left out. tests/vc4/test_pixel_budget.py checks the
+models, and the networks of two seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import GlslInferError, RunError
+from glsl_infer.tools.videocore import executor
+from glsl_infer.tools.videocore.executor import ROUNDINGS, Executor
+from glsl_infer.tools.videocore.pixels import compare
+
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ROOT / "tests/vc4/pixels.json"
+SEEDS = range(12)
+
+Counts = dict[str, dict[str, int]]
+"""Bytes that differ, by rounding and layer."""
+
+
+def of_model(path: Path, chip: Executor) -> Counts:
+    """Return what differs of a bundle."""
+    return {
+        pixels.rounding: {layer.layer: layer.differing for layer in pixels.layers if layer.differing}
+        for pixels in compare(path, chip)
+    }
+
+
+def of_networks(seeds: Iterable[int], chip: Executor) -> dict[str, Counts]:
+    """Return what differs of the random networks of every kind, by kind and seed.
+
+    Raises:
+        RunError: they cannot be drawn.
+    """
+    networks: dict[str, Counts] = {}
+    for rounding in ROUNDINGS:
+        command = [sys.executable, str(ROOT / "tests/vc4/random_layers.py"), *map(str, seeds)]
+        environment = chip.environment(rounding=rounding)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"random networks: {done.stderr.strip()[-2000:]}")
+        for name, layers in json.loads(done.stdout).items():
+            counts = {layer: numbers["differing"] for layer, numbers in layers.items() if numbers["differing"]}
+            networks.setdefault(name, {})[rounding] = counts
+    return networks
+
+
+def exceeding(before: Mapping[str, Mapping[str, int]], after: Counts) -> Iterator[str]:
+    """Yield a line for each layer of which more bytes differ than before, by more than chance."""
+    for rounding, layers in after.items():
+        for layer, count in layers.items():
+            known = before.get(rounding, {}).get(layer, 0)
+            if count > known + 3 + known // 10:
+                yield f"{layer}, {rounding}: {count} bytes differ, {known} did"
+
+
+def main() -> int:
+    """Count, compare, perhaps store; return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--write", action="store_true", help="store the counts")
+    args = parser.parse_args()
+    try:
+        chip = executor.find()
+        made: dict[str, dict[str, Any]] = {
+            "models": {path.stem: of_model(path, chip) for path in sorted((ROOT / "models").glob("*.glslnn"))},
+            "networks": of_networks(SEEDS, chip),
+        }
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    for kind, named in made.items():
+        for rounding in ROUNDINGS:
+            sums = {name: sum(counts[rounding].values()) for name, counts in named.items()}
+            shown = ", ".join(f"{name} {count:,}" for name, count in sums.items()) if kind == "models" else ""
+            print(f"{kind}, {rounding}: {sum(sums.values()):,} bytes differ {shown}".rstrip())
+    stored = json.loads(STORED.read_text("utf-8")) if STORED.is_file() else {"models": {}, "networks": {}}
+    more = [
+        f"{name}: {line}"
+        for kind, named in made.items()
+        for name, counts in named.items()
+        for line in exceeding(stored[kind].get(name, {}), counts)
+    ]
+    print("\n".join(more))
+    if args.write:
+        text = re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(made, indent=1))
+        STORED.write_text(f"{text}\n", "utf-8")
+        return 0
+    return 1 if more else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

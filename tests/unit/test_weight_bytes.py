@@ -1,0 +1,65 @@
+"""Weights of 8 bits in a texture: a scale for each output channel, biases of 24 bits, sums of filters kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering.weight_texture import Constants
+
+
+def constants(seed: int, slices: int, columns: int, *, factor: bool) -> Constants:
+    """Channels whose weights differ in size by up to a hundred, and biases of any size."""
+    rng = np.random.default_rng(seed)
+    size = 10.0 ** rng.uniform(-1, 1, (slices, 1, 4))
+    weights = size * rng.normal(0, 1, (slices, columns, 4))
+    bias = 10.0 ** rng.uniform(-2, 1) * rng.normal(0, 1, (slices, 4))
+    return Constants(weights, bias, rng.uniform(0.01, 2.0, (slices, 4)) if factor else None)
+
+
+@given(st.integers(0, 1 << 30), st.integers(1, 9), st.integers(1, 80), st.booleans())
+def test_what_is_read_is_near_what_was_packed(seed: int, slices: int, columns: int, factor: bool) -> None:
+    given_ = constants(seed, slices, columns, factor=factor)
+    packed = weight_bytes.pack(given_)
+    assert packed.texels.shape == (slices, columns + (7 if factor else 4), 4)
+    read = weight_bytes.read(packed.texels.tobytes(), packed.units.tobytes(), slices, columns)
+    assert read is not None
+    stored = read.unpack()
+    reach = np.maximum(np.abs(given_.weights).max(axis=1), np.abs(given_.bias) / 256.0)
+    scale = (reach / 127 + float(packed.units[0]))[:, None]
+    # A weight may be rounded up where down is nearer, never to another number.
+    assert (np.abs(stored.weights - given_.weights) <= 1.0001 * scale).all()
+    assert (np.abs((stored.weights - given_.weights).sum(axis=1)) <= 0.5001 * scale[:, 0]).all()
+    assert (np.abs(stored.bias - given_.bias) <= 0.01 * scale[:, 0]).all()
+    assert (stored.factor is None) == (not factor)
+    if given_.factor is not None and stored.factor is not None:
+        assert np.abs(stored.factor - given_.factor).max() <= given_.factor.max() / (1 << 23)
+
+
+def test_the_noise_is_what_rounding_adds_to_full_texels() -> None:
+    """Without the sums that are kept: each texel has a sign of its own here."""
+    given_ = constants(3, 64, 300, factor=False)
+    stored = weight_bytes.pack(given_).unpack()
+    signs = np.random.default_rng(4).choice([-1.0, 1.0], (1, 300, 1))
+    seen = 255.0 * ((stored.weights - given_.weights) * signs).sum(axis=1).ravel()
+    assert np.sqrt((seen**2).mean()) == pytest.approx(weight_bytes.noise(given_.weights, given_.bias), rel=0.25)
+
+
+def test_nothing_but_zeros_stays_zero() -> None:
+    stored = weight_bytes.pack(Constants(np.zeros((2, 3, 4)), np.zeros((2, 4)), np.zeros((2, 4)))).unpack()
+    assert not stored.weights.any()
+    assert not stored.bias.any()
+
+
+def test_a_large_bias_beside_small_weights_is_kept() -> None:
+    stored = weight_bytes.pack(Constants(np.full((1, 5, 4), 1e-6), np.array([[1.0, -1.0, 0.5, 0.0]]))).unpack()
+    assert stored.bias == pytest.approx(np.array([[1.0, -1.0, 0.5, 0.0]]), abs=1e-4)
+    assert np.abs(stored.weights).max() <= 1e-4
+
+
+def test_another_size_is_no_texture_of_8_bits() -> None:
+    packed = weight_bytes.pack(constants(0, 2, 7, factor=False))
+    assert weight_bytes.read(packed.texels.tobytes(), packed.units.tobytes(), 2, 8) is None

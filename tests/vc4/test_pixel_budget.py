@@ -1,0 +1,47 @@
+"""No more bytes differ on the virtual VideoCore IV than tests/vc4/pixels.json has: models and random networks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pixel_budget
+import pytest
+from pixel_budget import exceeding, of_model, of_networks
+
+from glsl_infer.tools.videocore.executor import Executor
+
+MODELS = sorted((pixel_budget.ROOT / "models").glob("*.glslnn"))
+ASKED = "if that is meant, run python scripts/vc4/pixel_budget.py --write and commit tests/vc4/pixels.json with it"
+
+
+@pytest.fixture(scope="module")
+def stored() -> Any:
+    return json.loads(pixel_budget.STORED.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_models(stored: Any, executor: Executor, path: Any) -> None:
+    assert list(exceeding(stored["models"][path.stem], of_model(path, executor))) == [], ASKED
+
+
+@pytest.mark.parametrize("name", [path.stem for path in MODELS if "x22" in path.stem])
+def test_cuts_cost_no_more_than_twice_the_bytes(stored: Any, name: str) -> None:
+    sums = {rounding: sum(layers.values()) for rounding, layers in stored["models"][name].items()}
+    assert sums["hardware"] <= 2 * sums["nearest"]
+
+
+def test_random_networks_of_every_operator(stored: Any, executor: Executor) -> None:
+    """Those of two seeds; the script draws the others too."""
+    assert len(stored["networks"]) >= 200
+    networks = of_networks([1, 3], executor)
+    assert len(networks) >= 34
+    for name, counts in networks.items():
+        assert list(exceeding(stored["networks"][name], counts)) == [], f"{name}: {ASKED}"
+
+
+def test_more_than_chance_is_told() -> None:
+    assert list(exceeding({"nearest": {"a": 20}}, {"nearest": {"a": 25}})) == []
+    assert list(exceeding({"nearest": {"a": 20}}, {"nearest": {"a": 26}, "hardware": {"b": 3}})) == [
+        "a, nearest: 26 bytes differ, 20 did"
+    ]
