@@ -137,7 +137,7 @@ def draw(
     most = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
-    drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     lines = _lines_of_bytes if isinstance(weights, WeightBytes) else _lines
     texts: dict[int, str] = {}
     for view, one in zip(target.views, drawn):
