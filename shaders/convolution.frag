@@ -6,19 +6,33 @@
 //                channel of each tap, the residual's factor if it has one, the bias last. Without it they
 //                are constants in the text.
 // BIAS           where the sum starts
-// LATE           a number that the fourth component of the sum stays below. On a device that defines
-//                LATE_FETCH that component starts so much lower: it is negative all the time then, and WAIT(at) is at,
-//                but no compiler can know, and fetches only when the sum is so far. Registers last for more then.
-// CUT_BIAS       where it starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the mean
+// A device that defines LATE_FETCH wants fetches to depend on the sum so far, so that registers last for more. WAIT(at)
+// is at, but no compiler can know. It waits for the fourth component, and there are two ways to keep that small:
+//
+// LATE           a number that the fourth component stays below. On such a device it starts so much lower: it is
+//                negative all the time then.
+// UNIT           what the fourth component is in units of, 2^40: all its weights are so much smaller. Nothing is lost,
+//                and no coordinate is as small as any sum then.
+// CUT_BIAS       where the sum starts with CUT_SUMS (cut_sums.glsl): lower by LATE already, and by what cuts add in the
+//                mean
 #ifndef BIAS
 #define BIAS vec4(0.0)
 #define CUT_BIAS vec4(0.0)
 #endif
 #ifndef LATE
+#define AT_ONCE
+#endif
+#ifdef UNIT
+#undef AT_ONCE
+#endif
+#ifdef AT_ONCE
 #undef LATE_FETCH
 #endif
 #ifdef LATE_FETCH
 #define WAIT(at) max(at, sum.w)
+#ifdef LATE
+#define LOWER
+#endif
 #else
 #define WAIT(at) at
 #endif
@@ -27,7 +41,7 @@
 
 #ifdef WEIGHT_COUNT
 uniform vec4 weights[WEIGHT_COUNT];
-#ifdef LATE_FETCH
+#ifdef LOWER
 uniform float late;
 #endif
 #ifdef CUT_SUMS
@@ -42,14 +56,17 @@ void main() {
     vec4 sum = CUT_BIAS;
 #else
     vec4 sum = BIAS;
-#ifdef LATE_FETCH
+#ifdef LOWER
     sum.w -= LATE;
 #endif
 #endif
     //@ coordinates
     //@ taps
-#ifdef LATE_FETCH
+#ifdef LOWER
     sum.w += LATE;
+#endif
+#ifdef UNIT
+    sum.w *= UNIT;
 #endif
     gl_FragColor = store(activation(sum));
 }

@@ -69,6 +69,8 @@ class PlainReference:
             )
         else:
             floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
+            if (floats[:, -1] == [1, 1, 1, 2**40]).all():
+                floats = floats[:, :-1] * [1, 1, 1, 2**40]
         k = np.zeros((height, width, i_channels, filters))
         for i, s, ky, kx, at, c in places:
             for j, f, g in lanes(i, filters, attrs["groups"]):

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from glsl_infer.tools.export import Report
     from glsl_infer.tools.videocore.verify import Verification
 
+VIDEOCORE = "videocore"
+"""The target whose driver has long uniform arrays: Mesa's for the Raspberry Pi reports 4,095 fragment vectors."""
+
 MAX_CALIBRATION = 64
 
 VERIFY_SECONDS = 20.0
@@ -48,11 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--uniform-vectors",
-        type=int,
+        type=_uniform_vectors,
         default=UNIFORM_VECTORS,
         metavar="N",
         help=f"the longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
-        "nearly all phones have; a Raspberry Pi with Mesa has 4095, older Pi drivers 136)",
+        f"nearly all phones have), or '{VIDEOCORE}' for a Raspberry Pi with Mesa, whose driver reports 4095: "
+        f"{LONGEST_ARRAY}; older Pi drivers have 136",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -196,6 +200,11 @@ def _print_layers(report: Report) -> None:
         print(
             f"{choice.layer:24} {choice.bound:10.4g} {seen:>10} {choice.scale:10.4g} {choice.step:10.3g}  {choice.by}"
         )
+
+
+def _uniform_vectors(text: str) -> int:
+    """Return the longest uniform array by a number or the name of a target."""
+    return LONGEST_ARRAY if text == VIDEOCORE else int(text)
 
 
 def _layer_and_mode(text: str) -> tuple[str, str]:

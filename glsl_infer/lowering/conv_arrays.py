@@ -22,6 +22,23 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.fold import StoredSum
 
 
+UNIT = 2.0**40
+"""What a fourth component is in units of whose sum has no bound. A power of two: no number loses a bit by it."""
+
+_MARK = np.array([1.0, 1.0, 1.0, UNIT], np.float32)
+
+
+def in_units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return columns (slices, columns, 4) with their fourth components in units of ``UNIT``, and one that says so."""
+    mark = np.broadcast_to(_MARK, (len(rows), 1, 4))
+    return np.concatenate([(rows / _MARK).astype(np.float32), mark], axis=1)
+
+
+def out_of_units(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return what ``in_units`` was given; columns without its mark as they are."""
+    return rows[:, :-1] * _MARK if (rows[:, -1] == _MARK).all() else rows
+
+
 def draw(
     node: Node,
     build: Builder,
@@ -49,16 +66,22 @@ def draw(
     rows = np.concatenate([constants.weights, *factor, constants.bias[:, None]], axis=1)
     count = rows.shape[1]
     residual = bool(reads[0]["residual"])
+    plain_residual = residual and not factor
+    real, least = rows, late_by(rows, plain_residual=plain_residual)
+    small = least is None and not plain_residual
+    if small:
+        rows = in_units(rows)
     member = build.weights(node, ".f32", rows.astype("<f4").tobytes())
-    least = late_by(rows, plain_residual=residual and not factor)
-    starts = _starts(node, build, columns, rows, least, apart=mode == "baked")
+    starts = _starts(node, build, columns, real, least, apart=mode == "baked")
     late = starts.late
+    cut = (starts.cut / _MARK).astype(np.float32) if small else starts.cut
+    stride = 4 * rows.shape[1]
     drawn = conv_draws.draws(node, build, columns, reads)
     bindings = [entry.binding for entry in drawn]
     texts: dict[int, str] = {}
     for index, (view, entry) in enumerate(zip(target.views, drawn)):
         binding = entry.binding
-        baked = rows[index] if mode == "baked" else None
+        baked = rows[index, :count] if mode == "baked" else None
 
         def weight(at: int, lanes: str, baked: NDArray[np.float32] | None = baked) -> str | None:
             if baked is None:
@@ -73,14 +96,16 @@ def draw(
         uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source"), **output.uniforms(index)}
         if baked is None:
             defines["WEIGHT_COUNT"] = count
-            uniforms["weights"] = Slice(member, index * 4 * count, 4 * count)
+            uniforms["weights"] = Slice(member, index * stride, 4 * count)
         # Where the fourth channel is missing, constants of it fold, and nothing can wait for its sum.
-        waits = late is not None and late[index] > 0.0 and (baked is None or bool(baked[:-1, 3].any()))
+        waits = (small or (late is not None and late[index] > 0.0)) and (baked is None or bool(baked[:-1, 3].any()))
+        if small:
+            defines["UNIT"] = UNIT
         if waits and late is not None:
             defines["LATE"] = "late" if baked is None else float(late[index])
             uniforms["late"] = [float(late[index])]
-        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(starts.cut[index].tolist())
-        uniforms["cut_bias"] = starts.cut[index].tolist()
+        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(cut[index].tolist())
+        uniforms["cut_bias"] = cut[index].tolist()
         fragment = codegen.PLANNED if build.planning else texts.get(id(entry.taps)) if baked is None else None
         fragment = fragment or codegen.fragment(
             "convolution.frag",

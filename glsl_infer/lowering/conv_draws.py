@@ -43,7 +43,7 @@ class Draw:
         binding: what it reads.
         declarations: lines that declare that.
         coordinates: lines that declare the coordinates of its taps.
-        taps: of all slots, in the order of the columns; the same object where the text is the same.
+        taps: of all slots; the same object where the text is the same.
         by_tiles: whether its coordinates are one for each texture.
     """
 
@@ -62,6 +62,7 @@ def draws(
     *,
     slots: range | None = None,
     common: bool = True,
+    in_order: bool = False,
     most: int = MOST_COORDINATES,
 ) -> list[Draw]:
     """Return the draws of a layer, one for each item of ``reads``.
@@ -73,6 +74,7 @@ def draws(
         reads: of each draw, what it reads, by roles; those of the role ``source`` are one for each slot.
         slots: of the columns; all, if not given.
         common: see ``Coordinates``.
+        in_order: whether taps must stay in the order of the columns.
         most: slices that may have a coordinate each.
     """
     chosen = range(columns.slots) if slots is None else slots
@@ -108,7 +110,7 @@ def draws(
             heads = _heads(roles[SOURCE]).values()
             drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
         else:
-            known[key] = _by_tiles(node, build, roles, taps, chosen[0])
+            known[key] = _by_tiles(node, build, roles, taps, chosen[0], in_order=in_order)
             drawn.append(known[key])
     return drawn
 
@@ -127,6 +129,8 @@ def _by_tiles(
     roles: Mapping[str, Sequence[Read]],
     taps: Sequence[tuple[int, int, int, list[Product]]],
     first: int,
+    *,
+    in_order: bool,
 ) -> Draw:
     tiles = roles[SOURCE]
     heads = _heads(tiles)
@@ -142,15 +146,21 @@ def _by_tiles(
         places.append((slot, textures.index(read.view.texture), x, y, products))
     # An x that several tiles have in common is kept from the first of them to the last. Where there are too many, each
     # tile begins with one that waits for the sum, so that no compiler can tell that it has it already.
-    # A window reads its tile several times, so that this costs next to nothing there.
+    # A window reads its tile several times, so that this costs next to nothing there. Without one, tiles of a column
+    # follow one another if they may, and the column begins with it.
     window = len(taps) > len(tiles)
     anew = window or len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
-    fetched, before = [], None
+    by_columns = anew and not window and not in_order
+    if by_columns:
+        places.sort(key=lambda place: place[1:4])
+    fetched = []
+    before: object = None
     for slot, index, x, y, products in places:
         left, top = (binding.axis(SOURCE, axis, index) for axis in "xy")
-        begins = left if anew and slot != before else ""
+        part = (index, x) if by_columns else slot
+        begins = left if anew and part != before else ""
         fetched.append(
             Tap(binding.sampler(SOURCE, index), moved("left" if anew else left, x), moved(top, y), products, begins)
         )
-        before = slot
+        before = part
     return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
@@ -86,6 +87,11 @@ def _untextured(
     if count > SHORT_COLUMNS and max(columns.kernel_height, columns.kernel_width) > 3:
         window = f"{columns.kernel_height}x{columns.kernel_width}"
         return f"a {window} window of {count} columns, and VideoCore IV has no registers for it beyond {SHORT_COLUMNS}"
+    if bits == 16 and columns.taps_per_slot > 1 and columns.slots > weights_plan.WINDOW_READS:
+        most = weights_plan.WINDOW_READS
+        return (
+            f"a window over {columns.slots} slices with weights of 16 bits, and VideoCore IV has registers for {most}"
+        )
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     largest = float(np.abs(constants.weights).max())
     if 255.0 * largest * count * 2.0**-24 > ROUNDING:
@@ -137,8 +143,8 @@ def draw(
     most = conv_draws.MOST_COORDINATES
     if columns.taps_per_slot > 1:
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
-    drawn = conv_draws.draws(node, build, columns, everything, common=False, most=most)
-    lines = _lines_of_bytes if isinstance(weights, WeightBytes) else _lines
+    drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
+    in_bytes = isinstance(weights, WeightBytes)
     texts: dict[int, str] = {}
     for view, entry in zip(target.views, drawn):
         binding = entry.binding
@@ -147,6 +153,9 @@ def draw(
             defines["RESIDUAL"] = binding.fetch("residual")
         if weights.has_factor:
             defines["FACTOR"] = 1
+        # Tiles of a window have more coordinates than registers, unless fetches wait for each other.
+        wait = "WAIT" if in_bytes and entry.by_tiles and columns.taps_per_slot > 1 and not columns.depthwise else ""
+        lines = partial(_lines_of_bytes, wait=wait) if in_bytes else _lines
         loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
@@ -196,12 +205,12 @@ def _lines(tap: Tap) -> list[str]:
     return [*fetch, f"begin(vec4({' + '.join(lanes)}));", *(f"add(vec4({lane}));" for lane in lanes)]
 
 
-def _lines_of_bytes(tap: Tap) -> list[str]:
-    """Return the same for weights of 8 bits (shaders/convolution_bytes.frag)."""
+def _lines_of_bytes(tap: Tap, wait: str) -> list[str]:
+    """Return the same for weights of 8 bits (shaders/convolution_bytes.frag); ``wait`` as in ``Tap.lines``."""
     calls = [f"add(t.{one.lane});" if one.lane else "add(t);" for one in tap.products]
     if tap.products[0].lane:
         calls[0] = calls[0].replace("add", "begin")
-    return [*tap.lines("t"), *calls]
+    return [*tap.lines("t", wait), *calls]
 
 
 def _ended(count: int) -> str:

@@ -24,8 +24,8 @@ from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 BIAS, SCALE, FACTOR = 3, 1, 3
 """Columns of a bias, of a scale, of a factor."""
 
-MOST_COLUMNS = 1030
-"""The widest kernels that were compiled for VideoCore IV: 1x1 over 256 slices has 1,024."""
+MOST_COLUMNS = 580
+"""The widest kernels that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
 
 MOST_NOISE = 3.0
 """Most steps of 8 bits that ``noise`` may be, if a layer is to have its weights so.

@@ -143,7 +143,7 @@ class Conv2D(Operator):
         if len(members) == 2:
             stored = conv_texture.read(members[0], members[1], columns).unpack()
         else:
-            packed = np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4)
+            packed = conv_arrays.out_of_units(np.frombuffer(members[0], "<f4").reshape(columns.slices, -1, 4))
             stored = Constants(packed[:, : columns.count], packed[:, -1])
         return _unfolded(kernel, columns, stored, filters)
 

@@ -71,7 +71,7 @@ COUNTS = """
 
 X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *bound* is the largest number of
 textures of a pass, *uniform vectors* is what the largest fragment shader needs. Baked and uniform weights give {same}
-in both layouts; weights in a texture have 16 bits.
+in both layouts; weights in a texture have 8 or 16 bits.
 
 {table}
 """

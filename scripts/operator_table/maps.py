@@ -55,8 +55,8 @@ def _average(*args: Any, **options: Any) -> Any:
 POOLING = Group(
     "Pooling",
     "One pass for all slices, or one for each if windows reach beyond the map. Fetches: height x width of the window. "
-    "Padding never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: two passes (or two for each "
-    "slice, if ranges differ), and two fetches for each pixel.",
+    "Padding never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: one or two passes, and "
+    "two fetches for each pixel.",
     (
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),

@@ -19,7 +19,6 @@ KNOWN = {
     r"test_window.py|test_glfw_context.py|test_then_to_a_hidden_window": NO_WINDOWS,
     "test_dma_import.py": NO_IMPORTS,
     r"test_random_convolutions_are_exact|\[wide\]|test_clear_colours_are_those_of_the_layers|wide-3x3": REGISTERS,
-    r"13 slices in 3 groups, stride 2-texture": REGISTERS,
     r"activation\[sigmoid\]|sigmoid-to-3": FEW_BITS,
     r"\[concat\]|\[shuffle\]": TRUNCATION,
     "test_rolled.py|test_the_renderer_decides": OTHER_DRIVER,

@@ -85,6 +85,16 @@ def test_as_many_slices_as_the_plan_allows(
     assert failures == {} and set(threads.values()) == {2}
 
 
+def test_a_window_over_more_slices_with_weights_of_8_bits(
+    driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fetches wait for each other; with 16 bits it gets no texture."""
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", float("inf"))
+    failures, threads, mode = compiled(layer(8, 52, (3, 3)), Options(weights="texture"), driver, tmp_path)
+    assert mode == "texture"
+    assert failures == {} and set(threads.values()) == {2}
+
+
 @pytest.mark.parametrize("residual", [False, True])
 def test_one_texel_of_eight_slices_needs_no_such_limit(driver: Driver, tmp_path: Path, residual: bool) -> None:
     nodes = layer(8, 32, (1, 1), residual=residual)
@@ -96,6 +106,7 @@ def test_one_texel_of_eight_slices_needs_no_such_limit(driver: Driver, tmp_path:
 def test_one_slice_more_than_the_plan_allows_does_not_compile(
     driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("glsl_infer.lowering.weight_bytes.MOST_NOISE", 0.0)  # weights of 16 bits
     monkeypatch.setattr("glsl_infer.lowering.weights_plan.WINDOW_READS", WINDOW_READS + 1)
     nodes = layer(8, 4 * (WINDOW_READS + 1), (3, 3))
     failures, _, mode = compiled(nodes, Options(weights="texture"), driver, tmp_path)
