@@ -13,8 +13,8 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 
 HEAD = """# Accuracy
 
-`python scripts/accuracy.py` measures these numbers and writes this page; `docs/accuracy/` has those of every layer. Get the
-data first: `scripts/get-data trashnet data/trashnet`. Measured on {machines}.
+`python scripts/accuracy.py` measures these numbers and writes this page; `docs/accuracy/` has those of every layer. Get
+the data first: `scripts/get-data trashnet data/trashnet`. Measured on {machines}.
 
 *Worst* is the largest |stored - y| in steps of the stored format, where y is the float64 value before rounding. A
 step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
@@ -24,7 +24,8 @@ LAYERS = """
 ## Layer by layer
 
 X22 at 385x385 with random weights. Each layer reads the exact reference's values, so that only its own error shows.
-*Fewest levels* counts the different values of a layer's output, *differing* the stored values that are not the reference's.
+*Fewest levels* counts the different values of a layer's output, *differing* the stored values that are not the
+reference's.
 
 {table}
 
@@ -51,8 +52,8 @@ GPU and Keras agree on the first label of {agreement:.2f} % of them.
 DRIVERS = """
 ## Every operator on three drivers
 
-{networks:,} random networks, {cases} of each of {kinds} kinds, the same on each driver (`tests/gl/random_networks.py`). Every
-layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
+{networks:,} random networks, {cases} of each of {kinds} kinds, the same on each driver (`tests/gl/random_networks.py`).
+Every layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
 
 {drivers}
 

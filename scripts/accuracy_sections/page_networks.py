@@ -28,8 +28,8 @@ factors and offsets. {calibration} training photographs of trashnet give batch n
 export; {photographs} photographs of the test split are measured.
 
 A random network is a hard case for 8 bits: each layer enlarges small changes, while its logits differ little between
-photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose bytes
-are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
+photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose
+bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
@@ -41,8 +41,7 @@ Worst of all: **{worst:.4f}**. A frame takes:
 
 {frame}
 
-This was measured before a convolution could read any number of slices in one pass: 16-bit partial sums take {wide} of the
-passes, where {narrow} would do ([today](videocore.md#networks)).
+This was measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
 
 ### Which ranges
 
@@ -55,8 +54,8 @@ the batch norms that Keras starts with. *Headroom* is the factor by which a chan
 TEXTBOOK = """
 ## A small network of your own
 
-A typical first network: Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense. The
-script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it on the
+A typical first network: Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
+The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it on the
 {photographs} photographs of the test split.
 
 {ends}
@@ -89,8 +88,8 @@ Error against the float network, in steps of 255:
 
 {floats}
 
-The largest errors occur where a value exceeds the range that calibration has seen: it is stored as the end of the range.
-The float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
+The largest errors occur where a value exceeds the range that calibration has seen: the end of the range is stored. The
+float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
 """
@@ -99,9 +98,9 @@ AMPLIFICATION = """
 ## What layers amplify
 
 The *gain* of a convolution is by how many steps its output moves if every value that it reads moves by one step, in
-the worst direction. Beyond a gain of {most_gain:.0f}, 32-bit floats round by more than the {rounding:g} of a step allowed
-for drivers. The *error* is the root mean square distance from the float network in steps, over {photographs} photographs.
-`glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
+the worst direction. Beyond a gain of {most_gain:.0f}, 32-bit floats round by more than the {rounding:g} of a step
+allowed for drivers. The *error* is the root mean square distance from the float network in steps, over {photographs}
+photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
 
@@ -137,8 +136,6 @@ def mobilenet(found: dict[str, Any]) -> str:
         layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
         frame=_frame(first["statistics"]),
-        wide=sum(layer["passes"] for layer in first["wide"]),
-        narrow=sum(layer["narrow"] for layer in first["wide"]),
         ranges=table([*RANGE, *heads], ranges),
     )
 
