@@ -55,8 +55,8 @@ TEXTBOOK = """
 ## A small network of your own
 
 A typical first network: Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
-The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it on the
-{photographs} photographs of the test split.
+The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it
+on the {photographs} photographs of the test split.
 
 {ends}
 
