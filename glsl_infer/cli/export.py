@@ -13,6 +13,7 @@ from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import ends, progress
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
+from glsl_infer.lowering.conv_texture import WEIGHT_BITS
 from glsl_infer.lowering.weights_plan import LEAST_ARRAY, LONGEST_ARRAY, UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.program.layout import LAYOUTS
 from glsl_infer.runtime.pictures import paths as pictures
@@ -57,6 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the longest uniform array in vec4, {LEAST_ARRAY} to {LONGEST_ARRAY} (default: {UNIFORM_VECTORS}, which "
         f"nearly all phones have), or '{VIDEOCORE}' for a Raspberry Pi with Mesa, whose driver reports 4095: "
         f"{LONGEST_ARRAY}; older Pi drivers have 136",
+    )
+    parser.add_argument(
+        "--weight-bits",
+        choices=WEIGHT_BITS,
+        default="auto",
+        help="of weights in textures: 8 where their rounding adds little noise and costs half the fetches (auto), or 16",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -130,6 +137,7 @@ def run(args: argparse.Namespace) -> int:
         memory=args.memory,
         percentile=args.percentile,
         uniform_vectors=args.uniform_vectors,
+        weight_bits=args.weight_bits,
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),

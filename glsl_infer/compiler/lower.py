@@ -30,6 +30,7 @@ def to_program(
     uniform_vectors: int = UNIFORM_VECTORS,
     tell: Callable[[str], object] = str,
     samples: Sequence[Inputs] = (),
+    weight_bits: str = "auto",
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -43,6 +44,7 @@ def to_program(
         memory: how textures are shared, see ``memory``; ``auto`` is the method that needs the fewest bytes.
         uniform_vectors: the longest uniform array, in vec4; see ``weights_plan.UNIFORM_VECTORS``.
         tell: hears of every layer.
+        weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
 
     Raises:
@@ -62,7 +64,18 @@ def to_program(
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
-        builder = Builder(graph, weights, alone, layout, needed, shares, typical, uniform_vectors, planning=planning)
+        builder = Builder(
+            graph,
+            weights,
+            alone,
+            layout,
+            needed,
+            shares,
+            typical,
+            uniform_vectors,
+            planning=planning,
+            weight_bits=weight_bits,
+        )
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
             tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")

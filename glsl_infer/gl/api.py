@@ -1,8 +1,7 @@
 """The OpenGL ES 2.0 calls that the engine makes, and nothing else.
 
 PyOpenGL finds the library; the functions are called through ctypes, which costs a fraction of its checked wrappers and
-touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again
-(docs/performance.md).
+touches no global state of the application. Without prototypes (``Api.prepared``) it costs a third of that again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Shaders compiled side by side: GL_KHR_parallel_shader_compile, for drivers that have threads and wait to be told.
 
 NVIDIA's driver compiles in the thread that asks until it is told how many others it may take. Then half of the work is
-done by them (docs/performance.md), whatever the number.
+done by them, whatever the number.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ class Builder(Places):
 
     Attributes:
         planning: whether only lifetimes of textures are wanted, so that the texts of shaders may be empty.
+        weight_bits: one of ``conv_texture.WEIGHT_BITS``, for weights in textures.
         typical: what the layers' outputs are like.
     """
 
@@ -53,11 +54,12 @@ class Builder(Places):
         uniform_vectors: int = weights_plan.UNIFORM_VECTORS,
         *,
         planning: bool = False,
+        weight_bits: str = "auto",
     ) -> None:
         super().__init__(graph, layout, gutters, shares)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
-        self.planning, self.typical = planning, typical
+        self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
         self._programs: dict[tuple[int, str], ShaderProgram] = {}
         self._program_names: set[str] = set()
         self._passes: list[Pass] = []

@@ -50,8 +50,17 @@ class Possible:
         return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
 
 
+WEIGHT_BITS = ("auto", "16")
+"""``auto``: weights in textures have 8 bits where their rounding adds little noise, else 16."""
+
+
 def possible(
-    reads: Sequence[Mapping[str, Sequence[Read]]], columns: Columns, constants: Constants, *, alpha: bool
+    reads: Sequence[Mapping[str, Sequence[Read]]],
+    columns: Columns,
+    constants: Constants,
+    *,
+    alpha: bool,
+    weight_bits: str = "auto",
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -59,12 +68,13 @@ def possible(
         reads: of each slice, what it reads, by roles.
         columns: how the kernel's columns follow one another.
         constants: weights, biases and factors in units of texels and of the stored output.
+        weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
     noise = weight_bytes.noise(constants.weights, constants.bias)
-    bits = 8 if noise <= weight_bytes.MOST_NOISE else 16
+    bits = 8 if weight_bits == "auto" and noise <= weight_bytes.MOST_NOISE else 16
     fits, most = {
         8: (weight_bytes.fits, weight_bytes.MOST_COLUMNS),
         16: (weight_texture.fits, weight_texture.MOST_COLUMNS),

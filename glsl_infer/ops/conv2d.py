@@ -93,7 +93,7 @@ class Conv2D(Operator):
             fold.slices(bias, kernel.output.pad),
             fold.slices(kernel.residual_factor) if scaled else None,
         )
-        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha)
+        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,

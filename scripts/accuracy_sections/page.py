@@ -13,20 +13,19 @@ NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
 
 HEAD = """# Accuracy
 
-`python scripts/accuracy.py` writes this page from the numbers in `docs/accuracy/`, which have every layer. To check
-them, run `scripts/get-data trashnet data/trashnet`, then the script. Measured on {machines}.
+`python scripts/accuracy.py` measures these numbers and writes this page; `docs/accuracy/` has those of every layer. Get
+the data first: `scripts/get-data trashnet data/trashnet`. Measured on {machines}.
 
 *Worst* is the largest |stored - y| in steps of the stored format, where y is the float64 value before rounding. A
-step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding. The limit is
-{bound}, because float32 sums differ a little from float64 ones.
+step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5 is perfect rounding, {bound} the limit.
 """
 
 LAYERS = """
 ## Layer by layer
 
 X22 at 385x385 with random weights. Each layer reads the exact reference's values, so that only its own error shows.
-*Fewest levels* is how many different values a layer's output takes, at least; *differing* counts stored values that
-are not the reference's.
+*Fewest levels* counts the different values of a layer's output, *differing* the stored values that are not the
+reference's.
 
 {table}
 
@@ -37,8 +36,7 @@ END_TO_END = """
 ## End to end
 
 `{bundle}` on {photographs} photographs of trashnet's test split. The errors are those of logits minus their mean over
-the classes, against float32 Keras. Over the photographs these logits have a standard deviation of {spread:.2f}
-(required: at least {least:g}).
+the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (required: at least {least:g}).
 
 {errors}
 
@@ -54,10 +52,8 @@ GPU and Keras agree on the first label of {agreement:.2f} % of them.
 DRIVERS = """
 ## Every operator on three drivers
 
-{cases} random networks of each of {kinds} kinds ({networks:,} in all, the same on each driver) vary shapes, kernels,
-strides, groups, paddings, activations, ranges, layouts and weights modes (`tests/gl/random_networks.py`). Every layer
-reads random stored values. Networks that amplify a value ten thousand times and cancel most of it are left out,
-because 32-bit sums cannot follow them.
+{networks:,} random networks, {cases} of each of {kinds} kinds, the same on each driver (`tests/gl/random_networks.py`).
+Every layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
 
 {drivers}
 

@@ -27,10 +27,9 @@ MOBILENET = """
 factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
 export; {photographs} photographs of the test split are measured.
 
-A random network is a hard case for 8 bits: nothing taught it to ignore small changes, so each layer enlarges them,
-while its logits differ little between photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise*
-is float32 Keras on photographs whose bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio}
-times the exact reference's. Errors are against float32 Keras, as above.
+A random network is a hard case for 8 bits: each layer enlarges small changes, while its logits differ little between
+photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose
+bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
@@ -42,8 +41,7 @@ Worst of all: **{worst:.4f}**. A frame takes:
 
 {frame}
 
-Partial sums of 16 bits take {wide} of these passes, where one for each output slice would be {narrow}. This was
-measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
+This was measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
 
 ### Which ranges
 
@@ -56,9 +54,9 @@ the batch norms that Keras starts with. *Headroom* is the factor by which a chan
 TEXTBOOK = """
 ## A small network of your own
 
-A typical first network: Rescaling, four 3x3 convolutions with ReLU (three with batch norm) and MaxPooling2D, Flatten,
-Dropout, Dense, Dense. The script trains it for 25 epochs on trashnet at {size}x{size}, exports it with {calibration}
-training photographs and measures it on the {photographs} photographs of the test split.
+A typical first network: Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
+The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it
+on the {photographs} photographs of the test split.
 
 {ends}
 
@@ -90,10 +88,8 @@ Error against the float network, in steps of 255:
 
 {floats}
 
-The largest errors occur where a photograph exceeds the range that calibration has seen: such values are stored as the
-end of the range. The channel with the largest values of a layer gets no headroom, because that would make every step
-coarser. The float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this
-often:
+The largest errors occur where a value exceeds the range that calibration has seen: the end of the range is stored. The
+float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
 """
@@ -102,15 +98,13 @@ AMPLIFICATION = """
 ## What layers amplify
 
 The *gain* of a convolution is by how many steps its output moves if every value that it reads moves by one step, in
-the worst direction. 32-bit floats round each addition by up to 255 * gain * 2^-24 of a step. Beyond a gain of
-{most_gain:.0f} that is more than the {rounding:g} allowed for drivers. The *error* is the root mean square distance
-from the float network in steps, over {photographs} photographs. `glsl-infer export` prints both and warns beyond that
-gain and beyond an error of {most_error:g} steps; `glsl-infer inspect` shows the gains.
+the worst direction. Beyond a gain of {most_gain:.0f}, 32-bit floats round by more than the {rounding:g} of a step
+allowed for drivers. The *error* is the root mean square distance from the float network in steps, over {photographs}
+photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
 
-Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it. A
-layer whose weights are too large for 16 bits keeps them as floats, even with `--weights texture`.
+Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it.
 """
 
 
@@ -142,8 +136,6 @@ def mobilenet(found: dict[str, Any]) -> str:
         layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
         frame=_frame(first["statistics"]),
-        wide=sum(layer["passes"] for layer in first["wide"]),
-        narrow=sum(layer["narrow"] for layer in first["wide"]),
         ranges=table([*RANGE, *heads], ranges),
     )
 

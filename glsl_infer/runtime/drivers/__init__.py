@@ -23,7 +23,7 @@ ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
 
 llvmpipe compiles loops sooner, and so does NVIDIA's driver. VideoCore IV needs straight lines; nothing was measured on
 others. Shaders whose weights are in uniforms, or in their text, never have loops: what a loop there spares a compiler
-is less than what it costs a frame (docs/performance.md).
+is less than what it costs a frame.
 """
 
 

@@ -29,7 +29,7 @@ SAMPLER = "weights"
 
 MOST_FRAGMENTS = 100_000
 """What a program may draw in a frame to read floats. Two programs of 97,000 each cost X22's frame little; two of a
-million, over a quarter (docs/performance.md)."""
+million, over a quarter."""
 
 MOST_BYTES = 32 << 20
 """What floats of all textures together may take, four times the bytes in the file; X22's take 1.3 MB."""
