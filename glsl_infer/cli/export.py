@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weight-bits",
         choices=WEIGHT_BITS,
         default="auto",
-        help="of weights in textures: 8 where their rounding adds little noise and costs half the fetches (auto), or 16",
+        help="of weights in textures: 8 where that adds little noise and halves the fetches (auto), or 16",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
