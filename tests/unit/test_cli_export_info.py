@@ -247,6 +247,7 @@ DRIVER = {
     "limits": {"MAX_TEXTURE_SIZE": 2048},
     "precision": {"mediump": {"range_low": 14, "range_high": 15, "mantissa_bits": 10}},
     "store_rounds_up_from": 0.5,
+    "sum_rounds_up_from": 0.5,
 }
 
 

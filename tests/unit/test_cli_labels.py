@@ -96,6 +96,7 @@ def test_all_that_is_wrong_is_said_at_once(capsys: Capture, tmp_path: Path, expo
     arguments["--labels"].write_bytes(b"a\n\nb\n")
     photo = tmp_path / "photo.png"
     photo.write_bytes(b"no picture")
+    arguments["model"].unlink()  # reading one would import TensorFlow beside Mesa's LLVM: they crash in one process
     assert main(list(map(str, [*export(arguments), "--calibrate", photo]))) == 2
     first, *lines = capsys.readouterr().err.splitlines()
     assert first == "error: 3 problems:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import re
@@ -20,7 +21,7 @@ import pytest
 from command_line import Capture, refused
 from tiny import SIZE, write_tiny
 
-from glsl_infer import bundle, cli
+from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.tools.deploy import wheel
 
@@ -83,7 +84,7 @@ def test_the_unit_starts_a_command_that_there_is(here: Path, capsys: Capture, mo
     program, *arguments = line.split()
     assert program.endswith("/venv/bin/glsl-infer")
     seen = []
-    monkeypatch.setattr(cli.camera, "run", seen.append)
+    monkeypatch.setattr(importlib.import_module("glsl_infer.cli.camera"), "run", seen.append)
     assert main(arguments) == 0
     assert (seen[0].source, seen[0].every, seen[0].top, seen[0].json) == ("picamera2", 3, 2, True)
     assert seen[0].model.name == "tiny.glslnn"
