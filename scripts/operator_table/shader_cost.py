@@ -12,6 +12,7 @@ import re
 _FOR = re.compile(r"for\s*\(\s*int (\w+) = (\d+); \1 < (\d+); \1\+\+\s*\)\s*\{")
 _FUNCTION = re.compile(r"\b(?:void|float|vec[234]) (\w+)\(([^()]*)\)\s*\{")
 _MACRO = re.compile(r"#define (\w+)\(([^()]*)\)(.*)")
+_DEFINED = re.compile(r"(!?)\s*defined\s*\(\s*(\w+)\s*\)")
 _CALL = re.compile(r"\b(\w+)\(([^()]*)\)")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -45,6 +46,9 @@ def preprocessed(shader: str) -> str:
                 lines.append(_NAME.sub(lambda name: _expanded(name[0], macros), called))
         elif words[0] in ("#ifdef", "#ifndef"):
             active.append((words[1] in macros) == (words[0] == "#ifdef"))
+        elif words[0] == "#if":
+            terms = [term.strip() for term in line.split(None, 1)[1].split("&&")]
+            active.append(all(_is_true(term, macros, line) for term in terms))
         elif words[0] == "#else":
             active[-1] = not active[-1]
         elif words[0] == "#endif":
@@ -61,6 +65,18 @@ def preprocessed(shader: str) -> str:
         elif words[0] != "#version":
             raise ValueError(f"a directive that is not understood: {line}")
     return "\n".join(lines)
+
+
+def _is_true(term: str, macros: dict[str, str], line: str) -> bool:
+    """Return whether ``defined(NAME)`` or ``!defined(NAME)`` holds.
+
+    Raises:
+        ValueError: another term.
+    """
+    found = _DEFINED.fullmatch(term)
+    if found is None:
+        raise ValueError(f"a directive that is not understood: {line}")
+    return (found[2] in macros) != bool(found[1])
 
 
 def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> str:
