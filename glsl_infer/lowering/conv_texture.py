@@ -50,6 +50,9 @@ class Possible:
         return weight_bytes.pack(constants) if self.bits == 8 else weight_texture.pack(constants)
 
 
+LEAST_BYTE_COLUMNS = 2
+"""Columns from which on weights may have 8 bits: of one column, textures of 8 and of 16 bits may be of one size."""
+
 WEIGHT_BITS = ("auto", "16")
 """``auto``: weights in textures have 8 bits where their rounding adds little noise, else 16."""
 
@@ -74,7 +77,8 @@ def possible(
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
     noise = weight_bytes.noise(constants.weights, constants.bias)
-    bits = 8 if weight_bits == "auto" and noise <= weight_bytes.MOST_NOISE else 16
+    in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
+    bits = 8 if in_bytes else 16
     fits, most = {
         8: (weight_bytes.fits, weight_bytes.MOST_COLUMNS),
         16: (weight_texture.fits, weight_texture.MOST_COLUMNS),
@@ -118,7 +122,9 @@ def read(texels: bytes, units: bytes, columns: Columns) -> Weights:
     Raises:
         ValueError: they are no such texture.
     """
-    few = weight_bytes.read(texels, units, columns.slices, columns.count)
+    few = None
+    if columns.count >= LEAST_BYTE_COLUMNS:
+        few = weight_bytes.read(texels, units, columns.slices, columns.count)
     return few or weight_texture.read(texels, units, columns.slices, columns.count)
 
 

@@ -191,7 +191,8 @@ class _Sums:
         # Each cut takes half of the last bit in the mean.
         losses = -0.5 * (last_bits.sum(axis=1) + self._products)
         mean = (losses * self._counts).sum(axis=0)
-        spread = (losses - mean) ** 2 + (last_bits**2).sum(axis=1) / 12.0
+        with np.errstate(over="ignore"):  # an exponential's sums may be huge: then nothing is made up for
+            spread = (losses - mean) ** 2 + (last_bits**2).sum(axis=1) / 12.0
         return mean, (spread * self._counts).sum(axis=0)
 
 

@@ -77,7 +77,7 @@ def test_a_layer_in_several_textures(context: Context, weights: str) -> None:
         *feeds,
         conv_node(rng, "side", ("image",), 3, 16),
         Node("joined", "concat", tuple(one.name for one in feeds)),
-        conv_node(rng, "wide", ("joined", "side"), 48, 16, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        conv_node(rng, "wide", ("joined", "side"), 48, 16),
     ]
     made = make_bundle(classifier(rng, body, 16), weights, memory="naive", uniform_vectors=1000)
     one = next(one for one in made.manifest.passes if one.layer == "wide")
