@@ -104,8 +104,11 @@ def draw(
         if waits and late is not None:
             defines["LATE"] = "late" if baked is None else float(late[index])
             uniforms["late"] = [float(late[index])]
-        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(cut[index].tolist())
-        uniforms["cut_bias"] = cut[index].tolist()
+        start = cut[index].tolist()
+        if late is not None and late[index] > 0.0 and not waits:
+            start[3] = float(rows[index, count - 1, 3])  # nothing waits, so it is not raised again by LATE either
+        defines["CUT_BIAS"] = "cut_bias" if baked is None else codegen.vec(start)
+        uniforms["cut_bias"] = start
         fragment = codegen.PLANNED if build.planning else texts.get(id(entry.taps)) if baked is None else None
         fragment = fragment or codegen.fragment(
             "convolution.frag",
