@@ -62,18 +62,24 @@ def tiny_graph() -> Graph:
 
 
 @cache
-def tiny_program(weights: str = "uniform", layout: str = "atlas", memory: str = "auto") -> CompiledNetwork:
-    """The network as passes; ``weights``, ``layout`` and ``memory`` as for ``lowering.to_program``."""
+def tiny_program(
+    weights: str = "uniform", layout: str = "atlas", memory: str = "auto", weight_bits: str = "auto"
+) -> CompiledNetwork:
+    """The network as passes; the arguments are those of ``lowering.to_program``."""
     prepared = prepare(optimize.optimize(tiny_graph()), layout=layout)
-    return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory)
+    return lower.to_program(prepared.graph, weights=weights, layout=layout, memory=memory, weight_bits=weight_bits)
 
 
 @cache
 def tiny_bundle(
-    weights: str = "uniform", layout: str = "atlas", memory: str = "auto", labels: Sequence[str] = LABELS
+    weights: str = "uniform",
+    layout: str = "atlas",
+    memory: str = "auto",
+    labels: Sequence[str] = LABELS,
+    weight_bits: str = "auto",
 ) -> Bundle:
     """The network as a bundle in memory."""
-    return to_bundle(tiny_program(weights, layout, memory), labels)
+    return to_bundle(tiny_program(weights, layout, memory, weight_bits), labels)
 
 
 def write_tiny(folder: Path, name: str = "tiny.glslnn", weights: str = "uniform", layout: str = "atlas") -> Path:

@@ -16,7 +16,7 @@ from glsl_infer.ops.operator import Operator
 __all__ = ["Operator", "get", "names"]
 
 
-_NO_OPERATORS = ("operator", "traits")
+_NO_OPERATORS = ("convolution_window", "operator", "traits")
 
 
 @cache

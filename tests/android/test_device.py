@@ -43,6 +43,7 @@ def test_a_frame_on_a_device_that_needs_these_lines(device: Jvm, tmp_path: Path,
     context = Context()
     driver_of(context).__dict__["rounds_stores"] = "ROUND_STORES" in lines
     driver_of(context).__dict__["late_fetch"] = "LATE_FETCH" in lines
+    driver_of(context).__dict__["nearest_sums"] = False  # Java's runner says LATE_FETCH alone
     size = bundles.read(SMALL).manifest.input.size
     pixels = np.random.default_rng(8).integers(0, 256, (size, size, 3), np.uint8)
     with Session(SMALL, context=context) as session:

@@ -19,7 +19,9 @@ LARGEST = 2048
 
 def halved(bundle: Bundle) -> dict[str, Texture]:
     """Return the textures of weights of convolutions, by name."""
-    convolutions = {layer.name for layer in tiny_bundle("texture").network.layers if layer.op == "conv2d"}
+    convolutions = {
+        layer.name for layer in tiny_bundle("texture", weight_bits="16").network.layers if layer.op == "conv2d"
+    }
     weights = {f"{name}.weights" for name in convolutions}
     return {one.name: one for one in bundle.manifest.textures if one.name in weights}
 
@@ -31,7 +33,7 @@ def texels(bundle: Bundle, texture: Texture) -> NDArray[np.uint8]:
 
 @pytest.fixture(scope="module")
 def both() -> tuple[Bundle, Bundle]:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     return bundle, with_spare_rows(bundle, LARGEST)
 
 
@@ -54,7 +56,7 @@ def test_a_half_further_down_are_the_low_bytes(both: tuple[Bundle, Bundle]) -> N
 
 
 def test_a_single_slice_gets_two() -> None:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     one = halved(bundle)["stem.weights"]
     assert one.member is not None
     short = replace(one, height=2)
@@ -82,12 +84,12 @@ def test_other_textures_stay(both: tuple[Bundle, Bundle]) -> None:
 
 
 def test_what_would_be_too_large_stays() -> None:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     assert {one.height for one in halved(with_spare_rows(bundle, 33)).values()} == {6, 32}
 
 
 def test_shaders_of_another_kind() -> None:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     members = {name: data.replace(HALVES, b"lower = ROW.y + units[0].x;") for name, data in bundle.members.items()}
     assert members != dict(bundle.members)
     bundle = replace(bundle, members=members)
@@ -95,7 +97,7 @@ def test_shaders_of_another_kind() -> None:
 
 
 def test_floats_where_few_fragments_fetch() -> None:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     names = frozenset(halved(bundle))
     assert few_read(bundle) == names
     (program,) = {one.program for one in bundle.manifest.passes if one.layer == "stem"}
@@ -108,7 +110,7 @@ def test_floats_where_few_fragments_fetch() -> None:
 
 
 def test_floats_take_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    bundle = tiny_bundle("texture")
+    bundle = tiny_bundle("texture", weight_bits="16")
     size = 16 * sum(one.width * one.height for one in halved(bundle).values())
     monkeypatch.setattr(weight_halves, "MOST_BYTES", size)
     assert few_read(bundle)
