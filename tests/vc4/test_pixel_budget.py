@@ -27,7 +27,7 @@ def test_models(stored: Any, executor: Executor, path: Any) -> None:
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS if "x22" in path.stem])
 def test_cuts_cost_about_twice_the_bytes(stored: Any, name: str) -> None:
-    """Twice is the goal. Of the few dozen bytes that differ with sums to nearest, chance alone makes some more or less."""
+    """Twice is the goal. Of the few dozen that differ with sums to nearest, chance makes some more or less."""
     sums = {rounding: sum(layers.values()) for rounding, layers in stored["models"][name].items()}
     assert sums["hardware"] <= 2 * sums["nearest"] + 30
 
