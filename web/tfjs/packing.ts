@@ -69,10 +69,25 @@ function columnsOf(layer: Layer, members: Members, slices: number, count: number
   if (!second) {
     const { f32 } = littleEndian(first!);
     const all = first!.length / 16 / slices;
-    const column: Columns["column"] = (slice, at, component) => f32(16 * (slice * all + at) + 4 * component);
-    return { column, bias: (slice, component) => column(slice, all - 1, component) };
+    const number: Columns["column"] = (slice, at, component) => f32(16 * (slice * all + at) + 4 * component);
+    // A last column (1, 1, 1, 2^40) says that the fourth components are in units of that.
+    const unit = number(0, all - 1, 3) === 2 ** 40 && number(0, all - 1, 0) === 1 ? 2 ** 40 : 1;
+    const column: typeof number = (slice, at, component) => number(slice, at, component) * (component === 3 ? unit : 1);
+    return { column, bias: (slice, component) => column(slice, all - (unit > 1 ? 2 : 1), component) };
   }
   const { f32 } = littleEndian(second);
+  const texels = first!.length / 4 / slices;
+  if (count > 1 && (texels === count + 4 || texels === count + 7)) {
+    const byte = (slice: number, at: number, j: number): number => first![4 * (slice * texels + at) + j]!;
+    const scale = (slice: number, j: number): number => byte(slice, count + 3, j) * f32(0);
+    return {
+      column: (slice, at, j) => (byte(slice, at, j) - 128) * scale(slice, j),
+      bias: (slice, j) =>
+        (65536 * byte(slice, count, j) + 256 * byte(slice, count + 1, j) + byte(slice, count + 2, j) - 8388608) *
+        f32(4) *
+        scale(slice, j),
+    };
+  }
   const width = first!.length / 8 / slices;
   const high = (slice: number, at: number, component: number): number => first![4 * (slice * width + at) + component]!;
   const low: typeof high = (slice, at, component) => high(slices + slice, at, component);
