@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import InputError
-from glsl_infer.support.files import not_a_file
+from glsl_infer.support import saved_json
+from glsl_infer.support.saved_json import Kind
 from glsl_infer.tools.benchmark.frames import STEPS
 
 FORMAT = "glsl-infer benchmark"
@@ -26,27 +25,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, no result, of a newer version or damaged.
     """
-    try:
-        kind = not_a_file(path)
-        if kind:
-            raise InputError(f"{path}: is {kind}, not a saved result; {_AGAIN}")
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: has more than {MAX_BYTES >> 20} MiB, which no result has; {_AGAIN}")
-        data = json.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON ({error}); {_AGAIN}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError(f"{path}: not a result of glsl-infer benchmark; {_AGAIN}")
-    if data.get("version") != VERSION:
-        raise InputError(f"{path}: version {data.get('version')!r} of the format, where {VERSION} is known; {_AGAIN}")
-    wrong = _wrong_part(data)
-    if wrong:
-        raise InputError(f"{path}: damaged: {wrong}; {_AGAIN}")
-    return data
+    return saved_json.read(path, Kind("result", FORMAT, VERSION, MAX_BYTES, _AGAIN, _wrong_part))
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import InputError
-from glsl_infer.support.files import not_a_file
+from glsl_infer.support import saved_json
+from glsl_infer.support.saved_json import Kind
 
 FORMAT = "glsl-infer report"
 VERSION = 1
@@ -23,27 +22,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
         InputError: the file is missing, no report, of another version or damaged.
     """
-    try:
-        kind = not_a_file(path)
-        if kind:
-            raise InputError(f"{path}: is {kind}; {_GIVE}")
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path}: has more than {MAX_BYTES >> 20} MiB, which no report has; {_GIVE}")
-        data = json.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON ({error}); {_GIVE}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise InputError(f"{path}: not a report of glsl-infer; {_GIVE}")
-    if data.get("version") != VERSION:
-        raise InputError(f"{path}: version {data.get('version')!r} of the format, where {VERSION} is known; {_GIVE}")
-    wrong = _wrong_part(data)
-    if wrong:
-        raise InputError(f"{path}: damaged: {wrong}; {_GIVE}")
-    return data
+    return saved_json.read(path, Kind("report", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
 
 
 def frame_ms(model: dict[str, Any]) -> dict[str, float] | None:
