@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ChannelView(ChannelGather, ViewOperator):
-    """A ``channel_gather`` of whole slices of 4 channels; ``optimize.gathers_as_views`` makes it of one."""
+    """A ``channel_gather`` of whole slices of 4 channels; ``optimize.replace_by_shape`` makes it of one."""
 
     def passes(self, node: Node, build: Builder) -> None:
         """Pick the input's views."""

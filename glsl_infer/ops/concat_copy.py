@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ConcatCopy(Concatenation):
-    """What ``concat`` computes, drawn; ``optimize.copy_unaligned_concats`` puts it where views cannot do it."""
+    """What ``concat`` computes, drawn; ``optimize.replace_by_shape`` puts it where views cannot do it."""
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice, which takes its lanes from where they lie."""

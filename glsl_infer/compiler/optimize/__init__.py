@@ -95,7 +95,7 @@ def sigmoids_as_pieces(graph: Graph) -> Graph:
     return graph.rebuilt([rewritten(node) for node in graph.nodes])
 
 
-def copy_unaligned_concats(graph: Graph) -> Graph:
+def replace_by_shape(graph: Graph) -> Graph:
     """Let other operators do what the shapes of inputs do not allow: a concatenation that views cannot do is drawn."""
 
     def done_by(node: Node) -> Node:
@@ -116,5 +116,5 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fuse_activation,
     sigmoids_as_pieces,
     vectors_apart,
-    copy_unaligned_concats,
+    replace_by_shape,
 )
