@@ -13,6 +13,7 @@ table { border-collapse: collapse; } th, td { padding: .2rem 1rem .2rem 0; text-
 th { border-bottom: 1px solid #999; } td:first-child, th:first-child { text-align: left; }
 .bar { background: #4a7; height: .7rem; display: inline-block; } .wrong { color: #b00; font-weight: bold; }
 .right { color: #284; } polyline { fill: none; stroke: #4a7; stroke-width: 2; }
+svg { border-bottom: 1px solid #999; } table.pairs td { text-align: left; }
 """
 _WIDTH, _HEIGHT = 640, 120
 
@@ -100,8 +101,9 @@ def _flat(data: dict[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _pairs(pairs: dict[str, Any]) -> str:
-    rows = "".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in pairs.items())
-    return f"<table>{rows}</table>"
+    known = {key: value for key, value in pairs.items() if value not in (None, "", [])}
+    rows = "".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in known.items())
+    return f"<table class=pairs>{rows}</table>"
 
 
 def _text(value: object) -> str:
