@@ -275,14 +275,16 @@ def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
 def convolve(x: Array, kernel: Array, attrs: Any) -> Array:
     height, width, channels, filters = kernel.shape
     (step_y, step_x), (top, bottom, left, right) = attrs["strides"], attrs["padding"]
+    apart_y, apart_x = attrs.get("dilations", [1, 1])
+    high, broad = (height - 1) * apart_y + 1, (width - 1) * apart_x + 1
     x = np.pad(x, ((top, bottom), (left, right), (0, 0)))
-    out = np.zeros(((x.shape[0] - height) // step_y + 1, (x.shape[1] - width) // step_x + 1, filters))
+    out = np.zeros(((x.shape[0] - high) // step_y + 1, (x.shape[1] - broad) // step_x + 1, filters))
     for f in range(filters):
         g = f // (filters // attrs["groups"])
         part = x[:, :, g * channels : (g + 1) * channels]
         for y in range(out.shape[0]):
             for z in range(out.shape[1]):
-                window = part[y * step_y : y * step_y + height, z * step_x : z * step_x + width]
+                window = part[y * step_y :, z * step_x :][:high:apart_y, :broad:apart_x]
                 out[y, z, f] = (window * kernel[..., f]).sum()
     return out
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,20 +12,25 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras.activations import own_activation
 from glsl_infer.importers.keras.call import Call, pair
 from glsl_infer.importers.keras.weights import array, bias, kernel
+from glsl_infer.ops.convolution_window import dilated
 
 _PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
+
+
+def window(call: Call, kernel_size: Sequence[int]) -> dict[str, Any]:
+    """Return the attributes ``strides``, ``padding`` and ``dilations`` of a convolution by a kernel (height, width)."""
+    strides, dilations = pair(call.layer.strides), pair(call.layer.dilation_rate)
+    padding = call.padding(dilated(kernel_size, dilations), strides)
+    return {"strides": strides, "padding": padding, "dilations": dilations}
 
 
 def separable(call: Call) -> list[Node]:
     """Convert a SeparableConv2D: a depthwise convolution, then one of single pixels."""
     call.require_channels_last()
     layer = call.layer
-    if pair(layer.dilation_rate) != (1, 1):
-        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
     depthwise, pointwise = array(layer.depthwise_kernel), array(layer.pointwise_kernel)
     height, width, channels, multiplier = depthwise.shape
-    strides = pair(layer.strides)
-    attrs = {**_PLAIN, "strides": strides, "padding": call.padding((height, width), strides), "groups": channels}
+    attrs = {**_PLAIN, **window(call, (height, width)), "groups": channels}
     weights = depthwise.reshape(height, width, 1, channels * multiplier)
     first = call.node("conv2d", attrs, kernel=weights, bias=np.zeros(channels * multiplier, np.float32))
     name = f"{call.name}-pointwise"
