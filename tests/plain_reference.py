@@ -169,12 +169,15 @@ class PlainReference:
         return x
 
     def depth_to_space(self, layer: Any, attrs: Any, x: Array) -> Array:
-        n, (height, width, channels) = attrs["block"], x.shape
-        out = np.zeros((height * n, width * n, channels // n**2))
-        for i in range(n):
-            for j in range(n):
-                first = (n * i + j) * out.shape[2]
-                out[i::n, j::n] = x[:, :, first : first + out.shape[2]]
+        v, h = attrs["block"] if isinstance(attrs["block"], list) else [attrs["block"]] * 2
+        height, width, channels = x.shape
+        c = channels // (v * h)
+        out = np.zeros((height * v, width * h, c))
+        together = attrs.get("order", "depth_column_row") == "depth_column_row"
+        for i in range(v):
+            for j in range(h):
+                for k in range(c):
+                    out[i::v, j::h, k] = x[:, :, (h * i + j) * c + k if together else (v * k + i) * h + j]
         return out
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:

@@ -13,6 +13,7 @@ from graphs import conv_node
 from random_spatial import shape_of_a
 
 from glsl_infer.graph import Node
+from glsl_infer.ops.depth_to_space import ORDERS
 
 Rng = np.random.Generator
 Made = tuple[list[Node], int]
@@ -65,7 +66,17 @@ def dilated_wide(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [more, last], 6
 
 
+def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> Made:
+    """Depth to space in blocks of any two sides, in both orders."""
+    down, across = int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    out = int(rng.choice([1, 3, 5] if down * across < 4 else [1, 4]))
+    wide_enough = conv_node(rng, "c", ("a",), channels, down * across * out, activation="sigmoid")
+    attrs = {"block": (down, across), "order": str(rng.choice(ORDERS))}
+    return [wide_enough, Node("n", "depth_to_space", ("c",), attrs)], out
+
+
 WINDOWS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "dilated": dilated,
     "dilated_wide": dilated_wide,
+    "shuffled_pixels": shuffled_pixels,
 }
