@@ -182,7 +182,18 @@ class PlainReference:
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
         top, bottom, left, right = attrs["padding"]
-        return np.pad(x, ((top, bottom), (left, right), (0, 0)))
+        x = x[max(0, -top) : x.shape[0] + min(0, bottom), max(0, -left) : x.shape[1] + min(0, right)]
+        around = [[max(0, side) for side in pair] for pair in ((top, bottom), (left, right), (0, 0))]
+        return np.pad(x, around, constant_values=attrs.get("value", 0.0))
+
+    def constant_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return self.zero_padding(layer, attrs, x)
+
+    def l2_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.sqrt(pooled(x**2, attrs, np.mean))
+
+    def channel_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.stack([x[..., c] if c >= 0 else 0 * x[..., 0] for c in attrs["channels"]], axis=2)
 
     def channel_shuffle(self, layer: Any, attrs: Any, x: Array) -> Array:
         step, d = attrs["step"], x.shape[2] // 4

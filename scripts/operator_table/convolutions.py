@@ -74,6 +74,11 @@ DEPTHWISE = Group(
     (
         Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
         Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2)),
+        Row(
+            "DepthwiseConv2D",
+            "kernel 3x3, dilation_rate (1, 3), `same`; 8",
+            _depthwise(3, padding="same", dilation_rate=(1, 3)),
+        ),
         Row("DepthwiseConv2D", "depth_multiplier 2, 3x3; 8 to 16", _depthwise(3, depth_multiplier=2)),
         Row(
             "DepthwiseConv2D, BatchNormalization, ReLU(6), Conv2D, BatchNormalization, ReLU(6)",
