@@ -34,7 +34,7 @@ SETS = ("low", "middle", "high")
 """Sets of parameters that are not published; scripts/vc4/executor/time.c lists them with their sources."""
 
 ARM_INSTRUCTIONS_OF_A_DRAW = 30_000
-"""In user space, Python and Mesa together; counted under qemu-user (docs/videocore.md)."""
+"""In user space, Python and Mesa together, upload included; scripts/vc4/arm/count counts them."""
 
 ARM_RATES = {"low": 1.0e9, "middle": 0.7e9, "high": 0.5e9}
 """Instructions a second: 1, 0.7 and 0.5 a clock of 1 GHz; assumptions."""
