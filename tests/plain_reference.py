@@ -169,12 +169,15 @@ class PlainReference:
         return x
 
     def depth_to_space(self, layer: Any, attrs: Any, x: Array) -> Array:
-        n, (height, width, channels) = attrs["block"], x.shape
-        out = np.zeros((height * n, width * n, channels // n**2))
-        for i in range(n):
-            for j in range(n):
-                first = (n * i + j) * out.shape[2]
-                out[i::n, j::n] = x[:, :, first : first + out.shape[2]]
+        v, h = attrs["block"] if isinstance(attrs["block"], list) else [attrs["block"]] * 2
+        height, width, channels = x.shape
+        c = channels // (v * h)
+        out = np.zeros((height * v, width * h, c))
+        together = attrs.get("order", "depth_column_row") == "depth_column_row"
+        for i in range(v):
+            for j in range(h):
+                for k in range(c):
+                    out[i::v, j::h, k] = x[:, :, (h * i + j) * c + k if together else (v * k + i) * h + j]
         return out
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
@@ -275,14 +278,16 @@ def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
 def convolve(x: Array, kernel: Array, attrs: Any) -> Array:
     height, width, channels, filters = kernel.shape
     (step_y, step_x), (top, bottom, left, right) = attrs["strides"], attrs["padding"]
+    apart_y, apart_x = attrs.get("dilations", [1, 1])
+    high, broad = (height - 1) * apart_y + 1, (width - 1) * apart_x + 1
     x = np.pad(x, ((top, bottom), (left, right), (0, 0)))
-    out = np.zeros(((x.shape[0] - height) // step_y + 1, (x.shape[1] - width) // step_x + 1, filters))
+    out = np.zeros(((x.shape[0] - high) // step_y + 1, (x.shape[1] - broad) // step_x + 1, filters))
     for f in range(filters):
         g = f // (filters // attrs["groups"])
         part = x[:, :, g * channels : (g + 1) * channels]
         for y in range(out.shape[0]):
             for z in range(out.shape[1]):
-                window = part[y * step_y : y * step_y + height, z * step_x : z * step_x + width]
+                window = part[y * step_y :, z * step_x :][:high:apart_y, :broad:apart_x]
                 out[y, z, f] = (window * kernel[..., f]).sum()
     return out
 

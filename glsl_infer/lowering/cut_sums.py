@@ -235,8 +235,8 @@ def _places(
     columns: Columns, texels: Floats, strides: Sequence[int], weights: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return pictures, rows and columns of the pixels at which a layer's sums are followed: always the same."""
-    height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
-    width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
+    height = (texels.shape[1] - (columns.kernel_height - 1) * columns.dilations[0] - 1) // strides[0] + 1
+    width = (texels.shape[2] - (columns.kernel_width - 1) * columns.dilations[1] - 1) // strides[1] + 1
     count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))
     places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
     return np.arange(count) % len(texels), places // width, places * 7919 % width
@@ -247,9 +247,10 @@ def _operands(
 ) -> Floats:
     """Return what the columns of weights are multiplied by: (positions, columns, 1), or 4 lanes in a depthwise one."""
     lanes = []
+    down, right = columns.dilations
     depthwise = isinstance(columns, DepthwiseColumns)
     for slot, row, col, products in columns.taps(range(columns.slots)):
-        place = at[0], at[1] * strides[0] + row, at[2] * strides[1] + col
+        place = at[0], at[1] * strides[0] + row * down, at[2] * strides[1] + col * right
         texel = texels[place][:, 4 * reads[slot] : 4 * reads[slot] + 4]
         lanes += [texel if depthwise else texel[:, ["xyzw".index(product.lane)]] for product in products]
     return np.stack(lanes, axis=1)
