@@ -13,7 +13,7 @@ import numpy as np
 
 Array = np.ndarray
 CLIPS = ("linear", "relu")
-SCALES = ("leaky_relu", "prelu")
+SCALES = ("absolute", "leaky_relu", "prelu")
 
 
 class PlainReference:
@@ -327,6 +327,10 @@ def activate(text: str, x: Array) -> Array:
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
     if name == "elu":
         return elu(x, numbers[0])
+    if name == "power":
+        return power(x, numbers[0])
+    if name in ("clip", "at_least", "at_most"):
+        return np.clip(x, None if name == "at_most" else numbers[0], None if name == "at_least" else numbers[-1])
     if name == "relu":
         return np.clip(x, 0, numbers[0] if numbers else np.inf)
     return FUNCTIONS[name](x)
@@ -336,13 +340,25 @@ def elu(x: Array, a: float) -> Array:
     return np.where(x < 0, a * (np.exp(np.minimum(x, 0)) - 1), x)
 
 
+def power(x: Array, p: float) -> Array:
+    size = np.abs(x) if p == int(p) else np.maximum(x, 0)
+    y = np.where((size < 2**-40) & (p > 0), 0, np.minimum(np.maximum(size, 2**-40) ** p, 1e30))
+    return np.where((x < 0) & (p % 2 == 1), -y, y)
+
+
 def seven_pieces(x: Array) -> Array:
     inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
     return np.clip(inner, -0.5, 0.5) + 0.5
 
 
 FUNCTIONS = {
+    "absolute": np.abs,
     "linear": lambda x: x,
+    "log": lambda x: np.log(np.maximum(x, 2**-40)),
+    "reciprocal": lambda x: np.where(x < 0, -1, 1) / np.maximum(np.abs(x), 2**-40),
+    "rsqrt": lambda x: 1 / np.sqrt(np.maximum(x, 2**-40)),
+    "sqrt": lambda x: np.sqrt(np.maximum(x, 0)),
+    "square": lambda x: x * x,
     "piecewise_linear_sigmoid": seven_pieces,
     "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),
