@@ -208,6 +208,42 @@ class PlainReference:
     def flatten(self, layer: Any, attrs: Any, x: Array) -> Array:
         return x.reshape(-1)
 
+    def flatten_rows(self, layer: Any, attrs: Any, x: Array) -> Array:
+        height, width, channels = x.shape
+        out = []
+        for row in range(attrs["first"], attrs["first"] + attrs["count"]):
+            for column in range(width):
+                for channel in (row // height * 2, row // height * 2 + 1):
+                    out.append(x[row % height, column, channel] if channel < channels else 0.0)
+        return np.array(out)
+
+    def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
+        height, width, channels = attrs["shape"]
+        numbers = iter([number for one in vectors for number in one])
+        pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
+        return activate(attrs["activation"], np.array(pixels))
+
+    def vector_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.array([x[place] for place in attrs["channels"]])
+
+    def vector_binary(self, layer: Any, attrs: Any, a: Array, b: Array) -> Array:
+        results = {
+            "add": a + b,
+            "subtract": a - b,
+            "multiply": a * b,
+            "divide": a / np.where(b == 0, 1e-30, b),
+            "maximum": np.where(a > b, a, b),
+            "minimum": np.where(a < b, a, b),
+            "squared_difference": (a - b) ** 2,
+        }
+        return activate(attrs["activation"], results[attrs["operation"]])
+
+    def vector_affine(self, layer: Any, attrs: Any, x: Array) -> Array:
+        rows = np.frombuffer(self.members[layer["members"][0]], np.uint8).astype(float).reshape(3, -1, 4)
+        whole = 65536 * rows[0] + 256 * rows[1] + rows[2] - 8388608
+        factor, offset = (whole[:, half : half + 2].reshape(-1)[: len(x)] for half in (0, 2))
+        return activate(attrs["activation"], x * factor * attrs["factor_unit"] + offset * attrs["offset_unit"])
+
     def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
         inputs, outputs = layer["weights"]["kernel"]
         kernel = fixed(self.members[layer["members"][0]]).reshape(-1, 16 * attrs["columns"])[:outputs, :inputs] / 256
