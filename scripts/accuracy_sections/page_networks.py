@@ -12,9 +12,7 @@ from glsl_infer.lowering.conv_texture import ROUNDING
 COMPARISON = [
     "mean",
     "largest",
-    "mean / spread",
-    "cosine, mean",
-    "cosine, least",
+    "cosine",
     "same first label",
 ]
 
@@ -27,9 +25,9 @@ MOBILENET = """
 factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
 export; {photographs} photographs of the test split are measured.
 
-A random network is a hard case for 8 bits: each layer enlarges small changes, while its logits differ little between
-photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose
-bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
+A random network is a hard case for 8 bits: each layer enlarges small changes, and its logits differ little between
+photographs (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras on photographs whose bytes are moved by
+-1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
@@ -37,11 +35,8 @@ Its layers, on random stored values and on the exact reference's values of a pho
 
 {layers}
 
-Worst of all: **{worst:.4f}**. A frame takes:
-
-{frame}
-
-This was measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
+Worst of all: **{worst:.4f}**. This was measured before a convolution could read any number of slices in one pass
+([today](videocore.md#networks)).
 
 ### Which ranges
 
@@ -60,9 +55,7 @@ on the {photographs} photographs of the test split.
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}. A frame takes:
-
-{frame}
+GPU / exact reference, mean error: {ratio:.3f}.
 
 {layers}
 
@@ -88,8 +81,8 @@ Error against the float network, in steps of 255:
 
 {floats}
 
-The largest errors occur where a value exceeds the range that calibration has seen: the end of the range is stored. The
-float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
+The largest errors occur where a value exceeds the range that calibration has seen. The float network on
+{saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
 """
@@ -103,8 +96,6 @@ allowed for drivers. The *error* is the root mean square distance from the float
 photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
-
-Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it.
 """
 
 
@@ -119,23 +110,20 @@ def mobilenet(found: dict[str, Any]) -> str:
         ]
     ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
     ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in found["exports"])
-    first = found["exports"][0]
     ranges = [
         [
             *_range(varied),
             *(f"{row['mean']:.4f}" for row in (varied, plain)),
-            *(f"{row['cosine_mean']:.4f}" for row in (varied, plain)),
             *(f"{row['same_top1']:.0f}" for row in (varied, plain)),
         ]
         for varied, plain in zip(found["ranges"]["varied"], found["ranges"]["plain"], strict=True)
     ]
-    heads = [f"{head}, {name}" for head in ("mean error", "cosine", "same label") for name in ("varied", "plain")]
+    heads = [f"{head}, {name}" for head in ("mean error", "same label") for name in ("varied", "plain")]
     return MOBILENET.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
         layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
-        frame=_frame(first["statistics"]),
         ranges=table([*RANGE, *heads], ranges),
     )
 
@@ -158,7 +146,6 @@ def textbook(found: dict[str, Any]) -> str:
     return TEXTBOOK.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "worst", "ratio")},
         ends=table(["", "top-1", *COMPARISON], ends),
-        frame=_frame(found["statistics"]),
         layers=layer_table(found["layers"]),
         ranges=table([*RANGE, "top-1", "mean error", "same first label"], ranges),
     )
@@ -179,13 +166,12 @@ def superres(found: dict[str, Any]) -> str:
         floats=table(["", "mean", "largest"], floats),
         saturation_photographs=found["saturation"]["photographs"],
         saturation=table(
-            ["layer", "values", "beyond its range", "in photographs", "by at most", "highest end of a range"],
+            ["layer", "values", "beyond its range", "by at most", "highest end of a range"],
             [
                 [
                     row["layer"],
                     f"{row['values']:,}",
                     f"{row['beyond']:,}",
-                    f"{row['pictures']:,}",
                     f"{row['largest']:.3f}" if row["beyond"] else "-",
                     f"{row['highest']:.3f}",
                 ]
@@ -225,9 +211,7 @@ def _comparison(one: dict[str, float]) -> list[str]:
     return [
         f"{one['mean']:.4f}",
         f"{one['largest']:.3f}",
-        f"{one['relative_mean']:.3f}",
         f"{one['cosine_mean']:.4f}",
-        f"{one['cosine_least']:.4f}",
         f"{one['same_top1']:.0f}",
     ]
 
@@ -235,9 +219,3 @@ def _comparison(one: dict[str, float]) -> list[str]:
 def _range(row: dict[str, Any]) -> list[str]:
     headroom = f"{row['headroom']:g}" if row["per_channel"] else "-"
     return ["channel" if row["per_channel"] else "layer", _by(row["percentile"]), headroom]
-
-
-def _frame(statistics: dict[str, int]) -> str:
-    keys = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
-    head = ["passes", "jobs", "programs", "GL calls", "texture bytes"]
-    return table(head, [[f"{statistics[key]:,}" for key in keys]])
