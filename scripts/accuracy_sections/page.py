@@ -66,7 +66,7 @@ COUNTS = """
 ## What a frame takes
 
 X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *uniform vectors* is what the largest
-fragment shader needs. Baked and uniform weights give {same} in both layouts.
+fragment shader needs. Baked and uniform weights give {same} in both layouts. [Others](design.md#where-weights-are).
 
 {table}
 """
@@ -142,7 +142,8 @@ def drivers(found: dict[str, Any]) -> str:
 def counts(found: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
     columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "uniform_vectors")
-    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in found["rows"]]
+    fixed = [row for row in found["rows"] if row["weights"] != "auto"]
+    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
     head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes", "uniform vectors"]
     return COUNTS.format(
         same="the same logits, bit for bit" if found["same_logits"] else "**different logits**",

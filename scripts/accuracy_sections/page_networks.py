@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from accuracy_sections.common import BOUNDS
-from accuracy_sections.table import layer_table, table
+from accuracy_sections.table import table
 from glsl_infer.compiler.amplification import MAX_ERROR, MAX_GAIN
 from glsl_infer.lowering.conv_texture import ROUNDING
 
@@ -31,12 +31,7 @@ photographs (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras o
 
 {ends}
 
-Its layers, on random stored values and on the exact reference's values of a photograph:
-
-{layers}
-
-Worst of all: **{worst:.4f}**. This was measured before a convolution could read any number of slices in one pass
-([today](videocore.md#networks)).
+Its layers, on random stored values and on the exact reference's values of a photograph, at worst: **{worst:.4f}**.
 
 ### Which ranges
 
@@ -55,15 +50,9 @@ on the {photographs} photographs of the test split.
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}.
-
-{layers}
-
-Worst of all: **{worst:.4f}**.
-
-The exact reference with other ranges:
-
-{ranges}
+GPU / exact reference, mean error: {ratio:.3f}. Its layers, at worst: **{worst:.4f}**. On ranges that these photographs
+give, the exact reference's mean error is {mean:.4f}, with a range for each layer {layer_ranges:.4f}, without headroom
+{no_headroom:.4f}.
 """
 
 SUPERRES = """
@@ -72,10 +61,8 @@ SUPERRES = """
 `{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
 halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
 
-{layers}
-
-Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in {share:.5f}
-% of all values. A frame takes {frame}.
+Its layers, at worst: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
+{share:.5f} % of all values.
 
 Error against the float network, in steps of 255:
 
@@ -122,7 +109,6 @@ def mobilenet(found: dict[str, Any]) -> str:
     return MOBILENET.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
-        layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
         ranges=table([*RANGE, *heads], ranges),
     )
@@ -139,30 +125,26 @@ def textbook(found: dict[str, Any]) -> str:
         ]
         for key, name in names.items()
     ]
-    ranges = [
-        [*_range(row), f"{100 * row['top1']:.2f} %", f"{row['mean']:.4f}", f"{row['same_top1']:.0f}"]
-        for row in found["ranges"]
-    ]
+    largest = [row for row in found["ranges"] if row["percentile"] >= 100.0]
+    layer = next(row for row in largest if not row["per_channel"])
+    tight = next(row for row in largest if row["per_channel"] and row["headroom"] == 1.0)
     return TEXTBOOK.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "worst", "ratio")},
         ends=table(["", "top-1", *COMPARISON], ends),
-        layers=layer_table(found["layers"]),
-        ranges=table([*RANGE, "top-1", "mean error", "same first label"], ranges),
+        mean=found["ranges"][0]["mean"],
+        layer_ranges=layer["mean"],
+        no_headroom=tight["mean"],
     )
 
 
 def superres(found: dict[str, Any]) -> str:
     """Return the section on the super-resolution network."""
     names = {"exact": "exact reference", "gpu": "GPU"}
-    floats = [[names[key], f"{one['mean']:.3f}", f"{one['largest']:.2f}"] for key, one in found["float"].items()]
-    statistics = found["statistics"]
+    floats = [[names[key], f"{off['mean']:.3f}", f"{off['largest']:.2f}"] for key, off in found["float"].items()]
     return SUPERRES.format(
         **{key: found[key] for key in ("model", "calibration", "photographs", "size", "worst")},
-        layers=layer_table(found["layers"]),
         largest=found["gpu_exact"]["largest"],
         share=100 * found["gpu_exact"]["share"],
-        frame=f"{statistics['passes']} passes in {statistics['jobs']} jobs, {statistics['programs']} programs, "
-        f"{statistics['gl_calls']} GL calls and {statistics['texture_bytes']:,} bytes of textures",
         floats=table(["", "mean", "largest"], floats),
         saturation_photographs=found["saturation"]["photographs"],
         saturation=table(
