@@ -96,7 +96,8 @@ def test_sums_that_are_cut_start_farther_from_zero() -> None:
     biases = np.full((2, 4), 0.01, np.float32)
     found = starts(columns, constants, biases, texels, (1, 1))
     assert (found.cut > biases).all() and (found.cut < biases + 1e-4).all()
-    assert byte_start(columns, np.concatenate([constants, constants[:, :3]], axis=1), 1.0, texels, (1, 1)) < 0.0
+    bytes_ = np.full((2, columns.count + 3, 4), 0.9, np.float32)
+    assert byte_start(columns, bytes_, 1.0, texels, (1, 1)) < 0.0
 
 
 def test_matrix_products_take_one_thread_and_then_as_many_as_before() -> None:
