@@ -1,5 +1,6 @@
 """What is counted: from Python's start to a bundle's first frames. It runs on the emulated CPU; count says how."""
 
+# ruff: noqa: E402, SIM105 - imports are what is counted
 from __future__ import annotations
 
 import os
