@@ -59,7 +59,13 @@ class ImageError(InputError):
 
 
 class ModelError(InputError):
-    """A Keras model, or one of its layers, that cannot be exported."""
+    """A Keras model, or one of its layers, that cannot be exported.
+
+    Attributes:
+        refused: name of the layer where shaders cannot do it, though NumPy could; else None.
+    """
+
+    refused: str | None = None
 
     @classmethod
     def layer(cls, name: str, given: str, advice: str) -> ModelError:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
 from glsl_infer.bundle.format_constants import (
+    CPU_PROFILE,
     FORMAT,
     MAX_FLOATS,
     MAX_INPUTS,
@@ -146,6 +147,7 @@ def check_version(data: Any) -> Fields:
                 "update glsl-infer: git pull in its checkout, then pip install ."
             )
         profile = fields.text("profile")
-        if profile != PROFILE:
-            raise BundleError(f"needs profile '{profile:.40}'; this runner has {PROFILE}; update the runner")
+        if profile not in (PROFILE, CPU_PROFILE):
+            has = f"{PROFILE} and {CPU_PROFILE}"
+            raise BundleError(f"needs profile '{profile:.40}'; this runner has {has}; update the runner")
     return fields

@@ -29,6 +29,7 @@ class Traits:
         has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
+        on_cpu: whether it has no shader, and CPU parts compute it.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
@@ -45,6 +46,7 @@ class Traits:
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
+    on_cpu: bool = False
     on_vectors: str | None = None
     only_pads: bool = False
     only_reshapes: bool = False
