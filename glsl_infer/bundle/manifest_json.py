@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.ends_json import input_from_json, input_to_json, output_from_json, output_to_json
 from glsl_infer.bundle.format_constants import (
-    CPU_PROFILE,
     FORMAT,
     MAX_FLOATS,
     MAX_INPUTS,
@@ -123,8 +122,12 @@ def _unique(fields: Fields, key: str, most: int) -> tuple[str, ...]:
     return names
 
 
-def check_version(data: Any) -> Fields:
+def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> Fields:
     """Look at the three keys that every version has, and return the others.
+
+    Args:
+        data: what manifest.json holds.
+        profiles: those that will do.
 
     Raises:
         BundleError: another format, a newer version or another profile.
@@ -147,7 +150,7 @@ def check_version(data: Any) -> Fields:
                 "update glsl-infer: git pull in its checkout, then pip install ."
             )
         profile = fields.text("profile")
-        if profile not in (PROFILE, CPU_PROFILE):
-            has = f"{PROFILE} and {CPU_PROFILE}"
+        if profile not in profiles:
+            has = " and ".join(profiles)
             raise BundleError(f"needs profile '{profile:.40}'; this runner has {has}; update the runner")
     return fields
