@@ -170,7 +170,10 @@ def _layer(data: Any, where: str) -> Layer:
         fields.text("name"),
         fields.text("op"),
         fields.texts("inputs"),
-        {key: _attribute(value, f"{where}.attrs['{key:.60}']") for key, value in fields.mapping("attrs").items()},
+        {
+            key: attribute_from_json(value, f"{where}.attrs['{key:.60}']")
+            for key, value in fields.mapping("attrs").items()
+        },
         {
             key: tuple(
                 json_fields.integer(size, f"{where}.weights['{key:.60}']", *RANGES["count"])
@@ -185,7 +188,12 @@ def _layer(data: Any, where: str) -> Layer:
     return layer
 
 
-def _attribute(value: Any, where: str) -> Any:
+def attribute_from_json(value: Any, where: str) -> Any:
+    """Read an attribute of an operator: a number, a text, true, false, null, or a list of these, as a tuple.
+
+    Raises:
+        BundleError: it is something else.
+    """
     return tuple(_scalar(item, where) for item in value) if isinstance(value, list) else _scalar(value, where)
 
 

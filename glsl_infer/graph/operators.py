@@ -23,6 +23,7 @@ class NodeOperator(Protocol):
     implied: tuple[str, ...]
     has_shader: bool
     is_input: bool
+    on_cpu: bool
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the output shape, or raise ModelError when inputs and weights do not fit."""

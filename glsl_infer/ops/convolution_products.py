@@ -115,6 +115,7 @@ class ConvolutionProducts(Operator):
 
         drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
         # A text with an array is that of both halves, and of all output slices that read alike.
+        texts: dict[int, str] = {}
         for index in range(columns.slices):
             for b, slots in enumerate(blocks):
                 draw = drawn[b][index]
@@ -122,9 +123,10 @@ class ConvolutionProducts(Operator):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
                     start = starts_cut[b][index, 2 * half : 2 * half + 2]
-                    fragment = (
-                        codegen.PLANNED if build.planning else _fragment(columns, slots, baked, len(array), draw, start)
-                    )
+                    fragment = codegen.PLANNED if build.planning else ""
+                    fragment = fragment or (texts.get(id(draw.taps), "") if baked is None else "")
+                    fragment = fragment or _fragment(columns, slots, baked, len(array), draw, start)
+                    texts[id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
                     uniforms: dict[str, Sequence[float] | Slice] = {
                         **draw.binding.texels("source", steps=columns.dilations)

@@ -172,11 +172,42 @@ def depth_to_space(call: Call) -> list[Node]:
     return [call.node("depth_to_space", {"block": int(call.layer.block_size)})]
 
 
-# What does nothing when not training.
-_TRAINING_ONLY = (
-    "Dropout SpatialDropout1D SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise ActivityRegularization "
-    "Identity RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom"
+TRAINING_ONLY = (
+    "ActivityRegularization",
+    "AlphaDropout",
+    "AugMix",
+    "CutMix",
+    "Dropout",
+    "GaussianDropout",
+    "GaussianNoise",
+    "Identity",
+    "MaxNumBoundingBoxes",
+    "MixUp",
+    "RandAugment",
+    "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomElasticTransform",
+    "RandomErasing",
+    "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterization",
+    "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
+    "RandomTranslation",
+    "RandomZoom",
+    "Solarization",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
 )
+"""What does nothing when not training."""
 
 LAYERS: Mapping[str, Converter] = {
     "InputLayer": _input,
@@ -212,6 +243,6 @@ LAYERS: Mapping[str, Converter] = {
     "Reshape": _reshape,
     "Dense": _dense,
     "Softmax": softmax,
-    **dict.fromkeys(_TRAINING_ONLY.split(), _identity),
+    **dict.fromkeys(TRAINING_ONLY, _identity),
 }
 """Converters by class name."""
