@@ -1,6 +1,8 @@
 // One slice of L2 pooling: the root of the mean square of those texels of a window that lie within the map.
 //
-// BOUNDED   windows may reach beyond the map
+// BOUNDED       windows may reach beyond the map
+// WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
+//               halves the threads of a VideoCore IV.
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -16,29 +18,32 @@ uniform vec4 offset; // where 0 is in the range that is written
 uniform vec4 bounds; // the map's edges: left, top (.xy), right, bottom (.zw)
 #endif
 
-// A device may want fetches to depend on the sum so far (convolution.frag), which is never negative. No coordinate that
-// counts is, either.
-#ifdef LATE_FETCH
-#define WAIT(at) max(at, min(sum.w, 0.0))
-#else
-#define WAIT(at) at
+vec4 sum;
+float count;
+
+void add(float x, float y) {
+    vec2 at = coord0.xy + vec2(x, y) * source_texel;
+    vec4 value = factor * texture2D(source, at) + centre;
+#ifdef BOUNDED
+    vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
+    value *= inside.x * inside.y;
+    count += inside.x * inside.y;
 #endif
+    sum += value * value;
+}
 
 void main() {
-    vec4 sum = vec4(0.0);
-    float count = 0.0;
+    sum = vec4(0.0);
+    count = 0.0;
+#ifdef WRITTEN_OUT
+    //@ texels
+#else
     for (int y = 0; y < POOL_HEIGHT; y++) {
         for (int x = 0; x < POOL_WIDTH; x++) {
-            vec2 at = coord0.xy + vec2(float(x), float(y)) * source_texel;
-            vec4 value = factor * texture2D(source, WAIT(at)) + centre;
-#ifdef BOUNDED
-            vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
-            value *= inside.x * inside.y;
-            count += inside.x * inside.y;
-#endif
-            sum += value * value;
+            add(float(x), float(y));
         }
     }
+#endif
 #ifdef BOUNDED
     vec4 mean = sum / count;
 #else

@@ -24,6 +24,7 @@ def rescaled(
     offset: tuple[int, int],
     stride: tuple[float, float] = (1.0, 1.0),
     defines: Mapping[str, Union[int, float, str]],
+    lines: Mapping[str, Sequence[str]] | None = None,
     uniforms: Callable[[int, View], Uniforms],
 ) -> None:
     """Append one draw a slice of the shader ``template``, as ``slicewise`` does, into the node's own range.
@@ -35,6 +36,6 @@ def rescaled(
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     for index, (read, view) in enumerate(zip(source.views, target.views)):
         binding = build.bind(node, source=[Read(read, offset, stride)])
-        fragment = codegen.fragment(template, includes=["store.glsl", "cut_sums.glsl"], defines=defines)
+        fragment = codegen.fragment(template, includes=["store.glsl", "cut_sums.glsl"], lines=lines, defines=defines)
         values = {**binding.texels("source"), **uniforms(index, read)}
         build.draw_tile(node, fragment, view, (target.width, target.height), binding, values)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows
+from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
 
@@ -38,7 +38,7 @@ class AveragePool(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice."""
-        draw_windows(node, build, "average_pool.frag", edge=0.0)
+        draw_windows(node, build, "average_pool.frag", edge=0.0, texels=written_out(node.attrs["pool"]))
 
 
 def window_means(node: Node, x: Array) -> Array:

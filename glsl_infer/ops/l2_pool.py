@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.lowering import fold
 from glsl_infer.lowering.rescaled import rescaled
 from glsl_infer.ops.average_pool import window_means
-from glsl_infer.ops.max_pool import pooled_shape
+from glsl_infer.ops.max_pool import pooled_shape, written_out
 from glsl_infer.ops.operator import Operator
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ class L2Pool(Operator):
             "offset": fold.slices(zeros / 255.0),
         }
         defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+        texels = written_out(node.attrs["pool"])
+        if texels:
+            defines["WRITTEN_OUT"] = 1
         if any(node.attrs["padding"]):
             defines["BOUNDED"] = 1
 
@@ -66,6 +69,7 @@ class L2Pool(Operator):
             offset=(-left, -top),
             stride=(float(stride_x), float(stride_y)),
             defines=defines,
+            lines={"texels": texels},
             uniforms=uniforms,
         )
 
