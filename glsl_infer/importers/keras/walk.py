@@ -9,10 +9,12 @@ from typing import Any
 from glsl_infer import ops
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.keras import geometry
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.keras.renames import chain_of, renamed
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
@@ -86,22 +88,25 @@ class Walk:
         return self._names[key(tensor)]
 
     def _import(self, tensor: Any) -> None:
-        operation, call_index, _ = tensor._keras_history
+        operation, call_index, index = tensor._keras_history
+        chain = chain_of(tensor)
         inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
-            outputs = self._inner(operation, name, inputs)
+            outputs = dict(enumerate(self._inner(operation, name, inputs)))
         else:
             arguments = operation._inbound_nodes[call_index].arguments
             shapes = tuple(self._collected.shapes[one] for one in inputs)
             given = (*arguments.args, *arguments.kwargs.values())
+            call = Call(operation, name, inputs, shapes, given)
             try:
-                outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
+                nodes = renamed(call, chain) if chain else _convert(call, index)
+                outputs = {index: self._collected.add(nodes)}
             except ModelError as refusal:
-                outputs = [self._collected.refuse(refusal, name, inputs, tensor)]
-        for index, output in enumerate(outputs):
-            self._names[id(operation), call_index, index] = output
-            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
+                outputs = {index: self._collected.refuse(refusal, name, inputs, tensor)}
+        for number, output in outputs.items():
+            self._names[id(operation), call_index, number] = output
+            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
@@ -121,6 +126,10 @@ def key(tensor: Any) -> Key:
 
 
 def _inputs(tensor: Any) -> list[Any]:
+    """Return the tensors that the nodes of a tensor read: that of its operation, or what its chain of renames reads."""
+    chain = chain_of(tensor)
+    if chain:
+        return [chain[-1]]
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
@@ -130,11 +139,14 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _convert(call: Call) -> list[Node]:
+def _convert(call: Call, output: int) -> list[Node]:
+    """Return the nodes that stand for one output of a call."""
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
     is_layer = isinstance(call.layer, keras().layers.Layer)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
+    if kind == "Split" and package == "keras" and not is_layer:
+        return geometry.split(call, output)
     if convert is not None:
         return convert(call)
     if hasattr(call.layer, "layers"):
