@@ -132,10 +132,11 @@ def _as_dense(node: Node, source: str) -> Node:
     """Return a convolution whose input and output are one pixel as a dense layer: one tap of the kernel meets it."""
     kernel = node.weights["kernel"]
     height, width, group_channels, filters = kernel.shape
-    groups, (top, _, left, _) = node.attrs["groups"], node.attrs["padding"]
+    groups, (top, _, left, _), (down, right) = (node.attrs[key] for key in ("groups", "padding", "dilations"))
     matrix: NDArray[np.float32] = np.zeros((groups, group_channels, groups, filters // groups), np.float32)
-    if top < height and left < width:
-        tap = kernel[top, left].reshape(group_channels, groups, filters // groups)
+    row, column = top // down, left // right
+    if not top % down and not left % right and row < height and column < width:
+        tap = kernel[row, column].reshape(group_channels, groups, filters // groups)
         for group in range(groups):
             matrix[group, :, group] = tap[:, group]
     attrs = {key: value for key, value in node.attrs.items() if key in ("activation", "fused")}

@@ -167,7 +167,7 @@ def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
     return tuple(shape)
 
 
-def split(call: Call, output: int) -> list[Node]:
+def split(call: Call) -> list[Node]:
     """Convert one output of ``keras.ops.split``."""
     given, sections = call.shapes[0], call.layer.indices_or_sections
     axis = int(call.layer.axis) % (len(given) + 1) - 1
@@ -178,7 +178,7 @@ def split(call: Call, output: int) -> list[Node]:
         ends = [size // sections * number for number in range(sections + 1)]
     else:
         ends = [0, *(int(end) for end in sections), size]
-    taken = slice(ends[output], ends[output + 1])
+    taken = slice(ends[call.output], ends[call.output + 1])
     parts = [range(length)[taken if place == axis else slice(None)] for place, length in enumerate(given)]
     return _sliced(call, call.name, parts) or [call.node("identity")]
 
