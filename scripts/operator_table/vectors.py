@@ -125,6 +125,12 @@ VECTORS = Group(
                 ("`x / y`", _quotient),
             )
         ),
+        Row(
+            "Softmax",
+            "of a vector of 8, inside a model",
+            lambda x: L.Dense(3)(L.Softmax()(vector(x))),
+            "up to 1,024 values",
+        ),
         Row("`x[:, 1:7:2]`", "of a vector of 8", lambda x: vector(x)[:, 1:7:2]),
         *(
             Row(

@@ -89,6 +89,12 @@ def test_a_generator_and_an_autoencoder() -> None:
     ]
 
 
+def test_softmax_between_dense_layers() -> None:
+    x, y = body()
+    y = L.Dense(4, activation="softmax")(L.GlobalAveragePooling2D()(y))
+    assert tail_of(check(x, L.Dense(2)(y))) == ["global_average_pool", "dense", "vector_softmax", "dense"]
+
+
 def test_operations_and_constants_on_vectors() -> None:
     x, y = body()
     y = L.GlobalAveragePooling2D()(y)

@@ -137,7 +137,7 @@ def test_quantised_weights() -> None:
             "layer 'r': the values of 'linear' have no fixed range",
         ),
         (
-            lambda x: L.Reshape((1, 1, 3))(L.Softmax(name="s")(pooled(x))),
+            lambda x: L.Conv2D(4, 1, activation="sigmoid")(L.Softmax(name="s")(x)),
             "layer 's': a softmax in this place has no shader; .* at the end",
         ),
     ],
