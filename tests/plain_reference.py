@@ -255,6 +255,15 @@ class PlainReference:
         factor, offset = (whole[:, half : half + 2].reshape(-1)[: len(x)] for half in (0, 2))
         return activate(attrs["activation"], x * factor * attrs["factor_unit"] + offset * attrs["offset_unit"])
 
+    def vector_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.exp(x - x.max()) / sum(np.exp(x - x.max()))
+
+    def vector_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - sum(x) / len(x) * (attrs["kind"] == "layer")
+        square = sum(x * x) / (1 if attrs["kind"] == "unit" else len(x))
+        y = x / math.sqrt(max(square + attrs["epsilon"], 2.0**-40))
+        return activate(attrs["activation"], y * np.array(attrs["gamma"]) + np.array(attrs["beta"]))
+
     def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
         inputs, outputs = layer["weights"]["kernel"]
         kernel = fixed(self.members[layer["members"][0]]).reshape(-1, 16 * attrs["columns"])[:outputs, :inputs] / 256
