@@ -160,10 +160,10 @@ def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, fl
     expected = _by_name(graph, model(_as_called(model, fed(graph, inputs)), training=False))
     floats = reference.run(graph, inputs, mode="float")
     exact = {
-        key: softmax(value) if _leaves_softmax(graph, key, made) else value
+        key: softmax(value) if leaves_softmax(graph, key, made.graph) else value
         for key, value in reference.run(made, inputs).items()
     }
-    error = max(_relative(floats[key], wanted) for key, wanted in expected.items())
+    error = max(relative(floats[key], wanted) for key, wanted in expected.items())
     return error, min(_likeness(exact[key], wanted) for key, wanted in expected.items())
 
 
@@ -171,10 +171,10 @@ def _as_called(model: Any, values: dict[str, NDArray[np.float32]]) -> Any:
     return values[model.inputs[0].name] if len(values) == 1 else [values[tensor.name] for tensor in model.inputs]
 
 
-def _leaves_softmax(graph: Any, key: str, made: Any) -> bool:
+def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
     """Return whether runners return logits where the model returns probabilities."""
     (output,) = (output for output in graph.outputs if output.name == key)
-    (after,) = (output for output in made.graph.outputs if output.name == key)
+    (after,) = (output for output in prepared.outputs if output.name == key)
     ops = [graph.by_name[name].op for name in output.layers]
     before = [graph.by_name[name].op for layer in output.layers for name in graph.by_name[layer].inputs]
     return "softmax" in (*ops, *before) and not after.steps
@@ -188,7 +188,7 @@ def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:
     return {output.name: np.asarray(value, np.float64) for output, value in zip(graph.outputs, several)}
 
 
-def _relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
+def relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
     wanted = wanted.reshape(given.shape)
     return float(np.abs(given - wanted).max() / max(np.abs(wanted).max(), 1e-6))
 
@@ -196,7 +196,7 @@ def _relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
 def _likeness(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
     wanted = wanted.reshape(given.shape)
     if given.size < 8:  # too few for a correlation: 1 is equal, 0 is off by the largest value
-        return 1.0 - _relative(given, wanted)
+        return 1.0 - relative(given, wanted)
     return float(np.corrcoef(given.reshape(-1), wanted.reshape(-1))[0, 1])
 
 
