@@ -69,11 +69,13 @@ class ModelError(InputError):
         name: of the layer; None where the message is about the model as a whole.
         given: what about the layer cannot be exported.
         advice: what to do instead; the message has all three.
+        refused: name of the layer where shaders cannot do it, though NumPy could; else None.
     """
 
     name: str | None = None
     given: str = ""
     advice: str = ""
+    refused: str | None = None
 
     @classmethod
     def layer(cls, name: str, given: str, advice: str) -> ModelError:

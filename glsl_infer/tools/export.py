@@ -22,6 +22,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
+from glsl_infer.support import blas
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 
@@ -230,6 +231,7 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
+@blas.one_thread()
 def report(
     program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
 ) -> Report:

@@ -53,11 +53,7 @@ def _depthwise_conv2d(call: Call) -> list[Node]:
 
 def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
     call.require_channels_last()
-    layer, strides = call.layer, pair(call.layer.strides)
-    if pair(layer.dilation_rate) != (1, 1):
-        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
-    padding = call.padding((weights.shape[0], weights.shape[1]), strides)
-    attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
+    attrs = {**convolutions.window(call, weights.shape[:2]), "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
     return [node, *activations.own_activation(call)]
 
