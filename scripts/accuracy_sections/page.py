@@ -64,39 +64,39 @@ fragment shader needs. Baked and uniform weights give {same} in both layouts. [O
 """
 
 
-def layers(found: dict[str, Any]) -> str:
+def layers(numbers: dict[str, Any]) -> str:
     """Return the section on X22's layers."""
-    rows = found["rows"]
+    rows = numbers["rows"]
     return LAYERS.format(
         layers=len(rows),
-        worst=found["worst"],
+        worst=numbers["worst"],
         differing=sum(row["differing"] for row in rows),
         values=sum(row["values"] for row in rows),
     )
 
 
-def end_to_end(found: dict[str, Any]) -> str:
+def end_to_end(numbers: dict[str, Any]) -> str:
     """Return the section on the trained model."""
     errors = [
-        [NAMES[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in found["errors"].items()
-    ] + [["GPU / exact reference", f"{found['ratios']['mean']:.3f}", f"{found['ratios']['largest']:.3f}"]]
+        [NAMES[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in numbers["errors"].items()
+    ] + [["GPU / exact reference", f"{numbers['ratios']['mean']:.3f}", f"{numbers['ratios']['largest']:.3f}"]]
     return END_TO_END.format(
-        bundle=found["bundle"],
-        photographs=found["photographs"],
-        spread=found["spread"],
+        bundle=numbers["bundle"],
+        photographs=numbers["photographs"],
+        spread=numbers["spread"],
         least=BOUNDS["spread"],
         errors=table(["", "mean", "largest"], errors),
         ratio=BOUNDS["ratio"],
-        same=found["same_top1"],
+        same=numbers["same_top1"],
         agree=BOUNDS["same_top1"],
-        count=found["test_pictures"],
-        top1=table(list(NAMES.values()), [[f"{100 * found['top1'][key]:.2f} %" for key in NAMES]]),
+        count=numbers["test_pictures"],
+        top1=table(list(NAMES.values()), [[f"{100 * numbers['top1'][key]:.2f} %" for key in NAMES]]),
     )
 
 
-def drivers(found: dict[str, Any]) -> str:
+def drivers(numbers: dict[str, Any]) -> str:
     """Return the section on random networks."""
-    all_of = found["drivers"]
+    all_of = numbers["drivers"]
     first = next(iter(all_of.values()))
     rows = [
         [
@@ -112,18 +112,18 @@ def drivers(found: dict[str, Any]) -> str:
         networks=first["cases"] * first["kinds"],
         drivers=", ".join(all_of),
         table=table(["operator", "values", "worst"], rows),
-        worst=found["worst"],
+        worst=numbers["worst"],
     )
 
 
-def counts(found: dict[str, Any]) -> str:
+def counts(numbers: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
     columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "uniform_vectors")
-    fixed = [row for row in found["rows"] if row["weights"] != "auto"]
+    fixed = [row for row in numbers["rows"] if row["weights"] != "auto"]
     rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
     head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes", "uniform vectors"]
     return COUNTS.format(
-        same="the same logits, bit for bit" if found["same_logits"] else "**different logits**",
+        same="the same logits, bit for bit" if numbers["same_logits"] else "**different logits**",
         table=table(head, rows),
     )
 
@@ -141,8 +141,8 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
 """The sections in their order, and what writes each."""
 
 
-def page(found: dict[str, dict[str, Any]]) -> str:
+def page(numbers: dict[str, dict[str, Any]]) -> str:
     """Return the page of all sections' numbers."""
-    machines = "; ".join(dict.fromkeys(found[key]["machine"] for key in SECTIONS))
+    machines = "; ".join(dict.fromkeys(numbers[key]["machine"] for key in SECTIONS))
     parts = [HEAD.format(machines=machines, bound=BOUNDS["layer"])]
-    return "".join([*parts, *(write(found[key]) for key, write in SECTIONS.items())])
+    return "".join([*parts, *(write(numbers[key]) for key, write in SECTIONS.items())])

@@ -93,13 +93,13 @@ def predict() -> None:
     from glsl_infer.tools.videocore import estimate
 
     driver = videocore.find()
-    found: dict[str, dict[str, Any]] = {board.name: {} for board in estimate.BOARDS}
+    times_of: dict[str, dict[str, Any]] = {board.name: {} for board in estimate.BOARDS}
     for path in sorted(MODELS.glob("*.glslnn")):
         report = videocore.report(*videocore.measure(path, driver), path.name)
         for board in estimate.BOARDS:
             times = estimate.estimate(report, board)
-            found[board.name][path.stem] = {key: round(value, 1) for key, value in vars(times).items()}
-    write_text(BOARDS / PREDICTED, json.dumps(found, indent=1) + "\n")
+            times_of[board.name][path.stem] = {key: round(value, 1) for key, value in vars(times).items()}
+    write_text(BOARDS / PREDICTED, json.dumps(times_of, indent=1) + "\n")
 
 
 def page() -> str:

@@ -55,9 +55,9 @@ class Collected:
         renamed = {nodes[0].name: nodes[0].name}
         for node in nodes:
             name = renamed[node.name] = renamed.get(node.name) or self.free_name(node.name)
-            node = replace(node, name=name, inputs=tuple(renamed.get(one, one) for one in node.inputs))  # noqa: PLW2901
+            node = replace(node, name=name, inputs=tuple(renamed.get(source, source) for source in node.inputs))  # noqa: PLW2901
             # Our own shapes, not those of Keras: a model inside another may know its sizes as None only.
-            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[one] for one in node.inputs])
+            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[source] for source in node.inputs])
             self.nodes.append(node)
         return renamed[nodes[-1].name]
 
@@ -78,7 +78,7 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            waiting = [one for one in _inputs(stack[-1]) if key(one) not in self._names]
+            waiting = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
             if waiting:
                 stack += reversed(waiting)
             else:
@@ -87,13 +87,13 @@ class Walk:
 
     def _import(self, tensor: Any) -> None:
         operation, call_index, _ = tensor._keras_history
-        inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
+        inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
             outputs = self._inner(operation, name, inputs)
         else:
             arguments = operation._inbound_nodes[call_index].arguments
-            shapes = tuple(self._collected.shapes[one] for one in inputs)
+            shapes = tuple(self._collected.shapes[source] for source in inputs)
             given = (*arguments.args, *arguments.kwargs.values())
             try:
                 outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
