@@ -38,8 +38,8 @@ What people measured with one command, on whatever they have:
     glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
 
 The report says which driver runs, whether every layer of every shipped model is right on it, and how long a frame
-takes. It names no user, host or folder. Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts it
-into `boards/` and this table. `scripts/boards/table.py` writes this page.
+takes. It names no user, host or folder. Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts
+it into `boards/` and this table. `scripts/boards/table.py` writes this page.
 
 ## Milliseconds of a frame
 
