@@ -219,7 +219,7 @@ class PlainReference:
 
     def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
         height, width, channels = attrs["shape"]
-        numbers = iter([number for one in vectors for number in one])
+        numbers = iter([number for vector in vectors for number in vector])
         pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
         return activate(attrs["activation"], np.array(pixels))
 

@@ -98,13 +98,16 @@ def drivers(numbers: dict[str, Any]) -> str:
     """Return the section on random networks."""
     all_of = numbers["drivers"]
     first = next(iter(all_of.values()))
+    kinds: dict[str, list[str]] = {}
+    for operator in sorted(first["operators"]):
+        kinds.setdefault(operator.partition(",")[0], []).append(operator)
     rows = [
         [
-            operator,
-            f"{row['values']:,}",
-            f"{max(run['operators'][operator]['worst'] for run in all_of.values()):.4f}",
+            kind,
+            f"{sum(first['operators'][operator]['values'] for operator in members):,}",
+            f"{max(run['operators'][operator]['worst'] for run in all_of.values() for operator in members):.4f}",
         ]
-        for operator, row in sorted(first["operators"].items())
+        for kind, members in kinds.items()
     ]
     return DRIVERS.format(
         cases=first["cases"],
