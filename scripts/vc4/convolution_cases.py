@@ -13,7 +13,7 @@ from glsl_infer import ops
 from glsl_infer.graph import Graph, Node
 
 WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
-KINDS = ("plain", "residual", "strided", "groups", "depthwise", "dilated")
+KINDS = ("plain", "residual", "strided", "groups", "depthwise")
 KERNELS = (1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7, 8, 9)
 """As often as they stand here."""
 
@@ -57,7 +57,7 @@ MOST_VALUES = 3 << 20
 BATCH = 12
 """Convolutions in a bundle: starting the driver takes longer than compiling one of them."""
 
-BATCHES = 35
+BATCHES, DILATED_BATCHES = 35, 5
 SEED = 21
 
 
@@ -102,13 +102,14 @@ class Batch:
 
 
 def batches() -> Iterator[Batch]:
-    """Yield all of the sweep, always the same."""
+    """Yield all of the sweep, always the same; the dilated ones last, where convolutions may be dilated."""
     rng = np.random.default_rng(SEED)
     turns = itertools.cycle(ACTIVATIONS)
     number = itertools.count()
-    kinds = [kind for kind in KINDS if kind != "dilated" or "dilations" in ops.get("conv2d").attrs]
-    for index in range(BATCHES):
+    dilated = "dilations" in ops.get("conv2d").attrs
+    for index in range(BATCHES + DILATED_BATCHES * dilated):
         size, weights = SIZES[index * 7 % len(SIZES)], WEIGHTS[index % len(WEIGHTS)]
+        kinds = KINDS if index < BATCHES else ("dilated",)
         cases = [
             _drawn(rng, size, kinds[place % len(kinds)], weights, next(turns), next(number)) for place in range(BATCH)
         ]
