@@ -258,8 +258,8 @@ def byte_start(
 
 def _places(columns: Columns, texels: Texels, strides: Sequence[int], weights: int) -> tuple[Places, Places, Places]:
     """Return pictures, rows and columns of the pixels at which a layer's sums are followed: always the same."""
-    height = (texels.size[0] - columns.kernel_height) // strides[0] + 1
-    width = (texels.size[1] - columns.kernel_width) // strides[1] + 1
+    height = (texels.size[0] - (columns.kernel_height - 1) * columns.dilations[0] - 1) // strides[0] + 1
+    width = (texels.size[1] - (columns.kernel_width - 1) * columns.dilations[1] - 1) // strides[1] + 1
     count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))
     places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
     return np.arange(count) % PICTURES, places // width, places * 7919 % width
@@ -268,8 +268,8 @@ def _places(columns: Columns, texels: Texels, strides: Sequence[int], weights: i
 def _windows(columns: Columns, texels: Texels, at: Sequence[Places], strides: Sequence[int]) -> followed_sums.Windows:
     """Return what the columns of weights meet at some places."""
     rows, cols = (
-        np.repeat(np.arange(columns.kernel_height), columns.kernel_width),
-        np.tile(np.arange(columns.kernel_width), columns.kernel_height),
+        np.repeat(np.arange(columns.kernel_height), columns.kernel_width) * columns.dilations[0],
+        np.tile(np.arange(columns.kernel_width), columns.kernel_height) * columns.dilations[1],
     )
     pictures = np.broadcast_to(at[0][:, None], (len(at[0]), len(rows)))
     made = texels.at(pictures, at[1][:, None] * strides[0] + rows, at[2][:, None] * strides[1] + cols)
