@@ -120,6 +120,6 @@ def estimate(
         each = costs(board, share)
         return gpu + draws * each.draw + jobs * each.job
 
-    ends = sorted((total(0.0), total(1.0)))
+    low, high = sorted((total(0.0), total(1.0)))
     streamed = sum(streamed_ms(row, board, instruction_cache) for row in report.rows)
-    return Estimate(gpu, total(draw_share), *ends, streamed)
+    return Estimate(gpu, total(draw_share), low, high, streamed)
