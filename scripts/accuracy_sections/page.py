@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accuracy_sections.common import BOUNDS
-from accuracy_sections.page_networks import amplification, mobilenet, superres, textbook
+from accuracy_sections.page_networks import amplification, mobilenet, networks, superres, textbook
 from accuracy_sections.table import table
 
 NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
@@ -137,6 +137,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "drivers": drivers,
     "counts": counts,
     "mobilenet": mobilenet,
+    "networks": networks,
     "textbook": textbook,
     "superres": superres,
     "amplification": amplification,

@@ -2,6 +2,7 @@
 """Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
 
     python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 3 minutes
+    python scripts/bench/side_by_side.py --network mobilenet   # MobileNet v1 0.25 at 128x128, random weights
     python scripts/bench/side_by_side.py --keras models/trashnet-x22-129.keras --json
     python scripts/bench/side_by_side.py --folder F --prepare  # only what takes TensorFlow, into F
     python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
@@ -55,6 +56,9 @@ UNIFORM = "all-uniform"
 UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
 MOST_OFF = 2.0
 """By how much logits may differ: ours are of 8-bit feature maps."""
+SIZES = {"x22": 385, "mobilenet": 128}
+"""Networks that it can be without --keras, and the size of their pictures."""
+
 FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 
@@ -103,7 +107,7 @@ def run(command: Sequence[str], what: str) -> None:
         raise RunError(f"{what} failed: {last}")
 
 
-def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -> None:
+def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int, network: str = "x22") -> None:
     """Make the files that are not there yet.
 
     Raises:
@@ -112,7 +116,7 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
     model = folder / "model.keras"
     missing = any(not (folder / CONTENDERS[name].file).exists() for name in [UNIFORM, *names])
     if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
-        given = ["--keras", str(keras)] if keras else ["--size", str(size)]
+        given = ["--keras", str(keras)] if keras else ["--network", network, "--size", str(size)]
         run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
     for name in dict.fromkeys([UNIFORM, *names]):  # the first says which layers read the picture
         contender = CONTENDERS[name]
@@ -278,8 +282,9 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
 def main() -> int:
     """Prepare, measure, print; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--keras", type=Path, help="the model; default: X22 with random weights")
-    parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
+    parser.add_argument("--keras", type=Path, help="the model; default: --network")
+    parser.add_argument("--network", choices=SIZES, default="x22", help="with random weights (x22)")
+    parser.add_argument("--size", type=int, help="of that network's pictures (x22: 385, mobilenet: 128)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
     usual = ",".join(name for name in CONTENDERS if name not in ("literal", UNIFORM))
@@ -302,7 +307,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as scratch:
             folder = args.folder or Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            prepare(folder, names, args.keras, args.size)
+            prepare(folder, names, args.keras, args.size or SIZES[args.network], args.network)
             times = args.starts, args.rounds, args.frames
             results = {} if args.prepare else measure(folder, names, args.context, *times)
     except GlslInferError as error:

@@ -50,9 +50,11 @@ def estimates(report: Report, draw_share: float) -> list[str]:
     lines = []
     for board in estimate.BOARDS:
         times = estimate.estimate(report, board, draw_share)
+        cache = estimate.INSTRUCTION_CACHE // 1024
+        streamed = f"; programs of more than {cache} kB may add {times.streamed:.0f}" if times.streamed else ""
         lines.append(
             f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {times.total:.0f} ms a frame, {times.gpu:.1f} of "
-            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost)"
+            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost){streamed}"
         )
     return lines
 
