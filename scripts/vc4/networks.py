@@ -168,8 +168,8 @@ def main() -> int:
         failed = failed or bool(result.problems)
         print(
             f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.modes} | "
-            f"{result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | {result.processor:.0f} | "
-            f"{result.peak / 1e6:.0f} |",
+            f"{result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
+            f"{result.processor:.0f} | {result.peak / 1e6:.0f} |",
             flush=True,
         )
         for problem in result.problems:
