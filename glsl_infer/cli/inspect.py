@@ -1,4 +1,4 @@
-"""Say what a model is made of, and what each layer makes of a picture; of a Keras model, which layers can run where."""
+"""Say what a model is made of and what its layers make of a picture; before an export, what can run where."""
 
 from __future__ import annotations
 
