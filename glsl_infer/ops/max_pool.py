@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,11 +50,16 @@ class MaxPool(CopyOperator):
         draw_windows(node, build, "max_pool.frag", edge=0.5)
 
 
-def draw_windows(node: Node, build: Builder, template: str, *, edge: float) -> None:
-    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map."""
+def draw_windows(
+    node: Node, build: Builder, template: str, *, edge: float, more: Mapping[str, int] | None = None
+) -> None:
+    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map.
+
+    ``more`` are macros of the template.
+    """
     (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y, **(more or {})}
     if any(node.attrs["padding"]):
         defines["BOUNDED"] = 1
 

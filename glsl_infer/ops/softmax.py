@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
-    advice = "softmax is supported at the end of a network only"
+    advice = "inside a network softmax is supported over the channels of a feature map; of a vector at the end only"
     elementwise = True
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
@@ -25,6 +25,10 @@ class Softmax(GraphOnlyOperator):
     def host_step(self, node: Node) -> str:
         """Return softmax."""
         return SOFTMAX
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return what draws it, over the channels of a map."""
+        return "channel_softmax" if len(shapes[0]) == 3 else None
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it without overflow."""

@@ -101,6 +101,37 @@ def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [Node("swapped", "transpose", ("a",))], channels
 
 
+def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], Made]:
+    """An operator whose pixels read all channels, of "a", a map of many, or both beside each other."""
+
+    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+        many = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
+        nodes = [conv_node(rng, "many", ("a",), channels, many, activation=str(rng.choice(["linear", "sigmoid"])))]
+        if channels % 4 == 0 and rng.integers(2):
+            nodes.append(Node("both", "concat", ("b", "many")))
+            many += channels
+        attrs = {name: values[int(rng.integers(len(values)))] for name, values in options.items()}
+        if op == "channel_norm" and rng.integers(2):
+            attrs |= {name: tuple(rng.normal(0.5, 1.0, many).tolist()) for name in ("gamma", "beta")}
+        return [*nodes, Node("n", op, (nodes[-1].name,), attrs)], many if "norm" in op or "softmax" in op else 1
+
+    return made
+
+
+def normalised(rng: Rng, channels: int, body: list[Node]) -> Made:
+    """A map by its statistics: of its channels, or of groups of them."""
+    groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
+    nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
+    if rng.integers(2):
+        both = ("mean", "deviation")
+        nodes += [
+            Node(f"group-{name}", "group_statistics", both, {"groups": groups, "statistic": name}) for name in both
+        ]
+    attrs = {"epsilon": 1e-3, "activation": str(rng.choice(["linear", "relu", "tanh"]))}
+    attrs |= {name: tuple(rng.normal(0.5, 1.0, channels).tolist()) for name in ("gamma", "beta")}
+    return [*nodes, Node("n", "map_norm", ("a", *(node.name for node in nodes[-2:])), attrs)], channels
+
+
 SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "binary": two_operands,
     "spatial_slice": sliced,
@@ -109,4 +140,11 @@ SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "resize": resized,
     "mirror_padding": mirrored,
     "transpose": transposed,
+    "channel_argmax": across("channel_argmax", smallest=(False, True)),
+    "channel_extreme": across("channel_extreme", operation=("max", "min")),
+    "channel_norm": across(
+        "channel_norm", kind=("layer", "rms", "unit"), epsilon=(1e-3, 1e-6), activation=("linear", "relu", "sigmoid")
+    ),
+    "channel_softmax": across("channel_softmax"),
+    "map_norm": normalised,
 }

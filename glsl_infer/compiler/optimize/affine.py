@@ -92,9 +92,9 @@ def _affine(graph: Graph, node: Node) -> Affine:
 def _as_convolution(graph: Graph, node: Node) -> Node:
     """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel.
 
-    On an input of numbers it becomes a dense layer whose kernel is a diagonal.
+    On a vector it becomes a dense layer whose kernel is a diagonal.
     """
-    if _is_affine(node) and graph.by_name[node.inputs[0]] in graph.inputs and len(graph.shapes[node.name]) == 1:
+    if _is_affine(node) and len(graph.shapes[node.name]) == 1:
         scale, offset = (values.astype(np.float32) for values in _affine(graph, node))
         return Node(node.name, "dense", node.inputs, {}, {"kernel": np.diag(scale), "bias": offset})
     if not _is_affine(node) or len(graph.shapes[node.name]) != 3:

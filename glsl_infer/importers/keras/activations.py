@@ -122,7 +122,6 @@ LAYERS: Mapping[str, Found] = {
 """Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
 
 OPERATIONS: Mapping[str, Found] = {
-    "Abs": _always(powers.ABSOLUTE),
     "Absolute": _always(powers.ABSOLUTE),
     "Clip": _clip,
     "Elu": _elu,
