@@ -19,9 +19,9 @@ void main() {
     //@ sums
     vec4 mean = vec4(SHARE * dot(sum, vec4(1.0)));
     vec4 x = vec4(0.0);
-    vec4 squares = vec4(0.0);
+    vec4 squares = vec4(0.0); // negative, for late.glsl
     //@ squares
-    float inverse = inversesqrt(max(SHARE * dot(squares, vec4(1.0)) + EPSILON, LEAST));
+    float inverse = inversesqrt(max(EPSILON - SHARE * dot(squares, vec4(1.0)), LEAST));
     vec4 y = x;
     //@ own
     y = factor * ((y - mean) * inverse) + offset;

@@ -12,11 +12,11 @@ void main() {
     vec4 x = vec4(0.0);
     //@ largest
     vec4 most = vec4(max(max(x.x, x.y), max(x.z, x.w)));
-    vec4 sum = vec4(0.0);
+    vec4 sum = vec4(0.0); // negative, for late.glsl
     //@ sums
     vec4 y = x;
     //@ own
-    y = exp(UNIT * (y - most)) / dot(sum, vec4(1.0));
+    y = exp(UNIT * (y - most)) / dot(sum, vec4(-1.0));
     //@ pad_lanes
     gl_FragColor = store(y);
 }

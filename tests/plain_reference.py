@@ -153,6 +153,9 @@ class PlainReference:
     def max_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.max)
 
+    def min_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return pooled(x, attrs, np.min)
+
     def average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.mean)
 
@@ -190,6 +193,40 @@ class PlainReference:
         return np.concatenate(maps, axis=2)
 
     concat_copy = concat
+
+    # Normalisation --------------------------------------------------------------------------------
+
+    def channel_extreme(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.max if attrs["operation"] == "max" else x.min)(axis=2, keepdims=True)
+
+    def channel_argmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.argmin if attrs["smallest"] else x.argmax)(axis=2)[..., None].astype(float)
+
+    def channel_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        e = np.exp(x - x.max(axis=2, keepdims=True))
+        return rounded(e / e.sum(axis=2, keepdims=True))
+
+    def channel_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - x.mean(axis=2, keepdims=True) if attrs["kind"] == "layer" else x
+        v = (x * x).sum(axis=2, keepdims=True) / (1 if attrs["kind"] == "unit" else x.shape[2])
+        return self.normalised(attrs, x, v)
+
+    def map_norm(self, layer: Any, attrs: Any, x: Array, m: Array, d: Array) -> Array:
+        return self.normalised(attrs, x - m, d * d)
+
+    def normalised(self, attrs: Any, x: Array, v: Array) -> Array:
+        y = np.array(attrs["gamma"]) * x / np.sqrt(np.maximum(v + attrs["epsilon"], 2**-40)) + np.array(attrs["beta"])
+        return activate(attrs["activation"], y)
+
+    def global_deviation(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.std(axis=(0, 1))
+
+    def group_statistics(self, layer: Any, attrs: Any, m: Array, d: Array) -> Array:
+        m, d = m.reshape(attrs["groups"], -1), d.reshape(attrs["groups"], -1)
+        mean = m.mean(axis=1, keepdims=True)
+        if attrs["statistic"] == "deviation":
+            mean = np.sqrt((d * d + (m - mean) ** 2).mean(axis=1, keepdims=True))
+        return mean.repeat(m.shape[1], axis=1).reshape(-1)
 
     # Vectors --------------------------------------------------------------------------------------
 
@@ -369,6 +406,11 @@ FUNCTIONS = {
     "softsign": lambda x: x / (1 + np.abs(x)),
     "tanh": np.tanh,
 }
+
+
+def rounded(x: Array) -> Array:
+    """What 8 bits over [0, 1] keep."""
+    return np.floor(x * 255 + (0.5 + 1e-9)) / 255
 
 
 def fixed(texels: bytes) -> Array:

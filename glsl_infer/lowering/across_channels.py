@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 ROLE = "source"
 
+AT_ONCE = 6
+"""Slices whose texels VideoCore IV has the registers for, with two threads."""
+
 
 @dataclass(frozen=True)
 class AllSlices:
@@ -41,8 +44,12 @@ class AllSlices:
         first = {view.texture: view for view in reversed(self.source.views)}
         return [Read(view) for view in first.values()]
 
-    def numbers(self, binding: Binding) -> list[str]:
-        """Return the expression, a vec4, of each slice's numbers."""
+    def numbers(self, binding: Binding, after: str = "") -> list[str]:
+        """Return the expression, a vec4, of each slice's numbers.
+
+        ``after`` is a vec4 of the shader that changes with every slice: where there are many, fetches wait for it on
+        devices that want that (shaders/late.glsl). Compilers would fetch once for two sweeps, and keep all texels.
+        """
         first = [read.view for read in self.reads]
         textures = [view.texture for view in first]
         factors, offsets = fold.slices(self.factor), fold.slices(self.offset)
@@ -51,6 +58,9 @@ class AllSlices:
             number = textures.index(view.texture)
             tap = (view.x - first[number].x, view.y - first[number].y)
             text = binding.fetch(ROLE, number, tap)
+            if after and len(self.source.views) > AT_ONCE:
+                at = binding.coordinate(ROLE, number)
+                text = text.replace(at, f"LATE({at}, {after})")
             text = text if (self.factor == 1.0).all() else f"{_vec(factor)} * {text}"
             texts.append(text if not self.offset.any() else f"{text} + {_vec(offset)}")
         return texts

@@ -59,14 +59,14 @@ class ChannelArgmax(Operator):
         binding = build.bind(node, **{ROLE: slices.reads})
         sign = "-" if node.attrs["smallest"] else ""
         lines = []
-        for index, text in enumerate(slices.numbers(binding)):
+        for index, text in enumerate(slices.numbers(binding, "most - number")):
             lines.append(f"x = {sign}({text}){slices.repeated(index)};")
             if index:
                 lines.append(f"number = mix(number, vec4({codegen.number(index)}), vec4(lessThan(most, x)));")
             lines.append("most = max(most, x);" if index else "most = x;")
         fragment = codegen.fragment(
             "channel_argmax.frag",
-            includes=["store.glsl"],
+            includes=["store.glsl", "late.glsl"],
             lines={"declarations": binding.declarations(ROLE), "slices": lines},
         )
         size = (target.width, target.height)

@@ -80,7 +80,7 @@ class ChannelNorm(Operator):
             unused = range(min(4, target.channels - 4 * index), 4)
             fragment = codegen.fragment(
                 "channel_norm.frag",
-                includes=["store.glsl"],
+                includes=["store.glsl", "late.glsl"],
                 activation=out.activation,
                 constants=out.constants,
                 saturates=True,
@@ -117,13 +117,12 @@ def require_numbers(node: Node, channels: int) -> None:
 
 
 def _sums(slices: AllSlices, binding: Binding, *, mean: bool) -> dict[str, list[str]]:
-    numbers = slices.numbers(binding)
-    masked = [slices.mask(index) for index in range(len(numbers))]
+    masked = [slices.mask(index) for index in range(len(slices.source.views))]
     less = " - mean" if mean else ""
     squares = []
-    for text, mask in zip(numbers, masked):
-        squares += [f"x = {f'({text}{less})' if less or mask else text}{mask};", "squares += x * x;"]
-    sums = [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in zip(numbers, masked)]
+    for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masked):
+        squares += [f"x = {f'({text}{less})' if less or mask else text}{mask};", "squares -= x * x;"]
+    sums = [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in zip(slices.numbers(binding), masked)]
     return {"sums": sums if mean else [], "squares": squares}
 
 

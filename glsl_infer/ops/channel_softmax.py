@@ -51,19 +51,18 @@ class ChannelSoftmax(Operator):
         target = build.allocate_map(node, scales=SHARES.scales, zeros=SHARES.zeros)
         for index, view in enumerate(target.views):
             binding = build.bind(node, own=[Read(source.views[index])], **{ROLE: slices.reads})
-            numbers = slices.numbers(binding)
-            repeated = [f"({text}){slices.repeated(number)}" for number, text in enumerate(numbers)]
+            repeated = [f"({text}){slices.repeated(number)}" for number, text in enumerate(slices.numbers(binding))]
             unused = range(min(4, target.channels - 4 * index), 4)
             fragment = codegen.fragment(
                 "channel_softmax.frag",
-                includes=["store.glsl"],
+                includes=["store.glsl", "late.glsl"],
                 lines={
                     "declarations": binding.declarations(ROLE),
                     "largest": [f"x = {repeated[0]};", *(f"x = max(x, {text});" for text in repeated[1:])],
                     "own": [f"y = own_factor * {binding.fetch('own')} + own_offset;"],
                     "sums": [
-                        f"sum += exp(UNIT * ({text} - most)){slices.mask(number)};"
-                        for number, text in enumerate(numbers)
+                        f"sum -= exp(UNIT * ({text} - most)){slices.mask(number)};"
+                        for number, text in enumerate(slices.numbers(binding, "sum"))
                     ],
                     "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
                 },

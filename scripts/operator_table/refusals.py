@@ -32,8 +32,6 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
-    _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     _unknown(
         "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
     ),

@@ -82,14 +82,6 @@ PLACES_OF_LAYERS = (
         lambda x: L.GlobalAveragePooling2D(keepdims=True, name="subject")(stem(x)),
         subject="subject-map",
     ),
-    Refusal(
-        "Rescaling, BatchNormalization",
-        "on a vector, with no Dense before or behind",
-        "a rescaling in this place has no shader; rescaling is supported on the picture, after a dense layer, or on a "
-        "feature map",
-        "in front of the pooling",
-        lambda x: L.Rescaling(2.0, name="subject")(vector(x)),
-    ),
 )
 
 SIZES = (

@@ -153,10 +153,6 @@ def test_quantised_weights() -> None:
             lambda x: L.Conv2D(4, 2, activation="sigmoid")(L.Reshape((2, 2, 1), name="r")(L.Dense(4)(pooled(x)))),
             "layer 'r': a reshape in this place",
         ),
-        (
-            lambda x: L.Reshape((1, 1, 3))(L.ReLU()(L.Rescaling(2.0, name="s")(pooled(x)))),
-            "layer 's': a rescaling in this place has no shader; .* after a dense layer",
-        ),
     ],
 )
 def test_what_no_step_of_the_optimiser_can_remove_is_refused_by_layer(body, message: str) -> None:
