@@ -71,8 +71,13 @@ REDUCTIONS = Group(
 
 
 def _inside(layer: Any) -> Build:
-    """Return the builder of a layer that a pooling reads."""
-    return lambda x: L.MaxPooling2D(2, name="stem-behind")(layer(stem(x)))
+    """Return the builder of a layer that a pooling reads, and a convolution behind."""
+
+    def build(x: Any) -> Any:
+        pooled = L.MaxPooling2D(2, name="stem-pooled")(layer(stem(x)))
+        return L.Conv2D(4, 1, activation="sigmoid", name="stem-behind")(pooled)
+
+    return build
 
 
 _WHOLE = "learns no weights for each pixel"

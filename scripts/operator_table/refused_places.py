@@ -63,7 +63,8 @@ PLACES_OF_LAYERS = (
     Refusal(
         "Softmax",
         "not at the end",
-        "a softmax in this place has no shader; softmax is supported at the end of a network only",
+        "a softmax in this place has no shader; inside a network softmax is supported over the channels of a feature "
+        "map; of a vector at the end only",
         "the end of the model",
         lambda x: L.Dense(3)(L.Softmax(name="subject")(L.Dense(4)(vector(x)))),
     ),
