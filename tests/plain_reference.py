@@ -359,6 +359,16 @@ def activate(text: str, x: Array) -> Array:
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
     if name == "elu":
         return elu(x, numbers[0])
+    if name == "celu":
+        return np.where(x < 0, numbers[0] * (np.exp(np.minimum(x, 0) / numbers[0]) - 1), x)
+    if name == "soft_shrink":
+        return x - np.clip(x, -numbers[0], numbers[0])
+    if name == "hard_shrink":
+        return np.where(np.abs(x) > numbers[0], x, 0)
+    if name == "threshold":
+        return np.where(x > numbers[0], x, numbers[1])
+    if name == "squareplus":
+        return (x + np.sqrt(x * x + numbers[0])) / 2
     if name == "power":
         return power(x, numbers[0])
     if name in ("clip", "at_least", "at_most"):
@@ -390,7 +400,9 @@ FUNCTIONS = {
     "reciprocal": lambda x: np.where(x < 0, -1, 1) / np.maximum(np.abs(x), 2**-40),
     "rsqrt": lambda x: 1 / np.sqrt(np.maximum(x, 2**-40)),
     "sqrt": lambda x: np.sqrt(np.maximum(x, 0)),
+    "sparse_plus": lambda x: np.where(x > 1, x, np.clip(x + 1, 0, 2) ** 2 / 4),
     "square": lambda x: x * x,
+    "tanh_shrink": lambda x: x - np.tanh(x),
     "piecewise_linear_sigmoid": seven_pieces,
     "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),

@@ -55,17 +55,24 @@ def _operation(name: str) -> Callable[[], Any]:
 
 
 _OPERATIONS = [
+    "celu",
     "elu",
     "exp",
     "gelu",
+    "hard_shrink",
     "hard_silu",
     "leaky_relu",
     "log_sigmoid",
     "selu",
     "silu",
+    "soft_shrink",
     "softplus",
     "softsign",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
     "tanh",
+    "tanh_shrink",
 ]
 
 ACTIVATIONS = Group(
@@ -85,6 +92,9 @@ ACTIVATIONS = Group(
         _fused("linear", "Activation", lambda: L.Activation("linear")),
         *_each(_fused, ("tanh", "softsign", "hard_silu", "silu", "gelu", "mish", "elu", "selu", "softplus")),
         *_each(_fused, ("log_sigmoid", "exponential")),
+        *_each(_fused, ("celu", "hard_shrink", "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus")),
+        *_each(_fused, ("tanh_shrink", "hard_tanh")),
+        _alone("0.5, 0.25", "`keras.ops.threshold`", lambda: lambda y: K.threshold(y, 0.5, 0.25)),
         _fused("no options", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
         _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
