@@ -28,13 +28,16 @@ class _Operand:
         """Return what a draw of output slice ``index``, a map of ``width`` x ``height``, reads."""
         if isinstance(self.value, FixedPoint):
             last = slices_of(self.value.length, 2) - 1
-            texels = (min(2 * index + half, last) for half in range(2))
+            texels = (min(2 * index + half, last) for half in range(1 if self.value.length == 1 else 2))
             return [Read(View(self.value.texture, texel, 0), stride=(0.0, 0.0)) for texel in texels]
         stride = (float(self.value.width == width), float(self.value.height == height))
         return [Read(self.value.views[0 if self.value.channels == 1 else index], stride=stride)]
 
     def text(self, binding: Binding) -> list[str]:
         """Return the GLSL lines that set the variable called ``name`` to the operand's values."""
+        if isinstance(self.value, FixedPoint) and self.value.length == 1:
+            scale = codegen.number(self.value.scale)
+            return [f"vec4 {self.name} = vec4(decode({binding.fetch(self.name)}).x * {scale});"]
         if isinstance(self.value, FixedPoint):
             pair = ", ".join(f"decode({binding.fetch(self.name, half)})" for half in range(2))
             return [f"vec4 {self.name} = vec4({pair}) * {codegen.number(self.value.scale)};"]

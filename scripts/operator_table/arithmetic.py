@@ -142,7 +142,7 @@ POWERS = Group(
         _alone("an operation", "`keras.ops.absolute`", lambda: K.absolute),
         _alone("an operation", "`keras.ops.square`", lambda: K.square),
         _alone("an operation", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
-        _alone("x_min=-0.5, x_max=0.25", "`keras.ops.clip`", lambda: lambda y: K.clip(y, -0.5, 0.25)),
+        _alone("x_min=0.25, x_max=0.75", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
         _alone("an operation", "`keras.ops.hard_tanh`", lambda: K.hard_tanh),
         _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),

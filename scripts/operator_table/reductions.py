@@ -40,8 +40,13 @@ REDUCTIONS = Group(
     "draws of one pixel each. Over channels it is one pass with a fetch for each slice; a mean or a sum is a "
     "convolution. Without keepdims only axis=(1, 2) can be exported.",
     (
-        *(_vector(name) for name in ("mean", "sum", "max", "min", "std", "var")),
+        *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
         *(_vector(name) for name in ("amax", "amin")),
+        Row(
+            "`keras.ops.var`",
+            "axis=(1, 2); 8 channels",
+            lambda x: K.var(L.Rescaling(8.0, name="stem-more")(stem(x)), axis=(1, 2)),
+        ),
         *(_map(name, 3, "axis=3") for name in ("mean", "sum", "max", "min")),
         *(_map(name, 1, "axis=1") for name in ("mean", "max", "min")),
         Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2)),

@@ -25,10 +25,10 @@ def shape_of_a(body: Sequence[Node]) -> Shape:
 
 
 def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """An operation on "a" and a map of its shape, of one channel, of one pixel, of one row, or a vector."""
+    """An operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a single number."""
     operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # any byte may come, 0 as well
     height, width, _ = shape_of_a(body)
-    kind = str(rng.choice(["same", "channel", "pixel", "row", "vector"]))
+    kind = str(rng.choice(["same", "channel", "pixel", "row", "vector", "number"]))
     second = "b"
     nodes: list[Node] = []
     if kind == "channel":
@@ -37,8 +37,9 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
         nodes = [Node("other", "max_pool", ("b",), {"pool": (height, width), "strides": (1, 1)})]
     elif kind == "row":
         nodes = [Node("other", "max_pool", ("b",), {"pool": (height, 1), "strides": (1, 1)})]
-    elif kind == "vector":
-        nodes = [pool_node("mean", "b"), dense_node(rng, "other", "mean", channels, channels)]
+    elif kind in ("vector", "number"):
+        length = channels if kind == "vector" else 1
+        nodes = [pool_node("mean", "b"), dense_node(rng, "other", "mean", channels, length)]
     if nodes:
         second = nodes[-1].name
     inputs = ("a", second) if rng.integers(2) else (second, "a")
