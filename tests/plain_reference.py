@@ -172,12 +172,15 @@ class PlainReference:
         return x
 
     def depth_to_space(self, layer: Any, attrs: Any, x: Array) -> Array:
-        n, (height, width, channels) = attrs["block"], x.shape
-        out = np.zeros((height * n, width * n, channels // n**2))
-        for i in range(n):
-            for j in range(n):
-                first = (n * i + j) * out.shape[2]
-                out[i::n, j::n] = x[:, :, first : first + out.shape[2]]
+        v, h = attrs["block"] if isinstance(attrs["block"], list) else [attrs["block"]] * 2
+        height, width, channels = x.shape
+        c = channels // (v * h)
+        out = np.zeros((height * v, width * h, c))
+        together = attrs.get("order", "depth_column_row") == "depth_column_row"
+        for i in range(v):
+            for j in range(h):
+                for k in range(c):
+                    out[i::v, j::h, k] = x[:, :, (h * i + j) * c + k if together else (v * k + i) * h + j]
         return out
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
@@ -241,6 +244,42 @@ class PlainReference:
 
     def flatten(self, layer: Any, attrs: Any, x: Array) -> Array:
         return x.reshape(-1)
+
+    def flatten_rows(self, layer: Any, attrs: Any, x: Array) -> Array:
+        height, width, channels = x.shape
+        out = []
+        for row in range(attrs["first"], attrs["first"] + attrs["count"]):
+            for column in range(width):
+                for channel in (row // height * 2, row // height * 2 + 1):
+                    out.append(x[row % height, column, channel] if channel < channels else 0.0)
+        return np.array(out)
+
+    def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
+        height, width, channels = attrs["shape"]
+        numbers = iter([number for one in vectors for number in one])
+        pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
+        return activate(attrs["activation"], np.array(pixels))
+
+    def vector_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.array([x[place] for place in attrs["channels"]])
+
+    def vector_binary(self, layer: Any, attrs: Any, a: Array, b: Array) -> Array:
+        results = {
+            "add": a + b,
+            "subtract": a - b,
+            "multiply": a * b,
+            "divide": a / np.where(b == 0, 1e-30, b),
+            "maximum": np.where(a > b, a, b),
+            "minimum": np.where(a < b, a, b),
+            "squared_difference": (a - b) ** 2,
+        }
+        return activate(attrs["activation"], results[attrs["operation"]])
+
+    def vector_affine(self, layer: Any, attrs: Any, x: Array) -> Array:
+        rows = np.frombuffer(self.members[layer["members"][0]], np.uint8).astype(float).reshape(3, -1, 4)
+        whole = 65536 * rows[0] + 256 * rows[1] + rows[2] - 8388608
+        factor, offset = (whole[:, half : half + 2].reshape(-1)[: len(x)] for half in (0, 2))
+        return activate(attrs["activation"], x * factor * attrs["factor_unit"] + offset * attrs["offset_unit"])
 
     def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
         inputs, outputs = layer["weights"]["kernel"]
@@ -312,14 +351,16 @@ def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
 def convolve(x: Array, kernel: Array, attrs: Any) -> Array:
     height, width, channels, filters = kernel.shape
     (step_y, step_x), (top, bottom, left, right) = attrs["strides"], attrs["padding"]
+    apart_y, apart_x = attrs.get("dilations", [1, 1])
+    high, broad = (height - 1) * apart_y + 1, (width - 1) * apart_x + 1
     x = np.pad(x, ((top, bottom), (left, right), (0, 0)))
-    out = np.zeros(((x.shape[0] - height) // step_y + 1, (x.shape[1] - width) // step_x + 1, filters))
+    out = np.zeros(((x.shape[0] - high) // step_y + 1, (x.shape[1] - broad) // step_x + 1, filters))
     for f in range(filters):
         g = f // (filters // attrs["groups"])
         part = x[:, :, g * channels : (g + 1) * channels]
         for y in range(out.shape[0]):
             for z in range(out.shape[1]):
-                window = part[y * step_y : y * step_y + height, z * step_x : z * step_x + width]
+                window = part[y * step_y :, z * step_x :][:high:apart_y, :broad:apart_x]
                 out[y, z, f] = (window * kernel[..., f]).sum()
     return out
 

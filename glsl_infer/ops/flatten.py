@@ -25,6 +25,7 @@ class Flatten(Operator):
 
     attrs = {"scale": None}
     only_reshapes = True
+    on_parts = "rows"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (number of values,)."""

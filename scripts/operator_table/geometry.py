@@ -68,13 +68,23 @@ COMPOSED = Group(
             "Conv2DTranspose",
             "2x2, strides 2, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 2, 2)(x)),
-            "equal strides of both axes",
+            "any kernel and strides",
         ),
         Row(
             "Conv2DTranspose",
             "3x3, strides 2, `same`, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 3, 2, "same")(x)),
-            "equal strides of both axes",
+            "no part is cut off afterwards",
+        ),
+        Row(
+            "Conv2DTranspose",
+            "4x4, strides 2, `same`, to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, 4, 2, "same")(x)),
+        ),
+        Row(
+            "Conv2DTranspose",
+            "3x2, strides (3, 1), output_padding (1, 0), to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, (3, 2), (3, 1), output_padding=(1, 0))(x)),
         ),
     ),
 )

@@ -50,13 +50,6 @@ UNKNOWN = (
 
 OPTIONS = (
     Refusal(
-        "Conv2D, DepthwiseConv2D",
-        "dilation_rate other than 1",
-        "dilation_rate=(2, 2); only (1, 1) can be exported",
-        "strides, or a larger kernel",
-        lambda x: L.Conv2D(4, 3, dilation_rate=2, name="subject")(stem(x)),
-    ),
-    Refusal(
         "all layers on maps",
         "data_format='channels_first'",
         "data_format='channels_first'; only 'channels_last' can be exported",

@@ -29,15 +29,9 @@ class Add(L.Add):
 @pytest.mark.parametrize(
     "outputs, message",
     [
-        (
-            lambda: L.Conv2DTranspose(3, 2, (1, 2), name="up")(X),
-            "layer 'up': a transposed convolution with strides .1, 2.; give both axes",
-        ),
         (lambda: L.RandomCrop(4, 4, name="crop")(X), "layer 'crop': a RandomCrop cannot be exported"),
         (lambda: L.Resizing(4, 4, "bicubic", name="r")(X), "layer 'r': interpolation='bicubic'; use one of"),
         (lambda: L.Resizing(4, 3, antialias=True, name="r")(X), "layer 'r': a resize with antialias=True"),
-        (lambda: L.Conv2D(4, 3, dilation_rate=2, name="c")(X), r"layer 'c': dilation_rate=\(2, 2\); only \(1, 1\)"),
-        (lambda: L.DepthwiseConv2D(3, dilation_rate=2, name="d")(X), r"layer 'd': dilation_rate=\(2, 2\)"),
         (
             lambda: L.Conv2D(4, 3, activation="log_softmax", name="c")(X),
             "layer 'c': activation 'log_softmax'.*use one of",

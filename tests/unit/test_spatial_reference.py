@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.depth_to_space import ORDERS
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 
 SIDES = st.tuples(st.integers(1, 7), st.integers(1, 7))
@@ -103,16 +104,18 @@ def test_upsampling(sides, size) -> None:
             np.testing.assert_allclose(bilinear[row, column], expected, atol=1e-12)
 
 
-@given(SIDES, st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=30)
-def test_depth_to_space(sides, block, channels) -> None:
-    x = values(*sides, channels * block**2)
-    found = run("depth_to_space", x, block=block)
-    for row in range(sides[0] * block):
-        for column in range(sides[1] * block):
-            first = ((row % block) * block + column % block) * channels
-            expected = x[row // block, column // block, first : first + channels]
-            np.testing.assert_array_equal(found[row, column], expected)
+@given(SIDES, st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.sampled_from(ORDERS))
+@settings(max_examples=40)
+def test_depth_to_space(sides, down, across, channels, order) -> None:
+    x = values(*sides, channels * down * across)
+    stored = run("depth_to_space", x, block=down if down == across else (down, across), order=order)
+    assert stored.shape == (sides[0] * down, sides[1] * across, channels)
+    for row in range(sides[0] * down):
+        for column in range(sides[1] * across):
+            phase = (row % down) * across + column % across
+            for k in range(channels):
+                channel = phase * channels + k if order == ORDERS[0] else k * down * across + phase
+                assert stored[row, column, k] == x[row // down, column // across, channel]
 
 
 def test_rescaling() -> None:
@@ -132,7 +135,9 @@ def test_reshape_keeps_the_order_in_memory() -> None:
         ("upsample_nearest", {"size": (0, 1)}, "factors must be 1 or more"),
         ("upsample_bilinear", {"size": (2, 0)}, "factors must be 1 or more"),
         ("depth_to_space", {"block": 2}, "depth to space of 3 channels in blocks of 2x2"),
-        ("depth_to_space", {"block": 0}, "square of the block"),
+        ("depth_to_space", {"block": 0}, "multiple of the block's pixels"),
+        ("depth_to_space", {"block": (2, 1)}, "in blocks of 2x1"),
+        ("depth_to_space", {"block": 1, "order": "CRD"}, "one of depth_column_row, column_row_depth"),
         ("rescaling", {"scales": (1.0, 2.0), "offsets": (0.0,)}, "2 scales on an input"),
         ("reshape", {"shape": (5, 5)}, "the same number of values"),
         ("reshape", {"shape": (-4, -12)}, "the same number of values"),

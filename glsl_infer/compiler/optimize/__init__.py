@@ -12,6 +12,8 @@ from glsl_infer import ops
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.endings import peel_endings
+from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
+from glsl_infer.compiler.optimize.taps import leave_out_idle_taps
 from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
@@ -118,6 +120,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     in_parts,
     merge_padding,
+    leave_out_idle_taps,
     vectors_stay_vectors,
     peel_endings,
     fold_rescaling,
@@ -126,5 +129,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fuse_activation,
     sigmoids_as_pieces,
     vectors_apart,
+    maps_of_vectors,
+    long_vectors,
     replace_by_shape,
 )

@@ -6,60 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from glsl_infer import ops
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.keras.converters import LAYERS
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
-
-
-class Collected:
-    """The nodes so far, in topological order, with unique names and their shapes, and what cannot be exported."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.shapes: dict[str, Shape] = {}
-        self.refusals: list[ModelError] = []
-        self.guessed: set[str] = set()
-        self._taken: set[str] = set()
-
-    def free_name(self, wanted: str) -> str:
-        """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
-        names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(self._taken) + 1)))
-        name = next(name for name in names if name not in self._taken)
-        self._taken.add(name)
-        return name
-
-    def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], tensor: Any) -> str:
-        """Remember a layer that cannot be exported, and go on behind it with the shape that Keras gives it.
-
-        Raises:
-            ModelError: Keras does not know the shape, so that nothing can be said of the layers behind it.
-        """
-        shape = tuple(tensor.shape[1:])
-        if None in shape:
-            raise ModelError("\n  ".join(map(str, (*self.refusals, refusal))))
-        if not self.guessed & set(inputs):  # else it may be refused for what stands before it
-            self.refusals.append(refusal)
-        self.guessed.add(name)
-        self.shapes[name] = shape
-        return name
-
-    def add(self, nodes: list[Node]) -> str:
-        """Add the nodes of one call, the first of which has its name already; return the name of the last."""
-        renamed = {nodes[0].name: nodes[0].name}
-        for node in nodes:
-            name = renamed[node.name] = renamed.get(node.name) or self.free_name(node.name)
-            node = replace(node, name=name, inputs=tuple(renamed.get(one, one) for one in node.inputs))  # noqa: PLW2901
-            # Our own shapes, not those of Keras: a model inside another may know its sizes as None only.
-            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[one] for one in node.inputs])
-            self.nodes.append(node)
-        return renamed[nodes[-1].name]
 
 
 class Walk:
@@ -92,16 +49,39 @@ class Walk:
         if _is_model(operation):
             outputs = self._inner(operation, name, inputs)
         else:
-            arguments = operation._inbound_nodes[call_index].arguments
-            shapes = tuple(self._collected.shapes[one] for one in inputs)
-            given = (*arguments.args, *arguments.kwargs.values())
-            try:
-                outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
-            except ModelError as refusal:
-                outputs = [self._collected.refuse(refusal, name, inputs, tensor)]
+            outputs = self._layer(operation, call_index, name, inputs)
         for index, output in enumerate(outputs):
             self._names[id(operation), call_index, index] = output
             self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
+
+    def _layer(self, operation: Any, call_index: int, name: str, inputs: tuple[str, ...]) -> list[str]:
+        """Import a call of a layer and say where it runs; return the names of its outputs."""
+        call_node, collected = operation._inbound_nodes[call_index], self._collected
+        tensors = call_node.output_tensors
+        given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
+        row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        before = len(collected.nodes)
+        try:
+            if collected.unknown & set(inputs):
+                _converter(Call(operation, name, inputs, (), given))  # what it is can be refused, if not where it is
+                collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                names = [name, *(collected.free_name(name) for _ in tensors[1:])]
+                collected.unknown.update(names)
+                return names
+            call = Call(operation, name, inputs, tuple(collected.shapes[one] for one in inputs), given)
+            outputs = [collected.add(_converter(call)(call))]
+        except ModelError as refusal:
+            collected.rows[name] = row.refused(refusal)
+            others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
+            return [collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]
+        operators = tuple(node.op for node in collected.nodes[before:])
+        dropped = kind_of(operation) in TRAINING_ONLY
+        note = "does nothing outside of training" if dropped else ""
+        shape = collected.shapes[outputs[0]]
+        collected.rows[name] = replace(
+            row, shape=shape, runs=DROPPED if dropped else SHADER, operators=operators, note=note
+        )
+        return outputs
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
@@ -130,16 +110,29 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _convert(call: Call) -> list[Node]:
+def kind_of(operation: Any) -> str:
+    """Return the class of a layer or an operation: of one that stands for another, that of the other."""
+    return str(getattr(operation, "stands_for", "") or type(operation).__name__)
+
+
+def _converter(call: Call) -> Converter:
+    """Return what converts a layer or an operation.
+
+    Raises:
+        ModelError: nothing does.
+    """
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
+    if hasattr(call.layer, "stands_for"):
+        raise call.refused(*call.layer.refusal())
     is_layer = isinstance(call.layer, keras().layers.Layer)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
     if convert is not None:
-        return convert(call)
+        return convert
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = f"these layers can be exported: {', '.join(LAYERS)}"
-    if not is_layer:
-        advice = f"these operations can be exported: {', '.join(OPERATIONS)}"
+    advice = INSTEAD.get(kind) if package == "keras" else None
+    if advice is None:
+        names = [name for name in (LAYERS if is_layer else OPERATIONS) if name not in TRAINING_ONLY]
+        advice = f"these {'layers' if is_layer else 'operations'} can be exported: {', '.join(names)}"
     raise call.refused(f"{with_article(kind)} cannot be exported", advice)
