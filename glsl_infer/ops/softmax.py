@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
-    advice = "inside a network softmax is supported over the channels of a feature map; of a vector at the end only"
+    advice = "softmax is supported of vectors, over the channels of feature maps, and at the end of a network"
     elementwise = True
+    on_vectors = "vector_softmax"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

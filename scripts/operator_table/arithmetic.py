@@ -152,6 +152,8 @@ POWERS = Group(
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
         _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
+        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y), "a convolution, then a logarithm"),
+        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y), "an exponential, then a convolution"),
     ),
 )
 
@@ -236,8 +238,8 @@ def _two(x: Any) -> tuple[Any, Any]:
 
 
 def _plus(x: Any) -> Any:
-    one, other = _two(x)
-    return one + other
+    left, other = _two(x)
+    return left + other
 
 
 def _residual(x: Any) -> Any:

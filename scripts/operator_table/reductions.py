@@ -105,6 +105,10 @@ NORMALISATIONS = Group(
         Row("UnitNormalization", "of a map; 8", _inside(lambda y: L.UnitNormalization()(y)), _PLANAR),
         Row("GroupNormalization", "4 groups of 8 channels", _of_stem(lambda y: L.GroupNormalization(4)(y))),
         Row("GroupNormalization", "groups=-1: of instances", _of_stem(lambda y: L.GroupNormalization(-1)(y))),
+        *(
+            Row(layer, "of a vector; 8 values", lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))))
+            for layer in ("LayerNormalization", "RMSNormalization", "UnitNormalization")
+        ),
         Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y)), _PLANAR),
         Row("`keras.ops.rms_normalization`", "8 channels", _of_stem(lambda y: K.rms_normalization(y)), _PLANAR),
         Row("`keras.ops.normalize`", "8 channels", _inside(lambda y: K.normalize(y, axis=-1)), _PLANAR),

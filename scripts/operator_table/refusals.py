@@ -32,8 +32,12 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown(
-        "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
+    Refusal(
+        "Lambda",
+        "any",
+        "a Lambda cannot be exported; write what it computes with keras.ops",
+        "layers and operations of the tables above",
+        lambda x: L.Lambda(lambda y: y, name="subject")(stem(x)),
     ),
     Refusal(
         "Dense", "a class of your own", f"a Dense {_LAYERS}", "Keras' own layers: names alone are not trusted", _custom

@@ -137,34 +137,34 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
 
 
 def compiled(
-    some: Sequence[Case], driver: Driver, uniform_vectors: int, folder: Path, size: int = SIZES[0]
+    cases: Sequence[Case], driver: Driver, uniform_vectors: int, folder: Path, size: int = SIZES[0]
 ) -> list[Result]:
     """Compile some cases, whose weights go to the same place, in one bundle of pictures of ``size`` pixels."""
     nodes = [Node("image", "input", (), {"shape": (size, size, 3)})]
-    for case in some:
+    for case in cases:
         channels = 3 if len(nodes) == 1 else FILTERS
         nodes += layers(case, nodes[-1].name, channels)
     picture = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)
     options = Options(
-        weights=some[0].weights.removesuffix("-16"),
+        weights=cases[0].weights.removesuffix("-16"),
         memory="naive",
         uniform_vectors=uniform_vectors,
     )
     graph = Graph("convolutions", tuple(nodes), nodes[-1].name)
-    with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if some[0].weights == SIXTEEN else np.inf):
+    with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if cases[0].weights == SIXTEEN else np.inf):
         made, program, _ = build(graph, (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
     bundles.write(made, path)
     _, measured = vc4.measure(path, driver)
-    found = []
-    for case in some:
+    results = []
+    for case in cases:
         passes = [entry for entry in made.manifest.passes if entry.layer in (case.name, f"{case.name}-products")]
         names = list(dict.fromkeys(entry.program for entry in passes))
         shaders = [measured.programs[name] for name in names if name in measured.programs]
-        longest = max(shaders, key=lambda one: one.instructions, default=None)
+        longest = max(shaders, key=lambda shader: shader.instructions, default=None)
         failures = [measured.failures[name] for name in names if name in measured.failures]
         choice = program.choices.get(case.name)
-        found.append(
+        results.append(
             Result(
                 case,
                 "partial sums" if choice is None else choice.mode,
@@ -176,7 +176,7 @@ def compiled(
                 failures[0] if failures else "",
             )
         )
-    return found
+    return results
 
 
 def main() -> int:
@@ -197,36 +197,36 @@ def main() -> int:
         if case.kernel in args.kernel and case.slices in args.slices and case.kind in args.kind
         if case.weights in args.weights
     ][:: args.every]
-    alike = [[one for one in chosen if one.weights == mode] for mode in WEIGHTS]
-    batches = [some[first : first + BATCH] for some in alike for first in range(0, len(some), BATCH)]
-    found: list[Result] = []
+    alike = [[case for case in chosen if case.weights == mode] for mode in WEIGHTS]
+    batches = [group[first : first + BATCH] for group in alike for first in range(0, len(group), BATCH)]
+    results: list[Result] = []
     try:
         driver = vc4.find(args.driver)
         with tempfile.TemporaryDirectory() as folder:
             for batch, size in zip(bar(batches, "convolutions"), itertools.cycle(SIZES)):
-                found += compiled(batch, driver, args.uniform_vectors, Path(folder), size)
+                results += compiled(batch, driver, args.uniform_vectors, Path(folder), size)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
+        print(json.dumps([asdict(result) for result in results], indent=1))
     else:
-        print_table(found)
-    return int(any(one.bad for one in found))
+        print_table(results)
+    return int(any(result.bad for result in results))
 
 
-def print_table(found: Sequence[Result]) -> None:
+def print_table(results: Sequence[Result]) -> None:
     """Print a line for each, and how many are bad."""
     heads = ("convolution", "weights", "passes", "inst", "fetches", "threads", "temps", "failure")
     print(f"{heads[0]:28} {heads[1]:>12}", *(f"{head:>7}" for head in heads[2:-1]), f" {heads[-1]}")
-    for one in found:
-        numbers = (one.instructions, one.fetches, one.threads, one.temporaries)
+    for result in results:
+        numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
         print(
-            f"{one.case.name:28} {one.taken:>12} {one.passes:7.1f}",
+            f"{result.case.name:28} {result.taken:>12} {result.passes:7.1f}",
             *(f"{number:7}" for number in numbers),
-            f" {one.failure}",
+            f" {result.failure}",
         )
-    print(f"{len(found)} convolutions, {sum(one.bad for one in found)} of them fail or have one thread")
+    print(f"{len(results)} convolutions, {sum(result.bad for result in results)} of them fail or have one thread")
 
 
 if __name__ == "__main__":

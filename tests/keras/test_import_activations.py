@@ -95,6 +95,8 @@ def positive(x: keras.KerasTensor) -> keras.KerasTensor:
         ("sqrt", lambda x: x**0.5),
         ("rsqrt", keras.ops.rsqrt),
         ("log", keras.ops.log),
+        ("log", keras.ops.log1p),
+        ("exponential", keras.ops.expm1),
         ("reciprocal", keras.ops.reciprocal),
         ("reciprocal", lambda x: 1.0 / x),
         ("reciprocal", lambda x: 3.0 / x),

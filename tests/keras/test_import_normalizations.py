@@ -38,6 +38,13 @@ def test_layers(name: str) -> None:
     assert graph.by_name[graph.output].op in ("channel_norm", "map_norm")  # the activation is fused
 
 
+@pytest.mark.parametrize("layer", [L.LayerNormalization, L.RMSNormalization, L.UnitNormalization])
+def test_layers_of_vectors(layer: Callable) -> None:
+    x = keras.Input((7, 6, 3))
+    graph = check(x, L.Dense(3)(layer()(L.GlobalAveragePooling2D()(features(x)))))
+    assert "vector_norm" in [node.op for node in graph.nodes]
+
+
 @pytest.mark.parametrize(
     "operation",
     [
@@ -67,7 +74,7 @@ def test_softmax_inside_a_network(soften: Callable) -> None:
             lambda: L.LayerNormalization(axis=(1, 2, 3), gamma_initializer="random_normal"),
             "weights of its own for each pixel",
         ),
-        (lambda: L.UnitNormalization(axis=1), "a normalisation of order 2 over axis 1"),
+        (lambda: L.UnitNormalization(axis=1), r"a unit normalisation over the axes \(1,\)"),
     ],
 )
 def test_refusals(layer: Callable, message: str) -> None:

@@ -30,7 +30,8 @@ def _weight(call: Call, value: Any, default: float) -> Numbers:
 
 
 def _over_channels(call: Call, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)) -> Node:
-    return call.node("channel_norm", {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
+    op = "vector_norm" if len(call.shapes[0]) == 1 else "channel_norm"
+    return call.node(op, {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
 
 
 def _over_map(call: Call, groups: int, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
@@ -72,11 +73,14 @@ def _normalised(call: Call, kind: str, epsilon: float, gamma: Numbers, beta: Num
 
 
 def _over_all(call: Call, kind: str) -> bool:
-    """Return whether a normalisation is over the whole map; else it is over the channels.
+    """Return whether a normalisation is over the whole map; else it is over the channels, or a vector.
 
     Raises:
         ModelError: it is over neither.
     """
+    if len(call.shapes[0]) == 1:
+        call.require_channel_axis()
+        return False
     axes = axes_of(call)
     if axes != (CHANNELS,) and (axes != (ROWS, COLUMNS, CHANNELS) or kind != "layer"):
         raise call.refused(
@@ -103,10 +107,8 @@ def _group(call: Call) -> list[Node]:
 
 def _unit(call: Call) -> list[Node]:
     order = getattr(call.layer, "order", 2)
-    if axes_of(call) != (CHANNELS,) or order != 2:
-        raise call.refused(
-            f"a normalisation of order {order} over axis {call.layer.axis}", "use order=2 over the last axis"
-        )
+    if order != 2 or _over_all(call, "unit"):
+        raise call.refused(f"a normalisation of order {order}", "use order=2")
     return [_over_channels(call, "unit", 0.0)]
 
 

@@ -55,6 +55,16 @@ def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
 
 
+def _expm1(call: Call) -> list[Node]:
+    less = Node(f"{call.name}-less", "rescaling", (call.name,), {"scales": (1.0,), "offsets": (-1.0,)})
+    return [call.node("activation", {"function": "exponential"}), less]
+
+
+def _log1p(call: Call) -> list[Node]:
+    more = call.node("rescaling", {"scales": (1.0,), "offsets": (1.0,)})
+    return [more, Node(f"{call.name}-log", "activation", (call.name,), {"function": "log"})]
+
+
 def _cast(call: Call) -> list[Node]:
     if "float" not in str(call.layer.dtype):
         raise call.refused(f"a cast to {call.layer.dtype}", "numbers inside a network are floats")
@@ -100,6 +110,8 @@ OPERATIONS: Mapping[str, Converter] = {
     "TrueDivide": _arithmetic(_divided, binary("divide")),
     "Maximum": _limit(lambda low: powers.at_least(low) if low else RELU, binary("maximum")),
     "Minimum": _limit(powers.at_most, binary("minimum")),
+    "Expm1": _expm1,
+    "Log1p": _log1p,
     "Power": activations.power,
     "Cast": _cast,
     "GetItem": geometry.get_item,
@@ -107,6 +119,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Pad": geometry.pad,
     "Resize": geometry.resize,
     "SpaceToDepth": geometry.space_to_depth,
+    "Split": geometry.split,
     "Transpose": geometry.transpose,
     "Negative": _negative,
     **activations.converters(activations.OPERATIONS),
