@@ -42,7 +42,19 @@ PARTS = Group(
             "`keras.ops.pad`",
             "reflect, 1 pixel; 8 channels",
             _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "reflect")),
-            "`constant` with zeros, `reflect`, `symmetric`",
+            "`constant`, `reflect`, `symmetric`",
+        ),
+        Row(
+            "`keras.ops.pad`",
+            "constant_values=2, 1 pixel; 8 channels",
+            _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=2.0)),
+            "needs pictures: its range holds the number as well",
+        ),
+        Row(
+            "`keras.ops.pad`",
+            "channels, with zeros; 8 to 16 channels",
+            _on_stem(lambda x: K.pad(x, ((0, 0), (0, 0), (0, 0), (2, 6)))),
+            "zeros only",
         ),
         Row("Resizing", "to 12x5, `bilinear`; 8 channels", _on_stem(lambda x: L.Resizing(12, 5)(x)), "no antialias"),
         Row(

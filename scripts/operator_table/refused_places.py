@@ -14,7 +14,7 @@ def _unread(x: Any) -> Any:
 
 
 def _mixed_rows(x: Any) -> Any:
-    near, far = (L.Reshape((-1, 4))(one) for one in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
+    near, far = (L.Reshape((-1, 4))(features) for features in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
     return L.Concatenate(axis=1, name="subject")([L.Activation("sigmoid")(near), far])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
+from glsl_infer.ops.channel_gather import ZERO
 
 _METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
 
@@ -81,7 +82,11 @@ def _transposed(call: Call, axes: tuple[int, ...]) -> list[Node]:
 def flip(call: Call) -> list[Node]:
     """Convert ``keras.ops.flip`` along rows, columns or both."""
     axis = call.layer.axis
-    axes = {int(one) % 4 for one in (axis if isinstance(axis, (list, tuple)) else (axis,))} if axis is not None else {0}
+    axes = (
+        {int(number) % 4 for number in (axis if isinstance(axis, (list, tuple)) else (axis,))}
+        if axis is not None
+        else {0}
+    )
     if not axes <= {1, 2}:
         raise call.refused(f"a flip along axis {axis}", "rows (1) and columns (2) can be flipped")
     height, width = call.shapes[0][:2]
@@ -184,23 +189,33 @@ def split(call: Call) -> list[Node]:
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert ``keras.ops.pad`` of rows and columns: with zeros, reflected or symmetric."""
+    """Convert ``keras.ops.pad``: rows and columns by a constant, reflected or symmetric; channels by zeros."""
     layer = call.layer
     widths = [tuple(int(count) for count in pair) for pair in layer._process_pad_width(layer.pad_width)]
     if len(widths) == 1:
         widths *= 4
     mode = str(layer.mode)
-    if len(widths) != 4 or any(widths[0]) or any(widths[3]):
-        raise call.refused(f"padding of {layer.pad_width}", "rows and columns can be padded")
+    value = call.arguments[1] if len(call.arguments) > 1 else None
+    value = 0.0 if value is None else float(value)
+    if len(widths) != 4 or any(widths[0]):
+        raise call.refused(f"padding of {layer.pad_width}", "rows, columns and channels can be padded")
+    if any(widths[3]) and (mode != "constant" or value):
+        raise call.refused(f"padding of channels by '{mode}', with {value:g}", "channels can be padded with zeros")
     padding = (*widths[1], *widths[2])
-    if mode == "constant":
-        value = call.arguments[1] if len(call.arguments) > 1 else None
-        if value not in (None, 0, 0.0):
-            raise call.refused(
-                f"padding with {value}", "pad with zeros, or subtract the number before and add it after"
-            )
-        return [call.node("zero_padding", {"padding": padding})]
-    return [call.node("mirror_padding", {"padding": padding, "mode": mode})]
+    if mode != "constant":
+        return [call.node("mirror_padding", {"padding": padding, "mode": mode})]
+    if not any(widths[3]):
+        return [call.node("constant_padding", {"padding": padding, "value": value})] if value else _zeros(call, padding)
+    before, after = widths[3]
+    channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
+    if not any(padding):
+        return [call.node("channel_gather", {"channels": channels})]
+    nodes = _zeros(call, padding)
+    return [*nodes, Node(f"{call.name}-channels", "channel_gather", (nodes[-1].name,), {"channels": channels})]
+
+
+def _zeros(call: Call, padding: tuple[int, ...]) -> list[Node]:
+    return [call.node("zero_padding", {"padding": padding})]
 
 
 def space_to_depth(call: Call) -> list[Node]:
