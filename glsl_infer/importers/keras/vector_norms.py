@@ -1,4 +1,4 @@
-"""Keras' normalisations of vectors by their own statistics -> nodes; those of feature maps have converters of their own."""
+"""Keras' normalisations of vectors by their own statistics -> nodes; those of maps have converters of their own."""
 
 from __future__ import annotations
 
