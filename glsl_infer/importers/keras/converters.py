@@ -13,6 +13,7 @@ from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
 from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, normalizations
 from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
 _EPSILON = 1e-7
@@ -39,6 +40,12 @@ def numbers_map(shape: Shape) -> dict[str, Any]:
 def _rescaling(call: Call) -> list[Node]:
     scales = per_channel(call, call.layer.scale, "a scale")
     return [call.node("rescaling", {"scales": scales, "offsets": per_channel(call, call.layer.offset, "an offset")})]
+
+
+def _layer_scale(call: Call) -> list[Node]:
+    """Convert the LayerScale of Keras' ConvNeXt: a factor for each channel."""
+    scales = tuple(array(call.layer.gamma).reshape(-1).tolist())
+    return [call.node("rescaling", {"scales": scales, "offsets": (0.0,)})]
 
 
 def _conv2d(call: Call) -> list[Node]:
@@ -209,9 +216,10 @@ TRAINING_ONLY = (
 )
 """What does nothing when not training."""
 
-LAYERS: Mapping[str, Converter] = {
+_CONVERTERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
+    "LayerScale": _layer_scale,
     "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
@@ -246,4 +254,6 @@ LAYERS: Mapping[str, Converter] = {
     "Softmax": softmax,
     **dict.fromkeys(TRAINING_ONLY, _identity),
 }
+
+LAYERS: Mapping[str, Converter] = with_vectors(_CONVERTERS)
 """Converters by class name."""
