@@ -62,8 +62,8 @@ def measure(args: argparse.Namespace) -> None:
     sections = measures(args)
     for key in args.only:
         print(f"measuring {key} ...", file=sys.stderr, flush=True)
-        found = {"machine": f"{driver}, Python {platform.python_version()}", **sections[key]()}
-        (args.results / f"{key}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        measured = {"machine": f"{driver}, Python {platform.python_version()}", **sections[key]()}
+        (args.results / f"{key}.json").write_text(json.dumps(measured, indent=1) + "\n", "utf-8")
 
 
 def stored(folder: Path) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def stored(folder: Path) -> dict[str, Any]:
 def sections_of(text: str) -> list[str]:
     """Return the sections of ``--only``."""
     chosen = text.split(",")
-    unknown = [one for one in chosen if one not in SECTIONS]
+    unknown = [name for name in chosen if name not in SECTIONS]
     if unknown:
         raise argparse.ArgumentTypeError(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     return chosen
@@ -103,16 +103,16 @@ def main() -> int:
     args = parser.parse_args()
     try:
         measure(args)
-        found = stored(args.results)
+        numbers = stored(args.results)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    text = page(found)
+    text = page(numbers)
     print(text)
     args.out.write_text(text, "utf-8")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    missed = [key for key in SECTIONS if not found[key]["passed"]]
+        args.json.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+    missed = [key for key in SECTIONS if not numbers[key]["passed"]]
     if missed:
         print(f"bounds missed in: {', '.join(missed)}", file=sys.stderr)
     return 1 if missed else 0

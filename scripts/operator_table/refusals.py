@@ -34,8 +34,12 @@ def _quantised(x: Any) -> Any:
 UNKNOWN = (
     _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
-    _unknown(
-        "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
+    Refusal(
+        "Lambda",
+        "any",
+        "a Lambda cannot be exported; write what it computes with keras.ops",
+        "layers and operations of the tables above",
+        lambda x: L.Lambda(lambda y: y, name="subject")(stem(x)),
     ),
     Refusal(
         "Dense", "a class of your own", f"a Dense {_LAYERS}", "Keras' own layers: names alone are not trusted", _custom

@@ -88,7 +88,7 @@ class Row:
 
 def pictures(size: int) -> list[NDArray[np.uint8]]:
     """Return windows of the photographs in docs/images."""
-    found = []
+    windows = []
     rng = np.random.default_rng(0)
     files = sorted((ROOT / "docs/images").glob("*.jpg"))
     for index in range(PICTURES):
@@ -96,8 +96,8 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
         side = int(rng.integers(min(photograph.size) // 2, min(photograph.size) + 1))
         left, top = (int(rng.integers(length - side + 1)) for length in photograph.size)
         window = photograph.crop((left, top, left + side, top + side)).resize((size, size))
-        found.append(np.asarray(window.convert("RGB"), np.uint8))
-    return found
+        windows.append(np.asarray(window.convert("RGB"), np.uint8))
+    return windows
 
 
 def graph_of(name: str, folder: Path) -> Graph:
@@ -160,19 +160,19 @@ def main() -> int:
     options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors)
     for name in args.only:
         try:
-            found = row(name, vc4.find(args.driver), options)
+            result = row(name, vc4.find(args.driver), options)
         except GlslInferError as error:
             failed = True
             print(f"| {name} | {error} |", flush=True)
             continue
-        failed = failed or bool(found.problems)
+        failed = failed or bool(result.problems)
         print(
-            f"| {name} | {found.passes:,} | {found.jobs} | {found.programs} | {found.modes} | {found.millions:.1f} | "
-            f"{found.floor:.1f} | {found.zero:.0f} | {found.seconds:.0f} | {found.processor:.0f} | "
-            f"{found.peak / 1e6:.0f} |",
+            f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.modes} | "
+            f"{result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
+            f"{result.processor:.0f} | {result.peak / 1e6:.0f} |",
             flush=True,
         )
-        for problem in found.problems:
+        for problem in result.problems:
             print(f"{name}: {problem}", file=sys.stderr)
     return int(failed)
 

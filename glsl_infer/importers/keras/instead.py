@@ -34,7 +34,7 @@ INSTEAD: Mapping[str, str] = {
         "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell "
         "StackedRNNCells",
     ),
-    **_for(_ATTENTION, "AdditiveAttention Attention GroupQueryAttention MultiHeadAttention Dot"),
+    **_for(_ATTENTION, "AdditiveAttention Attention GroupedQueryAttention MultiHeadAttention Dot"),
     **_for(
         _DATA,
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
