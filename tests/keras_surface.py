@@ -235,7 +235,7 @@ NO_MODEL: Mapping[str, str] = {
 """Names of keras.layers of which no tiny model of a feature map can be made."""
 
 REFUSED_ACTIVATIONS: Mapping[str, str] = {
-    **_all("rarely used", "celu hard_shrink hard_tanh soft_shrink sparse_plus sparse_sigmoid squareplus tanh_shrink"),
+    **_all("rarely used", "celu hard_shrink soft_shrink sparse_plus sparse_sigmoid squareplus tanh_shrink"),
     "glu": "it halves the channels",
     "log_softmax": "its values depend on other channels",
     "softmax": "inside a network; at its end runners do it",
@@ -333,8 +333,7 @@ OPS: Mapping[str, Build] = {
 """Elementwise operations, reductions and geometry, by their names in keras.ops."""
 
 REFUSED_OPS: Mapping[str, str] = {
-    **_all("an elementwise function without a shader", "abs absolute clip expm1 log log1p cos sin tan"),
-    **_all("an elementwise function without a shader", "power reciprocal rsqrt sqrt square"),
+    **_all("an elementwise function without a shader", "expm1 log1p cos sin tan"),
     **_all("steps, which rounding would move", "ceil floor round sign"),
     **_all("truth values", "equal greater less logical_and where"),
     **_all("a reduction", "amax amin max mean min prod std sum var"),
