@@ -65,7 +65,7 @@ class PlainReference:
         places = list(columns(height, width, i_channels, filters, attrs["groups"]))
         if len(layer["members"]) == 2:
             floats = weight_texture(
-                *(self.members[one] for one in layer["members"]), slices, 1 + max(p[4] for p in places)
+                *(self.members[name] for name in layer["members"]), slices, 1 + max(p[4] for p in places)
             )
         else:
             floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
@@ -98,9 +98,9 @@ class PlainReference:
         numbers, out = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float), []
         start = 0
         for first in range(0, slots, attrs["block"]):
-            mine = [one for one in places if first <= one[1] < first + attrs["block"]]
-            begin = min(one[4] for one in mine)
-            count = 1 + max(one[4] for one in mine) - begin
+            mine = [place for place in places if first <= place[1] < first + attrs["block"]]
+            begin = min(place[4] for place in mine)
+            count = 1 + max(place[4] for place in mine) - begin
             pairs = count + 1 + (count + 1) % 2
             block = numbers[start : start + slices * 2 * pairs * 2].reshape(slices, 2, pairs, 2)
             start += block.size
@@ -182,7 +182,18 @@ class PlainReference:
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
         top, bottom, left, right = attrs["padding"]
-        return np.pad(x, ((top, bottom), (left, right), (0, 0)))
+        x = x[max(0, -top) : x.shape[0] + min(0, bottom), max(0, -left) : x.shape[1] + min(0, right)]
+        around = [[max(0, side) for side in pair] for pair in ((top, bottom), (left, right), (0, 0))]
+        return np.pad(x, around, constant_values=attrs.get("value", 0.0))
+
+    def constant_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return self.zero_padding(layer, attrs, x)
+
+    def l2_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.sqrt(pooled(x**2, attrs, np.mean))
+
+    def channel_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.stack([x[..., c] if c >= 0 else 0 * x[..., 0] for c in attrs["channels"]], axis=2)
 
     def channel_shuffle(self, layer: Any, attrs: Any, x: Array) -> Array:
         step, d = attrs["step"], x.shape[2] // 4
@@ -219,7 +230,7 @@ class PlainReference:
 
     def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
         height, width, channels = attrs["shape"]
-        numbers = iter([number for one in vectors for number in one])
+        numbers = iter([number for vector in vectors for number in vector])
         pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
         return activate(attrs["activation"], np.array(pixels))
 
@@ -243,6 +254,15 @@ class PlainReference:
         whole = 65536 * rows[0] + 256 * rows[1] + rows[2] - 8388608
         factor, offset = (whole[:, half : half + 2].reshape(-1)[: len(x)] for half in (0, 2))
         return activate(attrs["activation"], x * factor * attrs["factor_unit"] + offset * attrs["offset_unit"])
+
+    def vector_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.exp(x - x.max()) / sum(np.exp(x - x.max()))
+
+    def vector_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - sum(x) / len(x) * (attrs["kind"] == "layer")
+        square = sum(x * x) / (1 if attrs["kind"] == "unit" else len(x))
+        y = x / math.sqrt(max(square + attrs["epsilon"], 2.0**-40))
+        return activate(attrs["activation"], y * np.array(attrs["gamma"]) + np.array(attrs["beta"]))
 
     def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
         inputs, outputs = layer["weights"]["kernel"]
@@ -290,7 +310,7 @@ def columns(height: int, width: int, channels: int, filters: int, groups: int) -
     touched = [
         sorted({g * channels + c for _, _, g in lanes(i, filters, groups) for c in range(channels)}) for i in slices
     ]
-    reads = [sorted({c // 4 for c in one}) for one in touched]
+    reads = [sorted({c // 4 for c in channels}) for channels in touched]
     slots = max(map(len, reads))
     in_slot = [
         sorted({c % 4 for i in slices if s < len(reads[i]) for c in touched[i] if c // 4 == reads[i][s]})

@@ -61,7 +61,7 @@ class VectorAffine(Operator):
         """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
         source = build.fixed_point(node.inputs[0])
         target = build.allocate_vector(node, source.length, node.attrs["scale"])
-        texels = self._texels(node)
+        texels = texels_of(node)
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
         pairs = fold.function_constants(node.activation, source.length, lanes=2)
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
@@ -102,14 +102,15 @@ class VectorAffine(Operator):
             for place, (name, unit) in enumerate(zip(self.weights, units))
         }
 
-    def _texels(self, node: Node) -> NDArray[np.uint8]:
-        """Return uint8 (ROWS, pairs, 4): two factors, two offsets."""
-        columns = []
-        for name in self.weights:
-            whole = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64)
-            columns.append(np.pad(whole, (0, len(whole) % 2)).reshape(-1, 2) + _MIDDLE)
-        numbers = np.concatenate(columns, axis=1)
-        return np.stack([numbers >> 16, (numbers >> 8) & 255, numbers & 255]).astype(np.uint8)
+
+def texels_of(node: Node) -> NDArray[np.uint8]:
+    """Return uint8 (ROWS, pairs, 4): two factors, two offsets."""
+    columns = []
+    for name in ("factor", "offset"):
+        whole = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64)
+        columns.append(np.pad(whole, (0, len(whole) % 2)).reshape(-1, 2) + _MIDDLE)
+    numbers = np.concatenate(columns, axis=1)
+    return np.stack([numbers >> 16, (numbers >> 8) & 255, numbers & 255]).astype(np.uint8)
 
 
 def affine_node(name: str, source: str, factor: NDArray[np.float64], offset: NDArray[np.float64]) -> Node:

@@ -65,7 +65,8 @@ def draw_places(node: Node, build: Builder, places: Sequence[Place]) -> None:
     """Append the draws of a vector whose numbers come from these places of the node's inputs."""
     sources = [build.fixed_point(name) for name in node.inputs]
     target = build.allocate_vector(node, len(places), node.attrs["scale"])
-    for run in _runs(places):
+    # Runs that are drawn alike stand together, and become one pass.
+    for run in sorted(_runs(places), key=_kind):
         ends = (run.first, run.second or run.first)
         reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]
         binding = build.bind(node, source=reads)
@@ -102,6 +103,12 @@ def _runs(places: Sequence[Place]) -> Iterator[_Run]:
             continue
         yield _Run(start, texel - start, *pairs[start])
         start = texel
+
+
+def _kind(run: _Run) -> tuple[int, ...]:
+    """Return what passes differ in: the sources, and which half of a texel is read."""
+    ends = (run.first, run.second or run.first)
+    return (run.second is None, *(number for end in ends for number in (end.source, end.number % 2)))
 
 
 def _next(place: Place | None) -> Place | None:

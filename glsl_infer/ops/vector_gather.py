@@ -1,4 +1,4 @@
-"""Some numbers of a vector, in any order: slices and splits of vectors in 16-bit fixed point."""
+"""Some numbers of vectors, in any order: slices and splits of vectors in 16-bit fixed point."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class VectorGather(Operator):
-    """Attributes: ``channels``, the places of the numbers in the input; ``scale`` of the stored vector."""
+    """Attributes: ``channels``, the places of the numbers in all inputs, one after the other; ``scale``."""
 
     attrs = {"channels": (), "scale": None}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (number of places,)."""
-        length, channels = vector(node, inputs[0]), node.attrs["channels"]
+        length, channels = sum(vector(node, shape) for shape in inputs), node.attrs["channels"]
         if not channels or min(channels) < 0 or max(channels) >= length:
             raise ModelError.layer(
                 node.name,
@@ -36,7 +36,7 @@ class VectorGather(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Take the numbers."""
-        return inputs[0][list(node.attrs["channels"])]
+        return np.concatenate(inputs)[list(node.attrs["channels"])]
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round to 16-bit fixed point."""
@@ -44,12 +44,14 @@ class VectorGather(Operator):
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return the bounds of the numbers that are taken."""
-        low, high = (end[list(node.attrs["channels"])] for end in inputs[0])
+        low, high = (np.concatenate(ends)[list(node.attrs["channels"])] for ends in zip(*inputs))
         return low, high
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw a quad for each run of texels."""
-        draw_places(node, build, [Place(0, number) for number in node.attrs["channels"]])
+        lengths = [build.fixed_point(name).length for name in node.inputs]
+        places = [Place(source, number) for source, length in enumerate(lengths) for number in range(length)]
+        draw_places(node, build, [places[channel] for channel in node.attrs["channels"]])
 
 
 OPERATOR = VectorGather()

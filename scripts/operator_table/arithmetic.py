@@ -226,8 +226,8 @@ def _two(x: Any) -> tuple[Any, Any]:
 
 
 def _plus(x: Any) -> Any:
-    one, other = _two(x)
-    return one + other
+    left, other = _two(x)
+    return left + other
 
 
 def _residual(x: Any) -> Any:

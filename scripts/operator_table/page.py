@@ -51,7 +51,8 @@ with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textur
 
 ## Limits
 
-- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector.
+- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector
+  unless Flatten, Concatenate or Dense leads to Dense, a Reshape or the output.
 - Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
   gutters must fit.
 - At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees).

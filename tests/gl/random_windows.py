@@ -13,6 +13,7 @@ from graphs import conv_node
 from random_spatial import shape_of_a
 
 from glsl_infer.graph import Node
+from glsl_infer.ops.channel_gather import ZERO
 from glsl_infer.ops.depth_to_space import ORDERS
 
 Rng = np.random.Generator
@@ -75,8 +76,39 @@ def shuffled_pixels(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [wide_enough, Node("n", "depth_to_space", ("c",), attrs)], out
 
 
+def padded_with_a_number(rng: Rng, channels: int, body: list[Node]) -> Made:
+    padding = tuple(int(side) for side in rng.integers(-1, 4, 4))
+    value = float(rng.choice([-1.5, 0.3, 4.0]))
+    return [Node("n", "constant_padding", ("a",), {"padding": padding, "value": value})], channels
+
+
+def cropped(rng: Rng, channels: int, body: list[Node]) -> Made:
+    padding = tuple(int(side) for side in rng.integers(-1, 3, 4))
+    return [Node("n", "zero_padding", ("a",), {"padding": padding})], channels
+
+
+def more_channels(rng: Rng, channels: int, body: list[Node]) -> Made:
+    before, after = int(rng.integers(0, 6)), int(rng.integers(0, 10))
+    picked = (*[ZERO] * before, *range(channels), *[ZERO] * after)
+    gathered = Node("grown", "channel_gather", ("a",), {"channels": picked})
+    return [gathered, conv_node(rng, "n", ("grown",), len(picked), 3, kernel=(3, 3), padding=(1, 1, 1, 1))], 3
+
+
+def roots_of_squares(rng: Rng, channels: int, body: list[Node]) -> Made:
+    pool = (int(rng.integers(1, 5)), int(rng.integers(1, 5)))
+    padding = tuple(int(rng.integers(0, min(2, pool[axis // 2]))) for axis in range(4))
+    strides = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+    source = str(rng.choice(["a", "image"]))
+    node = Node("n", "l2_pool", (source,), {"pool": pool, "strides": strides, "padding": padding})
+    return [node], channels if source == "a" else 3
+
+
 WINDOWS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "dilated": dilated,
     "dilated_wide": dilated_wide,
     "shuffled_pixels": shuffled_pixels,
+    "constant_padding": padded_with_a_number,
+    "cropped": cropped,
+    "more_channels": more_channels,
+    "l2_pool": roots_of_squares,
 }

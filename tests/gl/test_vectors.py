@@ -17,6 +17,8 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.binary import OPERATIONS
 from glsl_infer.ops.vector_affine import affine_node
+from glsl_infer.ops.vector_norm import KINDS
+from glsl_infer.program import quantize
 from glsl_infer.runtime.session import Session
 
 FUNCTIONS = ("linear", "relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "leaky_relu(0.2)")
@@ -101,6 +103,31 @@ def test_factors_and_offsets(context: Context, length: int, function: str, seed:
     rng = np.random.default_rng(seed)
     affine = affine_node("y", "v0", rng.normal(0, 2, length), rng.normal(0, 1, length))
     nodes = [*vectors(rng, [length]), affine.with_attrs(activation=function)]
+    compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
+
+
+@given(st.integers(1, 300), SEEDS)
+@OFTEN
+def test_softmax(context: Context, length: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
+    made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
+    inputs = [quantize.store16(rng.normal(0, 3, length), made.values["v0"].scale)]
+    with Session(made, context=context) as session:
+        assert layer_error(session, "y", inputs) <= TOLERANCE
+
+
+@given(st.integers(1, 300), st.sampled_from(KINDS), st.sampled_from(FUNCTIONS), SEEDS)
+@OFTEN
+def test_normalised(context: Context, length: int, kind: str, function: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    attrs = {
+        "kind": kind,
+        "gamma": tuple(rng.normal(1, 0.5, length).tolist()),
+        "beta": tuple(rng.normal(0, 1, length).tolist()),
+        "activation": function,
+    }
+    nodes = [*vectors(rng, [length]), Node("y", "vector_norm", ("v0",), attrs)]
     compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
 
 

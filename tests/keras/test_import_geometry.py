@@ -75,6 +75,49 @@ def test_pad(mode: str) -> None:
     check(x, keras.ops.pad(features(x), ((0, 0), (1, 2), (3, 0), (0, 0)), mode))
 
 
+@pytest.mark.parametrize("widths, value", [(((0, 0), (1, 2), (3, 0), (0, 0)), -1.5), (2, 0.0)])
+def test_pad_with_a_number(widths, value: float) -> None:
+    x = keras.Input((8, 7, 3))
+    widths = widths if isinstance(widths, tuple) else ((0, 0), (widths, widths), (0, 0), (0, 0))
+    graph = check(x, keras.ops.pad(features(x), widths, constant_values=value))
+    assert graph.by_name[graph.output].op == ("constant_padding" if value else "zero_padding")
+
+
+@pytest.mark.parametrize("rows", [(0, 0), (1, 2)])
+def test_pad_channels_with_zeros(rows: tuple[int, int]) -> None:
+    x = keras.Input((8, 7, 3))
+    narrow = L.ReLU()(features(x))
+    y = L.Add()(
+        [keras.ops.pad(narrow, ((0, 0), rows, rows, (1, 6))), L.Conv2D(13, 1)(L.ZeroPadding2D((rows, rows))(x))]
+    )
+    check(x, y)
+
+
+def test_pad_channels_with_a_number_is_refused() -> None:
+    x = keras.Input((8, 7, 3))
+    with pytest.raises(ModelError, match="channels can be padded with zeros"):
+        to_graph(keras.Model(x, keras.ops.pad(features(x), ((0, 0), (0, 0), (0, 0), (1, 0)), constant_values=2.0)))
+
+
+@pytest.mark.parametrize("op", ["max", "average"])
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize(
+    "pool, strides", [((3, 2), (2, 1)), ((1, 4), (1, 3)), ((8, 7), None), ((5, 5), (3, 4)), (3, 2)]
+)
+def test_pooling_with_unequal_windows(op: str, padding: str, pool, strides) -> None:
+    x = keras.Input((8, 7, 3))
+    layer = {"max": L.MaxPooling2D, "average": L.AveragePooling2D}[op](pool, strides, padding)
+    check(x, layer(features(x)))
+
+
+@pytest.mark.parametrize("kernel, strides", [((2, 4), (3, 1)), ((4, 2), (1, 2)), (2, 1), ((6, 1), (2, 3))])
+def test_even_kernels_and_unequal_strides(kernel, strides) -> None:
+    x = keras.Input((8, 7, 3))
+    for padding in ("same", "valid"):
+        y = L.Conv2D(5, kernel, strides, padding)(x)
+        check(x, L.SeparableConv2D(4, kernel, padding=padding, depth_multiplier=2)(y) if padding == "same" else y)
+
+
 def test_rows_and_columns_exchanged() -> None:
     x = keras.Input((8, 7, 3))
     check(x, L.Permute((2, 1, 3))(features(x)))

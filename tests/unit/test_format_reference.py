@@ -111,7 +111,10 @@ def test_what_computes_on_vectors(tmp_path: Path) -> None:
             if name != "divide"
         ),
         Node("sum", "vector_sum", tuple(name for name in OPERATIONS if name != "divide")),
-        Node("y", "vector_map", ("sum", "sum"), {"shape": (1, 4, 5), "activation": "sigmoid"}),
+        Node("layer", "vector_norm", ("sum",), {"gamma": tuple(rng.normal(0, 1, 10).tolist()), "beta": (0.5,)}),
+        Node("unit", "vector_norm", ("layer",), {"kind": "unit", "epsilon": 0.0}),
+        Node("shares", "vector_softmax", ("unit",)),
+        Node("y", "vector_map", ("sum", "shares"), {"shape": (1, 4, 5), "activation": "sigmoid"}),
     )
     pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
     made = prepare(Graph("vectors", nodes, "y"), pictures).graph

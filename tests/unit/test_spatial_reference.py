@@ -47,15 +47,17 @@ def test_pooling(sides, pool, strides, padding, dtype) -> None:
         with pytest.raises(ModelError, match=r"'node': windows of .*too small"):
             ops.get("max_pool").shape(Node("node", "max_pool", ("in",), attrs), [x.shape])
         return
-    largest, mean = np.zeros((height, width, 2)), np.zeros((height, width, 2))
+    largest, mean, root = (np.zeros((height, width, 2)) for _ in range(3))
     for row in range(height):
         for column in range(width):
             y, z = row * strides[0] - top, column * strides[1] - left
             seen = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
             assert len(seen)
             largest[row, column], mean[row, column] = seen.max(axis=0), seen.mean(axis=0)
+            root[row, column] = np.sqrt((seen**2).mean(axis=0))
     np.testing.assert_array_equal(run("max_pool", x, **attrs), largest)
     np.testing.assert_allclose(run("average_pool", x, **attrs), mean, atol=1e-6)
+    np.testing.assert_allclose(run("l2_pool", x, **attrs), root, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +120,32 @@ def test_depth_to_space(sides, down, across, channels, order) -> None:
                 assert stored[row, column, k] == x[row // down, column // across, channel]
 
 
+@given(SIDES, st.tuples(*[st.integers(-3, 3)] * 4), st.sampled_from([0.0, -1.5]))
+@settings(max_examples=40)
+def test_padding_with_a_number(sides, padding, value) -> None:
+    x = values(*sides, 2)
+    top, bottom, left, right = padding
+    attrs = {"padding": padding, **({"value": value} if value else {})}
+    op = "constant_padding" if value else "zero_padding"
+    if sides[0] + min(top, 0) + min(bottom, 0) < 1 or sides[1] + min(left, 0) + min(right, 0) < 1:
+        with pytest.raises(ModelError, match="leave a pixel at least"):
+            ops.get(op).shape(Node("node", op, ("in",), attrs), [x.shape])
+        return
+    padded = run(op, x, **attrs)
+    for row in range(padded.shape[0]):
+        for column in range(padded.shape[1]):
+            y, z = row - top, column - left
+            inside = 0 <= y < sides[0] and 0 <= z < sides[1]
+            np.testing.assert_array_equal(padded[row, column], x[y, z] if inside else value)
+
+
+def test_channels_of_zeros() -> None:
+    x = values(2, 3, 3)
+    grown = run("channel_gather", x, channels=(-1, 2, 0, -1))
+    np.testing.assert_array_equal(grown[..., 1:3], x[..., [2, 0]])
+    assert not grown[..., [0, 3]].any()
+
+
 def test_rescaling() -> None:
     x = values(2, 3, 3, dtype=np.float32)
     found = run("rescaling", x, scales=(2.0,), offsets=(1.0, 2.0, 3.0))
@@ -138,6 +166,8 @@ def test_reshape_keeps_the_order_in_memory() -> None:
         ("depth_to_space", {"block": 0}, "multiple of the block's pixels"),
         ("depth_to_space", {"block": (2, 1)}, "in blocks of 2x1"),
         ("depth_to_space", {"block": 1, "order": "CRD"}, "one of depth_column_row, column_row_depth"),
+        ("constant_padding", {"padding": (1, 1, 1, 1), "value": -math.inf}, "padding with -inf; give a number"),
+        ("channel_gather", {"channels": (0, -2)}, "or -1 for zeros"),
         ("rescaling", {"scales": (1.0, 2.0), "offsets": (0.0,)}, "2 scales on an input"),
         ("reshape", {"shape": (5, 5)}, "the same number of values"),
         ("reshape", {"shape": (-4, -12)}, "the same number of values"),

@@ -96,3 +96,38 @@ def test_factors_and_offsets_of_24_bits() -> None:
     assert made == pytest.approx(factor * x + offset, abs=1e-4)
     low, high = ops.get("vector_affine").interval(node.with_attrs(activation="relu"), (3,), [(x - 1, x + 1)])
     assert low.tolist() == pytest.approx([0.0, 99.997, 0.0]) and (high >= made).all()
+
+
+def test_softmax() -> None:
+    node = Node("y", "vector_softmax", ("x",))
+    made = ops.get("vector_softmax").reference(node, [np.array([0.0, np.log(3.0)])])
+    assert made == pytest.approx(np.array([0.25, 0.75]))
+
+
+@pytest.mark.parametrize(
+    "kind, wanted",
+    [
+        ("layer", [-1.0, 0.0, 1.0]),
+        ("rms", np.array([1, 3, 5]) / np.sqrt(35 / 3)),
+        ("unit", np.array([1, 3, 5]) / np.sqrt(35)),
+    ],
+)
+def test_normalised(kind: str, wanted: list[float]) -> None:
+    attrs = {"kind": kind, "gamma": (1.0, 2.0, 3.0), "beta": (0.5,), "epsilon": 0.0, "activation": "linear"}
+    node = Node("y", "vector_norm", ("x",), attrs)
+    x = np.array([1.0, 3.0, 5.0])
+    exact = np.asarray(wanted) * (np.sqrt(1.5) if kind == "layer" else 1.0) * [1, 2, 3] + 0.5
+    made = ops.get("vector_norm").reference(node, [x])
+    assert made == pytest.approx(exact)
+    low, high = ops.get("vector_norm").interval(node, (3,), [(x, x)])
+    assert (low <= made).all() and (made <= high).all()
+
+
+@pytest.mark.parametrize(
+    "attrs, message",
+    [({"kind": "group"}, "a normalisation 'group'"), ({"gamma": (1.0, 2.0)}, "2 numbers as gamma of 3")],
+)
+def test_normalisations_that_are_refused(attrs: dict[str, object], message: str) -> None:
+    node = Node("y", "vector_norm", ("x",), {**ops.get("vector_norm").attrs, **attrs})
+    with pytest.raises(ModelError, match=message):
+        ops.get("vector_norm").shape(node, [(3,)])

@@ -51,7 +51,7 @@ def merge_padding(graph: Graph) -> Graph:
         pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
         if not pads or node.inputs.count(before.name) != 1:
             return None
-        if node.inputs[0] != before.name:
+        if node.inputs[0] != before.name or min(before.attrs["padding"]) < 0:
             return None
         padding = tuple(a + b for a, b in zip(before.attrs["padding"], node.attrs["padding"]))
         inputs = (before.inputs[0], *node.inputs[1:])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
 from glsl_infer.graph.host_steps import CONCATENATE, HostStep
 from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
@@ -62,6 +62,8 @@ def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
     does = ops.get(node.op).on_parts
     if does == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
         yield from _flattened(graph, node, held)
+    elif does == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
+        yield from _in_order(graph, node)
     elif does == "join" and (any(given) or shape[0] > LONGEST) and _only_in_parts(graph, node):
         held[node.name] = _joined(graph, node, held)
     elif does == "products" and (given[0] or shape[0] > MOST_OUTPUTS):
@@ -104,6 +106,21 @@ def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> I
         yield Node(name, "flatten_rows", node.inputs, {"first": first, "count": len(taken), "scale": None})
         parts.append(Part(name, taken.reshape(-1)))
     held[node.name] = tuple(parts)
+
+
+def _is_odd(shape: Shape) -> bool:
+    """Return whether a map has several pixels and an odd number of channels: two pixels share a texel then."""
+    return len(shape) == 3 and shape[0] * shape[1] > 1 and shape[2] % 2 == 1
+
+
+def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
+    """Yield the rows of a flattened map, and what puts their numbers in Keras' order."""
+    rows: dict[str, tuple[Part, ...]] = {}
+    yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
+    parts = rows[f"{node.name}-rows"]
+    places = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
+    numbers = tuple(places[-graph.shapes[node.name][0] :].tolist())  # behind those of what is missing
+    yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
 
 
 def _joined(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
@@ -232,10 +249,11 @@ def maps_of_vectors(graph: Graph) -> Graph:
             nodes.append(node)
             continue
         before = graph.by_name[node.inputs[0]]
-        if len(graph.shapes[before.name]) != 1:
-            nodes.append(node)
-            continue
         attrs = {"shape": graph.shapes[node.name], "activation": "linear"}
+        if len(graph.shapes[before.name]) != 1:
+            flat = Node(f"{node.name}-flat", "flatten", node.inputs, {"scale": None})
+            nodes += [flat, Node(node.name, "vector_map", (flat.name,), attrs)]
+            continue
         alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
         if alone and "activation" in before.attrs and before.activation.channels is None:
             attrs["activation"] = before.attrs["activation"]

@@ -100,6 +100,7 @@ OPERATIONS: Mapping[str, Converter] = {
     "Pad": geometry.pad,
     "Resize": geometry.resize,
     "SpaceToDepth": geometry.space_to_depth,
+    "Split": geometry.split,
     "Transpose": geometry.transpose,
     "Negative": _negative,
     **activations.converters(activations.OPERATIONS),

@@ -12,6 +12,7 @@ from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
 
@@ -35,7 +36,7 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            waiting = [one for one in _inputs(stack[-1]) if key(one) not in self._names]
+            waiting = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
             if waiting:
                 stack += reversed(waiting)
             else:
@@ -44,19 +45,20 @@ class Walk:
 
     def _import(self, tensor: Any) -> None:
         operation, call_index, _ = tensor._keras_history
-        inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
+        inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
-            outputs = self._inner(operation, name, inputs)
+            outputs = dict(enumerate(self._inner(operation, name, inputs)))
         else:
-            outputs = self._layer(operation, call_index, name, inputs)
-        for index, output in enumerate(outputs):
-            self._names[id(operation), call_index, index] = output
-            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
+            outputs = self._layer(tensor, name, inputs)
+        for number, output in outputs.items():
+            self._names[id(operation), call_index, number] = output
+            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
 
-    def _layer(self, operation: Any, call_index: int, name: str, inputs: tuple[str, ...]) -> list[str]:
-        """Import a call of a layer and say where it runs; return the names of its outputs."""
-        call_node, collected = operation._inbound_nodes[call_index], self._collected
+    def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
+        """Import what makes a tensor and say where it runs; return the names of outputs by their numbers."""
+        operation, call_index, index = tensor._keras_history
+        call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
         tensors = call_node.output_tensors
         given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
         row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
@@ -67,21 +69,25 @@ class Walk:
                 collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
-                return names
-            call = Call(operation, name, inputs, tuple(collected.shapes[one] for one in inputs), given)
-            outputs = [collected.add(_converter(call)(call))]
+                return dict(enumerate(names))
+            call = Call(operation, name, inputs, tuple(collected.shapes[source] for source in inputs), given, index)
+            output = collected.add(renamed(call, chain) if chain else _converter(call)(call))
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
             others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
-            return [collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]
+            return dict(enumerate([collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]))
         operators = tuple(node.op for node in collected.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
-        shape = collected.shapes[outputs[0]]
+        shape = collected.shapes[output]
         collected.rows[name] = replace(
             row, shape=shape, runs=DROPPED if dropped else SHADER, operators=operators, note=note
         )
-        return outputs
+        for link in chain[1:-1]:
+            own = f"{self._prefix}{link._keras_history.operation.name}"
+            part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
+            collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
+        return {index: output}
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
@@ -101,6 +107,10 @@ def key(tensor: Any) -> Key:
 
 
 def _inputs(tensor: Any) -> list[Any]:
+    """Return the tensors that the nodes of a tensor read: that of its operation, or what its chain of renames reads."""
+    chain = chain_of(tensor)
+    if chain:
+        return [chain[-1]]
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
