@@ -27,7 +27,7 @@ PARTS_OF_OTHERS = (
 
 @dataclass(frozen=True)
 class Names:
-    """A line of the matrix: our operators and their names elsewhere, with commas between; empty where they have none."""
+    """A line of the matrix: our operators and their names elsewhere, with commas between; empty for none."""
 
     operators: str
     keras: str
