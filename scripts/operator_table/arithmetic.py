@@ -55,17 +55,24 @@ def _operation(name: str) -> Callable[[], Any]:
 
 
 _OPERATIONS = [
+    "celu",
     "elu",
     "exp",
     "gelu",
+    "hard_shrink",
     "hard_silu",
     "leaky_relu",
     "log_sigmoid",
     "selu",
     "silu",
+    "soft_shrink",
     "softplus",
     "softsign",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
     "tanh",
+    "tanh_shrink",
 ]
 
 ACTIVATIONS = Group(
@@ -85,6 +92,9 @@ ACTIVATIONS = Group(
         _fused("linear", "Activation", lambda: L.Activation("linear")),
         *_each(_fused, ("tanh", "softsign", "hard_silu", "silu", "gelu", "mish", "elu", "selu", "softplus")),
         *_each(_fused, ("log_sigmoid", "exponential")),
+        *_each(_fused, ("celu", "hard_shrink", "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus")),
+        *_each(_fused, ("tanh_shrink", "hard_tanh")),
+        _alone("0.5, 0.25", "`keras.ops.threshold`", lambda: lambda y: K.threshold(y, 0.5, 0.25)),
         _fused("no options", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
         _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
@@ -132,7 +142,7 @@ POWERS = Group(
         _alone("an operation", "`keras.ops.absolute`", lambda: K.absolute),
         _alone("an operation", "`keras.ops.square`", lambda: K.square),
         _alone("an operation", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
-        _alone("x_min=-0.5, x_max=0.25", "`keras.ops.clip`", lambda: lambda y: K.clip(y, -0.5, 0.25)),
+        _alone("x_min=0.25, x_max=0.75", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
         _alone("an operation", "`keras.ops.hard_tanh`", lambda: K.hard_tanh),
         _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
@@ -142,6 +152,8 @@ POWERS = Group(
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
         _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
+        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y), "a convolution, then a logarithm"),
+        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y), "an exponential, then a convolution"),
     ),
 )
 

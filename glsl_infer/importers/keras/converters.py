@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.picture import PICTURE_CHANNELS
-from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, normalizations
 from glsl_infer.importers.keras.call import Call, Converter, pair
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
 
@@ -220,6 +220,7 @@ LAYERS: Mapping[str, Converter] = {
     "BatchNormalization": _batch_norm,
     "Activation": activations.activation_layer,
     **activations.converters(activations.LAYERS),
+    **normalizations.LAYERS,
     "ChannelShuffle": _channel_shuffle,
     "Add": arithmetic.add,
     "Average": arithmetic.average,
