@@ -1,4 +1,4 @@
-"""Keras file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
+"""Model file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.importers import files
+from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support.files import not_a_file
@@ -97,10 +99,10 @@ def export(
     verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
 ) -> Report:
-    """Export a saved Keras model to a bundle file.
+    """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras`` file.
+        model: a ``.keras`` or ``.tflite`` file.
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
@@ -120,7 +122,7 @@ def export(
         names = () if labels is None else read_labels(labels)
     except InputError as error:
         problems.append(error)
-    tell("loading the Keras model")
+    tell("loading the model")
     graph = _graph(model, options, problems)
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
@@ -148,11 +150,9 @@ def export(
 
 def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
     """Return the model's graph, or None and add what is wrong with it to the problems."""
-    from glsl_infer.importers import keras
-
-    ends = keras.Ends(options.input_ranges, options.fits, options.purposes)
+    ends = Ends(options.input_ranges, options.fits, options.purposes)
     try:
-        return keras.load(model, options.input_range, ends)
+        return files.load(model, options.input_range, ends)
     except MissingExtraError:
         raise
     except InputError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.shared import pixels
 
 _METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
 
@@ -97,17 +98,7 @@ def get_item(call: Call) -> list[Node]:
     rows, columns, channels = (range(length)[part] for part, length in zip(parts, call.shapes[0]))
     if not (rows and columns and channels):
         raise call.refused(f"an index {key} that leaves nothing", "take a pixel at least")
-    node = call.node(
-        "spatial_slice",
-        {
-            "begin": (rows.start, columns.start),
-            "size": (len(rows), len(columns)),
-            "strides": (rows.step, columns.step),
-        },
-    )
-    if channels == range(call.shapes[0][2]):
-        return [node]
-    return [node, Node(f"{call.name}-channels", "channel_gather", (call.name,), {"channels": tuple(channels)})]
+    return pixels.part_of(call.name, call.inputs[0], call.shapes[0], (rows, columns, channels))
 
 
 def _slices(call: Call, key: Sequence[Any]) -> list[slice]:
@@ -151,22 +142,13 @@ def space_to_depth(call: Call) -> list[Node]:
     height, width, _ = call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
-    size = (height // block, width // block)
-    nodes: list[Node] = []
-    for y in range(block):
-        for x in range(block):
-            attrs = {"begin": (y, x), "size": size, "strides": (block, block)}
-            nodes.append(Node(f"{call.name}-{y}-{x}" if nodes else call.name, "spatial_slice", call.inputs, attrs))
-    return [*nodes, Node(f"{call.name}-joined", "concat", tuple(node.name for node in nodes))]
+    return pixels.space_to_depth(call.name, call.inputs[0], call.shapes[0], block)
 
 
 def global_max_pool(call: Call) -> list[Node]:
     """Convert a GlobalMaxPooling2D: the largest of all rows of each column, then of all columns."""
     call.require_channels_last()
-    height, width = call.shapes[0][:2]
-    once = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
-    rows = call.node("max_pool", {**once, "pool": (height, 1)})
-    whole = Node(f"{call.name}-columns", "max_pool", (call.name,), {**once, "pool": (1, width)})
+    nodes = pixels.global_max_pool(call.name, call.inputs[0], call.shapes[0])
     if call.layer.keepdims:
-        return [rows, whole]
-    return [rows, whole, Node(f"{call.name}-vector", "flatten", (whole.name,), {"scale": None})]
+        return nodes
+    return [*nodes, Node(f"{call.name}-vector", "flatten", (nodes[-1].name,), {"scale": None})]

@@ -13,10 +13,11 @@ from typing import Any
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.importers.keras.endings import ending
-from glsl_infer.importers.keras.ends import Ends, Range, with_ends
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.walk import Collected, Walk
+from glsl_infer.importers.keras.walk import Walk
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -82,7 +83,7 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
         walk.tensor(tensor)
     outputs = [_output(walk, collected, name, tensor) for name, tensor in _named_outputs(model)]
     if collected.refusals:
-        raise ModelError("\n  ".join(str(refusal) for refusal in collected.refusals))
+        raise collected.refused()
     graph = Graph(model.name, collected.nodes, outputs)
     unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
     if unread and not set(unread) & set(graph.output_layers):

@@ -3,63 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from glsl_infer import ops
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Node, Shape
+from glsl_infer.graph import Node
 from glsl_infer.importers.keras.call import Call
 from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.shared.collected import Collected
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
-
-
-class Collected:
-    """The nodes so far, in topological order, with unique names and their shapes, and what cannot be exported."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.shapes: dict[str, Shape] = {}
-        self.refusals: list[ModelError] = []
-        self.guessed: set[str] = set()
-        self._taken: set[str] = set()
-
-    def free_name(self, wanted: str) -> str:
-        """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
-        names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(self._taken) + 1)))
-        name = next(name for name in names if name not in self._taken)
-        self._taken.add(name)
-        return name
-
-    def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], tensor: Any) -> str:
-        """Remember a layer that cannot be exported, and go on behind it with the shape that Keras gives it.
-
-        Raises:
-            ModelError: Keras does not know the shape, so that nothing can be said of the layers behind it.
-        """
-        shape = tuple(tensor.shape[1:])
-        if None in shape:
-            raise ModelError("\n  ".join(map(str, (*self.refusals, refusal))))
-        if not self.guessed & set(inputs):  # else it may be refused for what stands before it
-            self.refusals.append(refusal)
-        self.guessed.add(name)
-        self.shapes[name] = shape
-        return name
-
-    def add(self, nodes: list[Node]) -> str:
-        """Add the nodes of one call, the first of which has its name already; return the name of the last."""
-        renamed = {nodes[0].name: nodes[0].name}
-        for node in nodes:
-            name = renamed[node.name] = renamed.get(node.name) or self.free_name(node.name)
-            node = replace(node, name=name, inputs=tuple(renamed.get(one, one) for one in node.inputs))  # noqa: PLW2901
-            # Our own shapes, not those of Keras: a model inside another may know its sizes as None only.
-            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[one] for one in node.inputs])
-            self.nodes.append(node)
-        return renamed[nodes[-1].name]
 
 
 class Walk:
@@ -98,7 +53,7 @@ class Walk:
             try:
                 outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
             except ModelError as refusal:
-                outputs = [self._collected.refuse(refusal, name, inputs, tensor)]
+                outputs = [self._collected.refuse(refusal, name, inputs, tuple(tensor.shape[1:]))]
         for index, output in enumerate(outputs):
             self._names[id(operation), call_index, index] = output
             self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]

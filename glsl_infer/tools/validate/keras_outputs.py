@@ -23,7 +23,7 @@ from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.graph.picture import is_picture, picture_values
 from glsl_infer.importers import keras as importer
-from glsl_infer.importers.keras.ends import NO_PICTURE
+from glsl_infer.importers.shared.ends import NO_PICTURE
 from glsl_infer.support.child_process import execute, tell
 
 BATCH = 8
