@@ -16,8 +16,8 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.importers.shared.padding import Padding, padding_of
 from glsl_infer.importers.tflite.model import Operator, Tensor
 
-FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)", "tanh")
-"""Activations that an operator may end in, by their numbers in the file."""
+FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
+"""Activations that an operator may end in, by their numbers in the file. LiteRT itself ignores others."""
 
 _PADDINGS = ("same", "valid")
 

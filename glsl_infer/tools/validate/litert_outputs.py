@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -50,12 +51,14 @@ class LiteRt:
         reasons = []
         for resolver in (plain, interpreter.OpResolverType.AUTO):  # MediaPipe's own operators are in a delegate
             try:
-                self._interpreter = interpreter.Interpreter(
-                    str(path),
-                    num_threads=_THREADS,
-                    experimental_op_resolver_type=resolver,
-                    experimental_preserve_all_tensors=every_tensor,
-                )
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of the memory that every tensor takes
+                    self._interpreter = interpreter.Interpreter(
+                        str(path),
+                        num_threads=_THREADS,
+                        experimental_op_resolver_type=resolver,
+                        experimental_preserve_all_tensors=every_tensor,
+                    )
                 self._interpreter.allocate_tensors()
             except (RuntimeError, ValueError) as error:
                 reasons.append(str(error).strip().splitlines()[0])
