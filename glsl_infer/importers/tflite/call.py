@@ -19,6 +19,9 @@ from glsl_infer.importers.tflite.model import Operator, Tensor
 FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
 """Activations that an operator may end in, by their numbers in the file. LiteRT itself ignores others."""
 
+MOST_NUMBERS = 2**28
+"""Of a tensor that operators make: a texture of 8192x8192 holds as many."""
+
 _PADDINGS = ("same", "valid")
 
 
@@ -166,6 +169,8 @@ def shape_of(tensor: Tensor) -> Shape:
             f"tensor '{tensor.name:.96}' has the shape {shape}; a network for one picture at a time, of tensors of up "
             "to 4 axes, can be exported"
         )
+    if math.prod(shape) > MOST_NUMBERS:
+        raise ModelError(f"tensor '{tensor.name:.96}' of shape {shape} has more than {MOST_NUMBERS} numbers")
     if tensor.free:
         raise ModelError(f"tensor '{tensor.name:.96}' has no fixed size; convert the model with a fixed input shape")
     return {2: shape[1:], 3: (1, *shape[1:])}.get(len(shape), shape[1:])

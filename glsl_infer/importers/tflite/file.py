@@ -39,15 +39,15 @@ def read_model(path: str | Path) -> Model:
         MissingExtraError: the package ``tflite`` is not installed.
     """
     path = Path(path)
-    kind = not_a_file(path)
-    if kind:
-        raise ModelError(f"{path}: is {kind}, not a .tflite file")
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file")
     try:
+        kind = not_a_file(path)
+        if kind:
+            raise ModelError(f"{path}: is {kind}, not a .tflite file")
         if path.stat().st_size > LARGEST_FILE:
             raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {LARGEST_FILE} are read")
         data = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror})") from None
     return parse(data, str(path), path.stem)

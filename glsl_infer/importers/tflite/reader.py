@@ -32,6 +32,9 @@ _STORED: Mapping[str, tuple[float, float]] = {
 }
 """The lowest and the highest number of types that stand for others."""
 
+_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError)
+"""What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+
 _FLOATS = ("FLOAT32", "FLOAT16")
 
 
@@ -206,8 +209,12 @@ class _Walk:
             tensor,
             output,
         )
-        nodes = convert(call)
-        last = self.collected.add(nodes)
+        if not inputs:
+            raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
+        try:
+            last = self.collected.add(convert(call))
+        except _NO_OPTIONS as error:
+            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
         shape = self.collected.shapes[last]
         if shape != wanted and np.prod(shape) == np.prod(wanted):  # a vector for a map of one pixel, say
             last = self.collected.add(
