@@ -240,7 +240,8 @@ def _span(tensor: Tensor) -> Range | None:
     given = tensor.quantization
     if given is None or tensor.type not in _STORED or given.scales.size != 1:
         return None
-    low, high = (float(given.scales[0] * (stored - given.zeros[0])) for stored in _STORED[tensor.type])
+    # In the file's own precision: 255 times its 1/255 is 1.
+    low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in _STORED[tensor.type])
     return (low, high) if low < high else None
 
 
