@@ -195,7 +195,12 @@ class _Walk:
             if wanted is None:
                 raise self.collected.refused(refusal) from None
             self._names[index] = self.collected.refuse(refusal, name, inputs, wanted)
+            return
         self.made[self._names[index]] = index
+        for node in reversed(self.collected.nodes):  # what is only reshaped has the same numbers
+            if node.op != "reshape" or node.inputs[0] in inputs:
+                break
+            self.made[node.inputs[0]] = index
 
     def _added(self, operator: Operator, output: int, tensor: Tensor, name: str, inputs: tuple[str, ...]) -> str:
         wanted = shape_of(tensor)
