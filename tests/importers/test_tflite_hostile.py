@@ -73,6 +73,13 @@ def harmful(what: str) -> bytes:
         later = made.tensor((1, 8, 8, 3))
         y = made.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
         made.several("RELU", [x], [later])
+    elif what == "an ending in a circle":
+        y = made.tensor((1, 64, 3))
+        made.several("RESHAPE", [y], [y], {"Reshape": {}})
+    elif what == "an ending that doubles":
+        y = made.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
+        for power in range(1, 40):
+            y = made.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
     elif what == "made twice":
         y = made.op("RELU", [x], (1, 8, 8, 3))
         made.several("TANH", [x], [y])
@@ -116,6 +123,8 @@ def sparsity() -> object:
 HARMFUL = {
     "reads itself": "which no earlier operator makes",
     "reads what comes later": "which no earlier operator makes",
+    "an ending in a circle": "which no earlier operator makes",
+    "an ending that doubles": "an output of shape",
     "made twice": "is made twice",
     "no such tensor": "name a tensor that is not there",
     "weights too short": "16 numbers for a shape",

@@ -16,6 +16,9 @@ from glsl_infer.graph.host_steps import CONCATENATE, HostStep
 Value = TypeVar("Value")
 """A tensor, as the importer of a kind of file knows it."""
 
+MOST_TENSORS = 64
+"""Layers that an output of a bundle may be made of."""
+
 NOTHING = HostStep("")
 """The step that a layer is which changes nothing."""
 
@@ -44,9 +47,12 @@ class Layers(Generic[Value]):
 
 
 def peeled(tensor: Value, layers: Layers[Value]) -> Ending[Value]:
-    """Return how an output ends, with as many layers taken off as are host steps."""
+    """Return how an output ends, with as many layers taken off as are host steps.
+
+    The layers must not read in a circle. It ends early where a bundle could not name all the tensors.
+    """
     reached = Ending((tensor,), ())
-    while (below := _below(reached, layers)) is not None:
+    while (below := _below(reached, layers)) is not None and len(below.tensors) <= MOST_TENSORS:
         reached = below
     return reached
 

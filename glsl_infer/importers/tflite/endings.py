@@ -30,7 +30,7 @@ class Endings:
             ModelError: it has rows that no host step makes, naming the tensor.
         """
         reached = peeled(index, Layers(self._step, self._is_join, self._inputs))
-        if len(reached.tensors) > 64 or any(_is_rows(self._model.tensors[left]) for left in reached.tensors):
+        if any(_is_rows(self._model.tensors[left]) for left in reached.tensors):
             tensor = self._model.tensors[index]
             kind = self._makers[index].kind if index in self._makers else "an input"
             raise ModelError.layer(f"{tensor.name:.96}", f"an output of shape {tensor.shape} by {kind}", _ADVICE)

@@ -16,6 +16,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.graph.node import SEEN
 from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.endings import Ending
 from glsl_infer.importers.shared.ends import Ends, Range, input_attrs, with_ends
 from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.tflite.call import Call, shape_of
@@ -89,20 +90,23 @@ def tensors_of(model: Model) -> dict[str, int]:
 
 def _imported(model: Model) -> tuple[Graph, dict[str, int]]:
     walk = _Walk(model)
-    outputs = []
+    endings: dict[str, Ending[int]] = {}
     for name, index in model.outputs:
         try:
             ending = walk.endings.of(index)
         except ModelError as refusal:
             walk.collected.refusals.append(refusal)
             continue
-        outputs.append(GraphOutput(name, ending.tensors, ending.steps))  # type: ignore[arg-type]
-    walk.need([tensor for output in outputs for tensor in output.layers])  # type: ignore[misc]
+        endings[name] = ending
+    walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
     walk.all()
     if walk.collected.refusals:
         raise walk.collected.refused()
-    named = [replace(output, layers=tuple(walk.node_of(index) for index in output.layers)) for output in outputs]  # type: ignore[arg-type]
-    graph = whole_functions(Graph(model.name, walk.collected.nodes, named))
+    outputs = [
+        GraphOutput(name, tuple(walk.node_of(index) for index in ending.tensors), ending.steps)
+        for name, ending in endings.items()
+    ]
+    graph = whole_functions(Graph(model.name, walk.collected.nodes, outputs))
     unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
     if unread and not set(unread) & set(graph.output_layers):
         raise ModelError.layer(unread[0], "an input that no output depends on", "convert the model without it")
@@ -125,6 +129,7 @@ class _Walk:
         self._constants = Constants(model)
         self._makers: dict[int, _Made] = {}
         for operator in model.operators:
+            self._require_made(operator)
             for output, index in enumerate(operator.outputs):
                 if index in self._makers or index < 0:
                     raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
@@ -134,6 +139,17 @@ class _Walk:
         self.made: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._needed: set[int] = set()
+
+    def _require_made(self, operator: Operator) -> None:
+        """Refuse an operator that reads what none before it makes: itself, say, in a file that never ends."""
+        given = {index for _, index in self._model.inputs}
+        for read in operator.inputs:
+            if read >= 0 and read not in self._makers and read not in given and read not in self._constants:
+                name = self._model.tensors[read].name
+                raise ModelError(
+                    f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
+                    "file is damaged"
+                )
 
     def need(self, tensors: list[int]) -> None:
         """Mark tensors and what they are made of."""
@@ -180,12 +196,6 @@ class _Walk:
     def _import(self, operator: Operator, output: int, index: int) -> None:
         tensor = self._model.tensors[index]
         read = [given for given in operator.inputs if given >= 0 and given not in self._constants]
-        missing = [given for given in read if given not in self._names]
-        if missing:
-            name = self._model.tensors[missing[0]].name
-            raise ModelError.layer(
-                f"{tensor.name:.96}", f"reads '{name:.96}', which no earlier operator makes", "the file is damaged"
-            )
         inputs = tuple(self._names[given] for given in read)
         name = self.collected.free_name(clean(tensor.name))
         try:
