@@ -72,7 +72,7 @@ def python(data: Data) -> str:
         "",
         "from collections.abc import Mapping",
         "",
-        *(f"{key.upper()} = {json.dumps(data[key])}" for key in ("format", "version", "profile")),
+        *(f"{key.upper()} = {json.dumps(data[key])}" for key in ("format", "version", "profile", "cpu_profile")),
         f"PROBE_FORMULA = {json.dumps(data['formula'])}",
         '"""The byte of column x, row y and channel c of input i."""',
     ]
@@ -115,6 +115,7 @@ def java(data: Data) -> str:
         f"    static final String FORMAT = {json.dumps(data['format'])};",
         f"    static final int VERSION = {data['version']};",
         f"    static final String PROFILE = {json.dumps(data['profile'])};",
+        f"    static final String CPU_PROFILE = {json.dumps(data['cpu_profile'])};",
         "",
         "    /** The byte of column x, row y and channel c of input i. */",
         f"    static final String PROBE_FORMULA = {json.dumps(data['formula'])};",
@@ -145,7 +146,8 @@ def java(data: Data) -> str:
 def typescript(data: Data) -> str:
     """Return web/src/formatConstants.ts. The keys are types: the compiler compares the readers with them."""
     lines = [f"/** {HEADER} */", ""]
-    lines += [f"export const {key.upper()} = {json.dumps(data[key])};" for key in ("format", "version", "profile")]
+    plain = ("format", "version", "profile", "cpu_profile")
+    lines += [f"export const {key.upper()} = {json.dumps(data[key])};" for key in plain]
     lines += [
         "/** The byte of column x, row y and channel c of input i. */",
         f"export const PROBE_FORMULA = {json.dumps(data['formula'])};",

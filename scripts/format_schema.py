@@ -28,7 +28,7 @@ def schema(data: Data) -> Schema:
         "whole_value": _value("vector"),
         "vector": {"$ref": "#/$defs/fixed_point", "properties": {"columns": {"const": 0}}},
     }
-    del definitions["file"]
+    del definitions["file"], definitions["part_folder"]
     return {
         "title": f"manifest.json of a .glslnn bundle, version {data['version']}",
         "description": "docs/bundle-format.md explains every field, and what must fit together beyond this schema.",
@@ -102,7 +102,29 @@ _SINGLE = {
     "format": lambda data: {"const": data["format"]},
     "version": lambda data: {"type": "integer", "minimum": data["version"], "maximum": data["version"]},
     "profile": lambda data: {"enum": [data["profile"]]},
+    "cpu_profile": lambda data: {"enum": [data["cpu_profile"]]},
     "formula": lambda data: {"enum": [data["formula"]]},
+    "shape": lambda data: {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": 3,
+        "items": {"type": "integer", "minimum": 1, "maximum": data["caps"]["MAX_RESULT"][0]},
+    },
+    "attributes": lambda _: {"type": "object", "description": "numbers, texts, true, false, null, lists of these"},
+    "weight_shapes": lambda data: {
+        "type": "object",
+        "additionalProperties": {
+            "type": "array",
+            "maxItems": data["caps"]["MAX_RANK"][0],
+            "items": {"type": "integer", "minimum": 1, "maximum": data["integers"]["count"][1]},
+        },
+    },
+    "part_members": lambda data: {
+        "type": "object",
+        "description": "sha256 of every member but manifest.json",
+        "propertyNames": {"pattern": f"^({data['patterns']['part_folder']}({data['patterns']['file']})|labels\\.txt)$"},
+        "additionalProperties": {"$ref": "#/$defs/digest"},
+    },
     "members": lambda _: {
         "type": "object",
         "description": "sha256 of every member but manifest.json",

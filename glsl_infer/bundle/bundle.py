@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Union
 
 import numpy as np
 
-from glsl_infer.bundle import manifest_json, probe, uniforms, vertex_shaders
+from glsl_infer.bundle import joined, manifest_json, parted, parted_json, probe, uniforms, vertex_shaders
 from glsl_infer.bundle.container import (
     AGAIN,
     MANIFEST,
@@ -25,13 +25,15 @@ from glsl_infer.bundle.container import (
     read_members,
     unpack_all,
 )
+from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.format_constants import CPU_PROFILE
 from glsl_infer.bundle.manifest import CLASSES, Manifest, Output
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS, check
 from glsl_infer.bundle.network import Layer, Network, from_json
 from glsl_infer.bundle.network import check as check_network
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
-from glsl_infer.errors import BundleError, ModelError
+from glsl_infer.errors import BundleError, InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput, Node
 from glsl_infer.program.layout import Value
 from glsl_infer.program.texels import shape_of
@@ -50,12 +52,38 @@ class Bundle:
     Attributes:
         path: the file that it was read from.
         digest: sha256 of that file's manifest.json, which has the hash of every member; None for one made in memory.
+        parts: of a bundle of parts, in order: a bundle for each GPU part, and the CPU parts. Its manifest has inputs,
+            outputs and limits, and neither textures nor passes.
     """
 
     manifest: Manifest
     members: Mapping[str, bytes]
     path: Path | None = None
     digest: str | None = field(default=None, compare=False)
+    parts: tuple[Union[Bundle, CpuPart], ...] = ()
+
+    @property
+    def gpu_parts(self) -> tuple[Bundle, ...]:
+        """The bundles that the GPU executes: the parts for it, or the whole where there are none."""
+        return tuple(part for part in self.parts if isinstance(part, Bundle)) or (self,)
+
+    @property
+    def cpu_operators(self) -> tuple[str, ...]:
+        """The names of the operators of CPU parts, each once."""
+        names = [name for part in self.parts if isinstance(part, CpuPart) for name in part.operators]
+        return tuple(dict.fromkeys(names))
+
+    def require_whole(self, what: str) -> None:
+        """Refuse a bundle of parts; ``what`` needs one that the GPU computes alone.
+
+        Raises:
+            InputError: naming the operators of its CPU parts.
+        """
+        if self.parts:
+            raise InputError(
+                f"{self.path or self.manifest.name} runs in {len(self.parts)} parts, some of them on the CPU "
+                f"({', '.join(self.cpu_operators)}); {what} needs a model that the GPU computes alone"
+            )
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -69,6 +97,7 @@ class Bundle:
         Raises:
             BundleError: it does not follow the format, or is not what the manifest draws.
         """
+        self.require_whole("graph.json")
         try:
             network = from_json(parse(self.members[GRAPH], GRAPH))
             check_network(network, self.manifest, {name: len(data) for name, data in self.members.items()})
@@ -83,6 +112,8 @@ class Bundle:
         Raises:
             BundleError: layers and weights do not fit together.
         """
+        if self.parts:
+            return self._joined()
         network = self.network
         try:
             with np.errstate(all="ignore"):  # what numbers cannot be is an error or an infinity, never a warning
@@ -101,9 +132,21 @@ class Bundle:
                 f"{self.path or 'bundle'}: its layers do not fit together ({_line(error)})", "graph"
             ) from error
 
+    def _joined(self) -> Graph:
+        try:
+            graph = joined.graph(self)
+            _ = graph.shapes
+        except (ModelError, LookupError, ValueError, TypeError) as error:
+            raise BundleError(
+                f"{self.path or 'bundle'}: its parts do not fit together ({_line(error)})", "parts"
+            ) from error
+        return graph
+
     @cached_property
     def values(self) -> dict[str, Value]:
-        """Where the output of each layer lies, by layer name."""
+        """Where the output of each layer lies, by layer name; in a bundle of parts in the textures of its part."""
+        if self.parts:
+            return {name: value for part in self.gpu_parts for name, value in part.values.items()}
         return {layer.name: layer.output for layer in self.network.layers}
 
     def _node(self, layer: Layer) -> Node:
@@ -139,13 +182,7 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
         ModelError: with ``read_back``, the file is refused; an existing one stays as it is.
     """
     path = Path(path)
-    text = json.dumps(
-        manifest_json.to_json(bundle.manifest), ensure_ascii=False, separators=(",", ":"), allow_nan=False
-    )
-    members = {
-        **bundle.members,
-        MANIFEST: text.encode("utf-8"),
-    }
+    members = {**bundle.members, MANIFEST: manifest_bytes(bundle)}
     try:
         with writing(path) as file:
             with zipfile.ZipFile(file, "w") as archive:
@@ -159,6 +196,14 @@ def write(bundle: Bundle, path: str | Path, *, read_back: bool = False) -> None:
                 _read_back(file, path)
     except (OSError, ValueError) as error:
         raise cannot_be_written(path, error) from None
+
+
+def manifest_bytes(bundle: Bundle) -> bytes:
+    """Return the member manifest.json."""
+    data = (
+        parted_json.to_json(bundle.manifest, bundle.parts) if bundle.parts else manifest_json.to_json(bundle.manifest)
+    )
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
 
 
 def _read_back(file: BinaryIO, path: Path) -> None:
@@ -191,6 +236,23 @@ def _named(rule_name: str | None) -> str:
 
 
 def _verified(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
+    if data["profile"] == CPU_PROFILE:
+        return _verified_parts(path, data, digest, members)
+    return _verified_whole(path, data, digest, members)
+
+
+def _verified_parts(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
+    def read_part(data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
+        return _verified_whole(path, data, digest, members)
+
+    manifest, parts = parted.verified(data, members, read_part)
+    bundle = Bundle(manifest, members, path, digest, parts)
+    with rule("labels"):
+        _check_labels(bundle)
+    return bundle
+
+
+def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, bytes]) -> Bundle:
     missing = [name for name in (PASSES, GRAPH, LABELS) if name not in members]
     if missing:
         raise BundleError(f"member '{missing[0]}' is missing; {AGAIN}", "members")

@@ -13,13 +13,16 @@ from typing import Any, BinaryIO
 
 from glsl_infer.bundle import manifest_json, zip_directory
 from glsl_infer.bundle.format_constants import (
+    CPU_PROFILE,
     FILE_PATTERN,
     MAX_BYTES,
     MAX_GRAPH_BYTES,
     MAX_MANIFEST_BYTES,
     MAX_TABLE_BYTES,
+    PART_FOLDER_PATTERN,
+    PROFILE,
 )
-from glsl_infer.bundle.manifest_check import GRAPH
+from glsl_infer.bundle.manifest_check import GRAPH, LABELS
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
 from glsl_infer.errors import BundleError
@@ -27,6 +30,7 @@ from glsl_infer.support.files import not_a_file
 
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
+PARTS = "parts/"
 AGAIN = "export or copy the file again"
 
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
@@ -54,6 +58,19 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
         raise BundleError(f"damaged or not readable ({error}); {AGAIN}", "container") from None
 
 
+def has_parts(path: Path) -> bool:
+    """Return whether a file is a bundle of parts, by the names of its members; False where it cannot be read at all."""
+    try:
+        if not_a_file(path):
+            return False
+        with path.open("rb") as file:
+            zip_directory.check(file)
+            with zipfile.ZipFile(file) as archive:
+                return any(name.startswith(PARTS) for name in archive.namelist())
+    except (BundleError, OSError, ValueError, RuntimeError, zipfile.BadZipFile):
+        return False
+
+
 def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
     """Return the same as ``read_members`` of an open file; ``suffix`` is that of its name.
 
@@ -73,24 +90,27 @@ def _unpacked(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
             raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
         if manifest is None:
             raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
-        _check_container([manifest])
+        _check_container([manifest], parted=False)
         text = _unpack(archive, manifest)
         with rule("keys"):
             data = parse(text, MANIFEST)
-        manifest_json.check_version(data)  # first of all: in a newer version the rest may look different
-        _check_container(infos)
+        manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first: a newer version may look different
+        _check_container(infos, parted=data["profile"] == CPU_PROFILE)
         others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
         return data, hashlib.sha256(text).hexdigest(), others
 
 
-def _check_container(infos: Sequence[zipfile.ZipInfo]) -> None:
+def _check_container(infos: Sequence[zipfile.ZipInfo], *, parted: bool) -> None:
+    """Refuse members that a bundle does not have, or that unpack to too much; one of parts has a folder for each."""
     seen: set[str] = set()
     for info in infos:
-        if not re.fullmatch(FILE_PATTERN, info.filename) or info.filename in seen:
+        name = re.sub(f"^{PART_FOLDER_PATTERN}", "", info.filename) if parted else info.filename
+        outside = parted and name == info.filename and name not in (MANIFEST, LABELS)
+        if not re.fullmatch(FILE_PATTERN, name) or info.filename in seen or outside:
             raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
-        most = MOST.get(info.filename, MAX_BYTES)
+        most = MOST.get(name, MAX_BYTES)
         if info.file_size > most:
             raise BundleError(f"{info.filename} unpacks to more than {most >> 20} MiB")
         seen.add(info.filename)

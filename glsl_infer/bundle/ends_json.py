@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from glsl_infer.bundle.format_constants import HOST_STEPS, INPUT_KINDS, MAX_STEPS, MAX_VALUES, PURPOSES, RANGES
@@ -65,7 +66,7 @@ def output_from_json(data: Any, where: str) -> Output:
     values = tuple(end_from_json(value, f"{where}.values[{i}]") for i, value in enumerate(entries))
     output = Output(name, purpose, values, steps_from_json(fields.items("steps"), where))
     fields.done()
-    _check_purpose(output, where)
+    check_purpose(output, where, images=[isinstance(value, FeatureMap) for value in values])
     return output
 
 
@@ -91,7 +92,17 @@ def steps_from_json(entries: list[Any], where: str) -> tuple[HostStep, ...]:
     return tuple(steps)
 
 
-def _check_purpose(output: Output, where: str) -> None:
+def check_purpose(output: Output, where: str, *, images: Sequence[bool]) -> None:
+    """Refuse an output that is not what its purpose says.
+
+    Args:
+        output: the output.
+        where: names it in messages.
+        images: whether each of its values may be an image.
+
+    Raises:
+        BundleError: its steps or its purpose do not fit its values.
+    """
     try:
         shape = output.shape
     except ValueError as error:
@@ -102,7 +113,5 @@ def _check_purpose(output: Output, where: str) -> None:
         raise BundleError(
             f"{where}: the result has shape {shape}; a '{MASK}' is (height, width) or (height, width, channels)"
         )
-    if output.purpose == IMAGE and (
-        len(output.values) != 1 or not isinstance(output.values[0], FeatureMap) or output.steps
-    ):
+    if output.purpose == IMAGE and (list(images) != [True] or output.steps):
         raise BundleError(f"{where}: an '{IMAGE}' is one 8-bit feature map without steps")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 FORMAT = "glslnn"
 VERSION = 2
 PROFILE = "es2"
+CPU_PROFILE = "es2+cpu"
 PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256"
 """The byte of column x, row y and channel c of input i."""
 
@@ -73,6 +74,18 @@ MAX_TEXTURE_BYTES = 268435456
 MAX_DRAWN_TEXELS = 268435456
 """Texels that all quads of a frame cover together."""
 
+MAX_PARTS = 64
+"""Parts of a model."""
+
+MAX_OPERATORS = 2048
+"""Operators of a CPU part."""
+
+MAX_RANK = 6
+"""Axes of a tensor of a CPU part."""
+
+MAX_TENSORS = 64
+"""Tensors that an operator reads."""
+
 MAX_NUMBER = 3.4028234663852886e38
 """The largest 32-bit float: the largest magnitude of a number."""
 
@@ -122,11 +135,14 @@ RULES = (
     "probe",
     "limits",
     "graph",
+    "parts",
 )
+PART_KINDS = ("gpu", "cpu")
 
 IDENTIFIER_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 FILE_PATTERN = r"(manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
 MEMBER_PATTERN = r"graph\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*"
+PART_FOLDER_PATTERN = r"parts/(0|[1-9][0-9]?)/"
 FLOATS_PATTERN = r"weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32"
 DIGEST_PATTERN = r"[0-9a-f]{64}"
 
@@ -147,6 +163,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "probe",
         "members",
     ),
+    "parted": ("format", "version", "profile", "name", "inputs", "outputs", "parts", "members"),
+    "tensor_input": ("name", "kind", "fit", "shape", "scales", "zeros"),
+    "tensor_output": ("name", "purpose", "tensors", "steps"),
+    "part": ("kind", "inputs", "outputs", "operators"),
+    "operator": ("name", "op", "inputs", "attrs", "weights"),
     "input": ("name", "kind", "fit", "value"),
     "limits": ("texture_units", "texture_size", "fragment_uniform_vectors", "varying_vectors", "vertex_attributes"),
     "texture": ("name", "width", "height", "kind", "member", "clear"),
@@ -164,6 +185,10 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """The keys of every object, in the order in which they are written."""
 
 ONLY: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {
+    ("tensor_input", "fit"): ("kind", ("picture",)),
+    ("tensor_input", "scales"): ("kind", ("picture",)),
+    ("tensor_input", "zeros"): ("kind", ("picture",)),
+    ("part", "operators"): ("kind", ("cpu",)),
     ("input", "fit"): ("kind", ("picture",)),
     ("texture", "member"): ("kind", ("constant",)),
     ("texture", "clear"): ("kind", ("target", "input")),

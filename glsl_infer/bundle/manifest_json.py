@@ -122,8 +122,12 @@ def _unique(fields: Fields, key: str, most: int) -> tuple[str, ...]:
     return names
 
 
-def check_version(data: Any) -> Fields:
+def check_version(data: Any, profiles: tuple[str, ...] = (PROFILE,)) -> Fields:
     """Look at the three keys that every version has, and return the others.
+
+    Args:
+        data: what manifest.json holds.
+        profiles: those that will do.
 
     Raises:
         BundleError: another format, a newer version or another profile.
@@ -146,6 +150,7 @@ def check_version(data: Any) -> Fields:
                 "update glsl-infer: git pull in its checkout, then pip install ."
             )
         profile = fields.text("profile")
-        if profile != PROFILE:
-            raise BundleError(f"needs profile '{profile:.40}'; this runner has {PROFILE}; update the runner")
+        if profile not in profiles:
+            has = " and ".join(profiles)
+            raise BundleError(f"needs profile '{profile:.40}'; this runner has {has}; update the runner")
     return fields

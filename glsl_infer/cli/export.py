@@ -129,7 +129,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
-    calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    calibration: list[Path] = []
+    known: list[InputError] = []
+    try:
+        calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    except InputError as error:
+        known.append(error)
     options = Options(
         weights=args.weights,
         weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
@@ -151,6 +156,7 @@ def run(args: argparse.Namespace) -> int:
             calibration=calibration,
             verify_seconds=args.verify,
             tell=tell,
+            known=known,
         )
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)

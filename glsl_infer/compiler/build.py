@@ -15,6 +15,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import CompiledNetwork
+from glsl_infer.support import blas
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""
@@ -31,6 +32,8 @@ class Options:
         input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
         fits: how any picture becomes the network's, by the inputs' names.
         purposes: what outputs are for, by their names.
+        delegate: whether the CPU computes layers that no shader can; else they are refused.
+        delegate_for: layers that the CPU computes whatever shaders can.
     """
 
     weights: str = "auto"
@@ -44,6 +47,8 @@ class Options:
     input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+    delegate: bool = True
+    delegate_for: Sequence[str] = ()
 
 
 class _Told(Sequence[Inputs]):
@@ -68,6 +73,7 @@ def tell_nobody(_: str) -> None:
     """Ignore what is done next."""
 
 
+@blas.one_thread()
 def build(
     graph: Graph,
     labels: Sequence[str],

@@ -79,7 +79,11 @@ def to_program(
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
             tell(f"{what}: layer {number} of {len(graph.nodes)}, {node.name}")
-            ops.get(node.op).passes(node, builder)
+            try:
+                ops.get(node.op).passes(node, builder)
+            except ModelError as refusal:
+                refusal.refused = node.name
+                raise
         return builder
 
     builder = built({}, planning=True)
@@ -87,9 +91,11 @@ def to_program(
     for layer in graph.output_layers:
         if given & set(textures_of(builder.values[layer])):
             what = "the picture" if len(graph.inputs) == 1 else "an input"
-            raise ModelError.layer(
+            refusal = ModelError.layer(
                 layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
             )
+            refusal.refused = layer
+            raise refusal
     program = builder.finish()
     choices = list(program.choices)
     for name in alone:

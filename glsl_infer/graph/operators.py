@@ -20,8 +20,10 @@ class NodeOperator(Protocol):
     """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
 
     attrs: dict[str, Any]
+    implied: tuple[str, ...]
     has_shader: bool
     is_input: bool
+    on_cpu: bool
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the output shape, or raise ModelError when inputs and weights do not fit."""

@@ -132,7 +132,7 @@ def layer(node: Node, inputs: Sequence[Array], *, stored: bool) -> Array:
 
 def default_mode(graph: Graph) -> str:
     """Return ``stored`` when every output has its range in 8 bits or its scale in 16, else ``float``."""
-    unsplit = any(not node.operator.has_shader for node in graph.nodes)
+    unsplit = any(not (node.operator.has_shader or node.operator.on_cpu) for node in graph.nodes)
     unset = any(
         node.attrs[key] is None
         for node in graph.nodes

@@ -192,7 +192,7 @@ def draw(
         )
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
-            **binding.texels("source"),
+            **binding.texels("source", steps=columns.dilations),
             "units": Slice(units, 0, 4),
         }
         if isinstance(weights, WeightBytes):

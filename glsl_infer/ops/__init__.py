@@ -1,7 +1,7 @@
 """The operators: one module each, holding its shape rule, its NumPy reference and its passes.
 
 Adding one is adding a module with a public ``OPERATOR`` (and, mostly, a template in shaders/);
-it is found here by its file name, which is also its name in a graph.
+it is found here by its file name, which is also its name in a graph. ``on_cpu`` has those without a shader.
 """
 
 from __future__ import annotations
@@ -10,28 +10,35 @@ import importlib
 import pkgutil
 from functools import cache
 
+from glsl_infer import cpu
 from glsl_infer.errors import ModelError
+from glsl_infer.ops import on_cpu
 from glsl_infer.ops.operator import Operator
 
 __all__ = ["Operator", "get", "names"]
 
 
-_NO_OPERATORS = ("convolution_window", "operator", "traits")
+_NO_OPERATORS = ("convolution_window", "on_cpu", "operator", "traits")
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """Return the names of all operators, in alphabetical order."""
+    """Return the names of all operators that are modules of this room, in alphabetical order."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name not in _NO_OPERATORS))
 
 
 @cache
 def get(name: str) -> Operator:
-    """Return the operator called ``name``.
+    """Return the operator called ``name``: a module's, one of the CPU, or a moved one, ``cpu:NAME``.
 
     Raises:
         ModelError: there is none.
     """
+    if name.startswith(cpu.FORCED):
+        return on_cpu.Moved(get(name.removeprefix(cpu.FORCED)))
+    without_shader = on_cpu.named(name)
+    if without_shader is not None:
+        return without_shader
     if name not in names():
         raise ModelError(f"no operator is called '{name}'; there are: {', '.join(names())}")
     operator: Operator = importlib.import_module(f"{__name__}.{name}").OPERATOR

@@ -29,7 +29,11 @@ class Traits:
         has_kernel: whether it is a sum of products with weights ``kernel``, whose last axis are its outputs, and a
             ``bias``.
         idle: attributes with which it changes nothing; None if there are no such.
+        on_cpu: whether it has no shader, and CPU parts compute it.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
+        on_parts: what it does with vectors that are held in parts (``optimize.long_vectors``): ``rows`` lays out a map,
+            ``join`` has the parts of all inputs, ``products`` sums over them, ``each`` takes them one by one, ``map``
+            puts them together; empty if it needs a whole vector.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
         staged: whether others take its place when every value gets its range.
@@ -45,7 +49,9 @@ class Traits:
     elementwise: bool = False
     has_kernel: bool = False
     idle: Mapping[str, Any] | None = None
+    on_cpu: bool = False
     on_vectors: str | None = None
+    on_parts: str = ""
     only_pads: bool = False
     only_reshapes: bool = False
     staged: bool = False

@@ -143,11 +143,23 @@ class SelfCheck:
 
 
 def check(session: Session) -> SelfCheck:
-    """Run the probe through all layers of a session, then as one frame.
+    """Run the probe through all layers of a session, then as one frame; of a model with parts through each GPU part.
 
     Raises:
         RunError: the session is closed.
     """
+    checks = [_check(part) for part in session.gpu_sessions]
+    wrong = next((check for check in checks if check.wrong is not None), None)
+    return SelfCheck(
+        tuple(layer for check in checks for layer in check.layers),
+        tuple(output for check in checks for output in check.outputs) if wrong is None else wrong.outputs,
+        checks[0].driver,
+        session.restored_programs,
+        None if wrong is None else wrong.stopped,
+    )
+
+
+def _check(session: Session) -> SelfCheck:
     gl, manifest = session.context.gl, session.bundle.manifest
     driver = {
         "vendor": gl.text(GL.GL_VENDOR),

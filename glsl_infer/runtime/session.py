@@ -9,8 +9,9 @@ from typing import Any, Union, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.bundle import Bundle, probe
+from glsl_infer.bundle import Bundle, has_parts, probe
 from glsl_infer.bundle.network import Layer
+from glsl_infer.cpu.custom import Functions
 from glsl_infer.errors import InputError
 from glsl_infer.gl import fences
 from glsl_infer.gl.context import Context
@@ -40,6 +41,9 @@ class Session(Drawable):
         selfcheck: run the probe through every layer first.
         cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
             cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
+        operators: functions for a model's custom operators, by the names that it has for them.
+
+    A model with parts for the CPU gets a ``PartedSession``.
 
     Attributes:
         start_up: seconds of each step of the start: ``context`` and ``bundle`` (0 where one was given; where neither
@@ -54,6 +58,15 @@ class Session(Drawable):
         SelfCheckError: with ``selfcheck``, a layer that computes something else than the reference.
     """
 
+    def __new__(cls, model: Union[str, Path, Bundle], **_: Any) -> Session:
+        """Return a session for what the model is: one GPU program, or parts."""
+        parts = bool(model.parts) if isinstance(model, Bundle) else has_parts(Path(model))
+        if cls is Session and parts:
+            from glsl_infer.runtime.parted_session import PartedSession
+
+            return object.__new__(PartedSession)
+        return object.__new__(cls)
+
     def __init__(
         self,
         model: Union[str, Path, Bundle],
@@ -61,6 +74,7 @@ class Session(Drawable):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
+        operators: Functions | None = None,
     ) -> None:
         super().__init__(model, context, cache)
         self._named = False
@@ -70,6 +84,11 @@ class Session(Drawable):
             except BaseException:
                 self.close()
                 raise
+
+    @property
+    def gpu_sessions(self) -> tuple[Session, ...]:
+        """The sessions that draw: this one; of a model with parts those of its GPU parts."""
+        return (self,)
 
     @overload
     def run(self, inputs: Named) -> Results: ...

@@ -24,8 +24,7 @@ LAYERS = """
 ## Layer by layer
 
 X22 at 385x385 with random weights. Each layer reads the exact reference's values, so that only its own error shows.
-*Fewest levels* counts the different values of a layer's output, *differing* the stored values that are not the
-reference's.
+*Fewest levels*: different values of a layer's output. *Differing*: stored values that are not the reference's.
 
 {table}
 
@@ -35,8 +34,8 @@ Worst of all: **{worst:.4f}**.
 END_TO_END = """
 ## End to end
 
-`{bundle}` on {photographs} photographs of trashnet's test split. The errors are those of logits minus their mean over
-the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (required: at least {least:g}).
+`{bundle}` on {photographs} photographs of trashnet's test split. Errors are those of logits minus their mean over
+the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (at least {least:g}).
 
 {errors}
 
@@ -53,7 +52,8 @@ DRIVERS = """
 ## Every operator on three drivers
 
 {networks:,} random networks, {cases} of each of {kinds} kinds, the same on each driver (`tests/gl/random_networks.py`).
-Every layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
+Every layer reads random stored values. *Worst* is that of the drivers together. Networks that 32-bit sums cannot follow
+are left out.
 
 {drivers}
 
@@ -65,9 +65,8 @@ Worst of all: **{worst:.4f}**.
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *bound* is the largest number of
-textures of a pass, *uniform vectors* is what the largest fragment shader needs. Baked and uniform weights give {same}
-in both layouts; weights in a texture have 8 or 16 bits.
+X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *uniform vectors* is what the largest
+fragment shader needs. Baked and uniform weights give {same} in both layouts. [Others](design.md#where-weights-are).
 
 {table}
 """
@@ -118,15 +117,15 @@ def drivers(found: dict[str, Any]) -> str:
     all_of = found["drivers"]
     first = next(iter(all_of.values()))
     names = [
-        [name, " ".join(f"`{key}={value}`" for key, value in one["environment"].items()), one["driver"]["version"]]
-        for name, one in all_of.items()
+        [name, " ".join(f"`{key}={value}`" for key, value in run["environment"].items()), run["driver"]["version"]]
+        for name, run in all_of.items()
     ]
     rows = [
         [
             operator,
             f"{row['layers']:,}",
             f"{row['values']:,}",
-            *(f"{one['operators'][operator]['worst']:.4f}" for one in all_of.values()),
+            f"{max(run['operators'][operator]['worst'] for run in all_of.values()):.4f}",
         ]
         for operator, row in sorted(first["operators"].items())
     ]
@@ -135,19 +134,20 @@ def drivers(found: dict[str, Any]) -> str:
         kinds=first["kinds"],
         networks=first["cases"] * first["kinds"],
         drivers=table(["driver", "selected by", "version"], names),
-        table=table(["operator", "layers", "values", *all_of], rows),
+        table=table(["operator", "layers", "values", "worst"], rows),
         worst=found["worst"],
     )
 
 
 def counts(found: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
-    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "textures", "bound", "uniform_vectors")
-    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in found["rows"]]
-    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes"]
+    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "uniform_vectors")
+    fixed = [row for row in found["rows"] if row["weights"] != "auto"]
+    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
+    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes", "uniform vectors"]
     return COUNTS.format(
         same="the same logits, bit for bit" if found["same_logits"] else "**different logits**",
-        table=table([*head, "textures", "bound", "uniform vectors"], rows),
+        table=table(head, rows),
     )
 
 

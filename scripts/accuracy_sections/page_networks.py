@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from accuracy_sections.common import BOUNDS
-from accuracy_sections.table import layer_table, table
+from accuracy_sections.table import table
 from glsl_infer.compiler.amplification import MAX_ERROR, MAX_GAIN
 from glsl_infer.lowering.conv_texture import ROUNDING
 
 COMPARISON = [
     "mean",
     "largest",
-    "mean / spread",
-    "cosine, mean",
-    "cosine, least",
+    "cosine",
     "same first label",
 ]
 
@@ -27,21 +25,13 @@ MOBILENET = """
 factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
 export; {photographs} photographs of the test split are measured.
 
-A random network is a hard case for 8 bits: each layer enlarges small changes, while its logits differ little between
-photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose
-bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
+A random network is a hard case for 8 bits: each layer enlarges small changes, and its logits differ little between
+photographs (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras on photographs whose bytes are moved by
+-1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
-Its layers, on random stored values and on the exact reference's values of a photograph:
-
-{layers}
-
-Worst of all: **{worst:.4f}**. A frame takes:
-
-{frame}
-
-This was measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
+Its layers, on random stored values and on the exact reference's values of a photograph, at worst: **{worst:.4f}**.
 
 ### Which ranges
 
@@ -60,17 +50,9 @@ on the {photographs} photographs of the test split.
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}. A frame takes:
-
-{frame}
-
-{layers}
-
-Worst of all: **{worst:.4f}**.
-
-The exact reference with other ranges:
-
-{ranges}
+GPU / exact reference, mean error: {ratio:.3f}. Its layers, at worst: **{worst:.4f}**. On ranges that these photographs
+give, the exact reference's mean error is {mean:.4f}, with a range for each layer {layer_ranges:.4f}, without headroom
+{no_headroom:.4f}.
 """
 
 SUPERRES = """
@@ -79,17 +61,15 @@ SUPERRES = """
 `{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
 halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
 
-{layers}
-
-Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in {share:.5f}
-% of all values. A frame takes {frame}.
+Its layers, at worst: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
+{share:.5f} % of all values.
 
 Error against the float network, in steps of 255:
 
 {floats}
 
-The largest errors occur where a value exceeds the range that calibration has seen: the end of the range is stored. The
-float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
+The largest errors occur where a value exceeds the range that calibration has seen. The float network on
+{saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
 """
@@ -103,8 +83,6 @@ allowed for drivers. The *error* is the root mean square distance from the float
 photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
-
-Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it.
 """
 
 
@@ -119,23 +97,19 @@ def mobilenet(found: dict[str, Any]) -> str:
         ]
     ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
     ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in found["exports"])
-    first = found["exports"][0]
     ranges = [
         [
             *_range(varied),
             *(f"{row['mean']:.4f}" for row in (varied, plain)),
-            *(f"{row['cosine_mean']:.4f}" for row in (varied, plain)),
             *(f"{row['same_top1']:.0f}" for row in (varied, plain)),
         ]
         for varied, plain in zip(found["ranges"]["varied"], found["ranges"]["plain"], strict=True)
     ]
-    heads = [f"{head}, {name}" for head in ("mean error", "cosine", "same label") for name in ("varied", "plain")]
+    heads = [f"{head}, {name}" for head in ("mean error", "same label") for name in ("varied", "plain")]
     return MOBILENET.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
-        layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
-        frame=_frame(first["statistics"]),
         ranges=table([*RANGE, *heads], ranges),
     )
 
@@ -151,41 +125,35 @@ def textbook(found: dict[str, Any]) -> str:
         ]
         for key, name in names.items()
     ]
-    ranges = [
-        [*_range(row), f"{100 * row['top1']:.2f} %", f"{row['mean']:.4f}", f"{row['same_top1']:.0f}"]
-        for row in found["ranges"]
-    ]
+    largest = [row for row in found["ranges"] if row["percentile"] >= 100.0]
+    layer = next(row for row in largest if not row["per_channel"])
+    tight = next(row for row in largest if row["per_channel"] and row["headroom"] == 1.0)
     return TEXTBOOK.format(
         **{key: found[key] for key in ("size", "calibration", "photographs", "worst", "ratio")},
         ends=table(["", "top-1", *COMPARISON], ends),
-        frame=_frame(found["statistics"]),
-        layers=layer_table(found["layers"]),
-        ranges=table([*RANGE, "top-1", "mean error", "same first label"], ranges),
+        mean=found["ranges"][0]["mean"],
+        layer_ranges=layer["mean"],
+        no_headroom=tight["mean"],
     )
 
 
 def superres(found: dict[str, Any]) -> str:
     """Return the section on the super-resolution network."""
     names = {"exact": "exact reference", "gpu": "GPU"}
-    floats = [[names[key], f"{one['mean']:.3f}", f"{one['largest']:.2f}"] for key, one in found["float"].items()]
-    statistics = found["statistics"]
+    floats = [[names[key], f"{off['mean']:.3f}", f"{off['largest']:.2f}"] for key, off in found["float"].items()]
     return SUPERRES.format(
         **{key: found[key] for key in ("model", "calibration", "photographs", "size", "worst")},
-        layers=layer_table(found["layers"]),
         largest=found["gpu_exact"]["largest"],
         share=100 * found["gpu_exact"]["share"],
-        frame=f"{statistics['passes']} passes in {statistics['jobs']} jobs, {statistics['programs']} programs, "
-        f"{statistics['gl_calls']} GL calls and {statistics['texture_bytes']:,} bytes of textures",
         floats=table(["", "mean", "largest"], floats),
         saturation_photographs=found["saturation"]["photographs"],
         saturation=table(
-            ["layer", "values", "beyond its range", "in photographs", "by at most", "highest end of a range"],
+            ["layer", "values", "beyond its range", "by at most", "highest end of a range"],
             [
                 [
                     row["layer"],
                     f"{row['values']:,}",
                     f"{row['beyond']:,}",
-                    f"{row['pictures']:,}",
                     f"{row['largest']:.3f}" if row["beyond"] else "-",
                     f"{row['highest']:.3f}",
                 ]
@@ -225,9 +193,7 @@ def _comparison(one: dict[str, float]) -> list[str]:
     return [
         f"{one['mean']:.4f}",
         f"{one['largest']:.3f}",
-        f"{one['relative_mean']:.3f}",
         f"{one['cosine_mean']:.4f}",
-        f"{one['cosine_least']:.4f}",
         f"{one['same_top1']:.0f}",
     ]
 
@@ -235,9 +201,3 @@ def _comparison(one: dict[str, float]) -> list[str]:
 def _range(row: dict[str, Any]) -> list[str]:
     headroom = f"{row['headroom']:g}" if row["per_channel"] else "-"
     return ["channel" if row["per_channel"] else "layer", _by(row["percentile"]), headroom]
-
-
-def _frame(statistics: dict[str, int]) -> str:
-    keys = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
-    head = ["passes", "jobs", "programs", "GL calls", "texture bytes"]
-    return table(head, [[f"{statistics[key]:,}" for key in keys]])

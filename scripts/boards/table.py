@@ -142,8 +142,8 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "/") for cell in row] for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    first, *others = (f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, *rows))
+    return [first, f"|{'---|' * len(head)}", *others]
 
 
 def main() -> int:

@@ -39,11 +39,13 @@ from glsl_infer.tools.videocore import Driver
 KERNELS = (1, 2, 3, 5, 7, 9)
 SLICES = (1, 2, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64, 128)
 WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
-KINDS = ("plain", "residual", "strided", "groups", "depthwise")
+KINDS = ("plain", "residual", "strided", "groups", "depthwise", "dilated")
 ACTIVATIONS = ("relu(6)", "linear", "piecewise_linear_sigmoid", "sigmoid", "hard_sigmoid", "relu")
 FILTERS = 8
 SIZES = (16, 5, 33, 16, 12, 56)
 """Of maps, by turns of batches. Small ones and large ones have their tiles in other places."""
+
+DILATION = 3
 
 SIXTEEN = "texture-16"
 """Weights of 16 bits in a texture, where 8 would do."""
@@ -95,7 +97,7 @@ def cases() -> Iterator[Case]:
     turns = itertools.cycle(ACTIVATIONS)
     for kernel, slices, kind, weights in itertools.product(KERNELS, SLICES, KINDS, WEIGHTS):
         columns = kernel * kernel * (slices if kind != "depthwise" else 1) * 4
-        if columns > MOST_COLUMNS or (kind == "depthwise" and slices > 1):
+        if columns > MOST_COLUMNS or (kind == "depthwise" and slices > 1) or (kind == "dilated" and kernel == 1):
             continue
         yield Case(kernel, slices, kind, weights, next(turns))
 
@@ -103,7 +105,8 @@ def cases() -> Iterator[Case]:
 def layers(case: Case, before: str, channels: int) -> list[Node]:
     """Return the nodes of a case, the last of which is the convolution; they read ``before`` of some channels."""
     rng = np.random.default_rng(0)
-    around = ((case.kernel - 1) // 2, case.kernel // 2) * 2
+    apart = DILATION if case.kind == "dilated" else 1
+    around = ((case.kernel - 1) // 2 * apart, case.kernel // 2 * apart) * 2
     groups = {"groups": 2, "depthwise": FILTERS}.get(case.kind, 1)
     wide = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
 
@@ -123,7 +126,13 @@ def layers(case: Case, before: str, channels: int) -> list[Node]:
         inputs = (*inputs, nodes[-1].name)
     stride = 2 if case.kind == "strided" else 1
     shape = (case.kernel, case.kernel, wide // groups, FILTERS)
-    options = {"strides": (stride, stride), "padding": around, "groups": groups, "activation": case.activation}
+    options = {
+        "strides": (stride, stride),
+        "padding": around,
+        "groups": groups,
+        "dilations": (apart, apart),
+        "activation": case.activation,
+    }
     return [*nodes, convolution(case.name, inputs, shape, **options)]
 
 

@@ -131,6 +131,37 @@ def sliced(made: File, x: int) -> int:
     return made.op("SLICE", [x, made.constant([0, 1, 0, 1], "i4"), made.constant([1, 5, -1, 2], "i4")], (1, 5, 6, 2))
 
 
+def repeated(kind: str, axis: int, count: int) -> Build:
+    """Pixels repeated as the converter writes Keras' UpSampling2D."""
+
+    def build(made: File, x: int) -> int:
+        wide, many, shape = [1, 8, 6, 4], [1, 8, 6, 4], [1, 8, 6, 4]
+        wide.insert(axis, 1)
+        many.insert(axis, count)
+        shape[axis - 1] *= count
+        expanded = made.op("EXPAND_DIMS", [x, made.constant(axis, "i4")], tuple(wide))
+        counts = [count if place == axis else 1 for place in range(5)] if kind == "TILE" else many
+        version = 1 if kind == "TILE" else 2
+        tiled = made.op(kind, [expanded, made.constant(counts, "i4")], tuple(many), version=version)
+        return made.op("RESHAPE", [tiled, made.constant(shape, "i4")], tuple(shape))
+
+    return build
+
+
+def dilated(made: File, x: int) -> int:
+    """A dilated convolution between two changes of the batch, as the converter writes some of them."""
+    block = made.constant([2, 2], "i4")
+    phases = made.op("SPACE_TO_BATCH_ND", [x, block, made.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
+    inner = made.op("CONV_2D", [phases, made.random(5, 3, 3, 4), made.random(5)], (4, 4, 3, 5), {"Conv2D": options})
+    return made.op("BATCH_TO_SPACE_ND", [inner, block, made.constant([[0, 0], [0, 0]], "i4")], (1, 8, 6, 5))
+
+
+def wide_taps(made: File, x: int) -> int:
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 2, "dilationWFactor": 1, "padding": 0}
+    return made.op("CONV_2D", [x, made.random(5, 3, 3, 4), made.random(5)], (1, 8, 6, 5), {"Conv2D": options})
+
+
 def blocks(kind: str, shape: tuple[int, ...], options: str) -> Build:
     return lambda made, x: made.op(kind, [x], shape, {options: {"blockSize": 2}})
 
@@ -213,7 +244,7 @@ CASES: dict[str, list[Build]] = {
     "CAST": [cast],
     "CONCATENATION": [joined],
     "CONV_2D": [convolution(5, 3, 1, True), convolution(4, 3, 2, True, 1), convolution(4, 1, 1, False, 2),
-                convolution(8, 5, 2, False, 3), grouped],
+                convolution(8, 5, 2, False, 3), grouped, dilated, wide_taps],
     "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],
     "DEPTH_TO_SPACE": [blocks("DEPTH_TO_SPACE", (1, 16, 12, 1), "DepthToSpace")],
     "DEQUANTIZE": [half_precision],
@@ -237,7 +268,8 @@ CASES: dict[str, list[Build]] = {
     "PAD": [padded("PAD", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4)),
             padded("PAD", [[0, 0], [0, 0], [0, 0], [0, 4]], (1, 8, 6, 8)),
             padded("PAD", [[0, 0], [1, 0], [0, 0], [3, 6]], (1, 9, 6, 13))],
-    "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 2]], (1, 11, 7, 6), -1.5)],
+    "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4), -1.5),
+              padded("PADV2", [[0, 0], [0, 0], [0, 1], [0, 2]], (1, 8, 7, 6), 0.0)],
     "PRELU": [prelu],
     "QUANTIZE": [quantized],
     "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False)],
@@ -268,6 +300,7 @@ CASES: dict[str, list[Build]] = {
     "TRANSPOSE": [reshaped("TRANSPOSE", (1, 4, 1, 1)),
                   lambda made, x: made.op("TRANSPOSE", [x, made.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],
     "TRANSPOSE_CONV": [transposed(2, 2, True), transposed(3, 2, True), transposed(4, 2, False), transposed(3, 1, True)],
+    "UPSAMPLE_NEAREST": [repeated("TILE", 2, 3), repeated("TILE", 3, 2), repeated("BROADCAST_TO", 2, 2)],
     "Convolution2DTransposeBias": [transposed(2, 2, True, custom=True)],
 }  # fmt: skip
 

@@ -35,7 +35,7 @@ def network(seed: int) -> keras.Model:
         y = layers.Activation(str(rng.choice(["relu", "hard_silu", "silu"])))(y)
         gate = layers.GlobalAveragePooling2D(keepdims=True)(y)
         y = layers.Multiply()([y, layers.Conv2D(8, 1, activation="sigmoid")(gate)])
-        x = layers.Add()([x, layers.Conv2D(8, 1)(y)])
+        x = layers.Add()([x, layers.Conv2D(8, 3, padding="same", dilation_rate=int(rng.choice([1, 2])))(y)])
     x = layers.Concatenate()([x, layers.UpSampling2D(2)(layers.MaxPooling2D(2)(x))])
     x = layers.PReLU(shared_axes=[1, 2])(layers.Conv2DTranspose(6, 3, strides=2, padding="same")(x))
     return randomise(keras.Model(picture, layers.Conv2D(3, 3, padding="same")(x)), seed, 0.25)

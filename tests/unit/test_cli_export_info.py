@@ -130,7 +130,10 @@ def test_export_prints_a_report(
         purposes={"b": "values"},
     )
     assert exported == [
-        ((model, out, labels), {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0})
+        (
+            (model, out, labels),
+            {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0, "known": []},
+        )
     ]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
@@ -166,7 +169,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "note": "",
     }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
-    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0}
+    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0, "known": []}
 
 
 def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:

@@ -18,7 +18,7 @@ def rows(settings, before=""):
         else:
             shown = {True: "true", False: "false"}[value] if isinstance(value, bool) else value
             shown = list(value) if isinstance(value, tuple) else shown
-            yield f"| `{before}{name}` | {shown} | {allowed(hint)} |"
+            yield f"| `{before}{name}` | {shown} | {allowed(hint).removeprefix('a number ')} |"
 
 
 def test_every_setting_is_on_the_page():

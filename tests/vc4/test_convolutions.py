@@ -19,12 +19,15 @@ SAMPLE = {
         Case(9, 1, "plain", "uniform", "relu(6)"),
         Case(9, 4, "strided", "uniform", "linear"),
         Case(3, 1, "depthwise", "uniform", "relu(6)"),
+        Case(3, 8, "dilated", "uniform", "relu(6)"),
+        Case(3, 24, "dilated", "uniform", "linear"),
     ],
     "baked": [
         Case(1, 48, "strided", "baked", "relu(6)"),
         Case(3, 12, "residual", "baked", "linear"),
         Case(7, 6, "plain", "baked", "relu(6)"),
         Case(2, 8, "groups", "baked", "relu(6)"),
+        Case(3, 6, "dilated", "baked", "relu"),
     ],
     "texture": [
         Case(1, 24, "residual", "texture", "relu(6)"),
@@ -34,11 +37,13 @@ SAMPLE = {
     "texture, windows": [
         Case(3, 16, "strided", "texture", "relu(6)"),
         Case(3, 1, "depthwise", "texture", "relu(6)"),
+        Case(3, 12, "dilated", "texture", "relu(6)"),
     ],
     "texture-16": [
         Case(1, 12, "residual", "texture-16", "hard_sigmoid"),
         Case(3, 6, "plain", "texture-16", "relu(6)"),
     ],
+    "texture-16, dilated": [Case(3, 6, "dilated", "texture-16", "relu(6)")],
 }
 
 

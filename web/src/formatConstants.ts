@@ -3,6 +3,7 @@
 export const FORMAT = "glslnn";
 export const VERSION = 2;
 export const PROFILE = "es2";
+export const CPU_PROFILE = "es2+cpu";
 /** The byte of column x, row y and channel c of input i. */
 export const PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256";
 
@@ -68,6 +69,18 @@ export const MAX_TEXTURE_BYTES = 268435456;
 
 /** Texels that all quads of a frame cover together. */
 export const MAX_DRAWN_TEXELS = 268435456;
+
+/** Parts of a model. */
+export const MAX_PARTS = 64;
+
+/** Operators of a CPU part. */
+export const MAX_OPERATORS = 2048;
+
+/** Axes of a tensor of a CPU part. */
+export const MAX_RANK = 6;
+
+/** Tensors that an operator reads. */
+export const MAX_TENSORS = 64;
 
 /** The largest 32-bit float: the largest magnitude of a number. */
 export const MAX_NUMBER = 3.4028234663852886e38;
@@ -155,11 +168,14 @@ export const RULES = [
   "probe",
   "limits",
   "graph",
+  "parts",
 ] as const;
+export const PART_KINDS = ["gpu", "cpu"] as const;
 
 export const IDENTIFIER_PATTERN = /^([A-Za-z_][A-Za-z0-9_]*)$/;
 export const FILE_PATTERN = /^((manifest|graph)\.json|passes\.bin|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
 export const MEMBER_PATTERN = /^(graph\.json|passes\.bin|labels\.txt|(shaders|weights)\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)$/;
+export const PART_FOLDER_PATTERN = /^(parts\/(0|[1-9][0-9]?)\/)$/;
 export const FLOATS_PATTERN = /^(weights\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32)$/;
 export const DIGEST_PATTERN = /^([0-9a-f]{64})$/;
 
@@ -180,6 +196,11 @@ export interface Keys {
     | "outputs"
     | "probe"
     | "members";
+  parted: "format" | "version" | "profile" | "name" | "inputs" | "outputs" | "parts" | "members";
+  tensor_input: "name" | "kind" | "fit" | "shape" | "scales" | "zeros";
+  tensor_output: "name" | "purpose" | "tensors" | "steps";
+  part: "kind" | "inputs" | "outputs" | "operators";
+  operator: "name" | "op" | "inputs" | "attrs" | "weights";
   input: "name" | "kind" | "fit" | "value";
   limits: "texture_units" | "texture_size" | "fragment_uniform_vectors" | "varying_vectors" | "vertex_attributes";
   texture: "name" | "width" | "height" | "kind" | "member" | "clear";
@@ -197,6 +218,10 @@ export interface Keys {
 
 /** Keys that an object has only and always where another of its keys has one of some words. */
 export const ONLY: Readonly<Record<string, readonly [key: string, ...words: string[]]>> = {
+  "tensor_input.fit": ["kind", "picture"],
+  "tensor_input.scales": ["kind", "picture"],
+  "tensor_input.zeros": ["kind", "picture"],
+  "part.operators": ["kind", "cpu"],
   "input.fit": ["kind", "picture"],
   "texture.member": ["kind", "constant"],
   "texture.clear": ["kind", "target", "input"],

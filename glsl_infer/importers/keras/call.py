@@ -24,6 +24,7 @@ class Call:
         inputs: names of the nodes that it reads.
         shapes: their shapes, without the batch axis.
         arguments: what it was called with, constants and Keras tensors.
+        output: which of its outputs is wanted, where it has several.
     """
 
     layer: Any
@@ -31,6 +32,7 @@ class Call:
     inputs: tuple[str, ...]
     shapes: tuple[Shape, ...]
     arguments: tuple[Any, ...]
+    output: int = 0
 
     def refused(self, given: str, advice: str) -> ModelError:
         """Return the error that says what cannot be exported, and what to do."""

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.keras.activations import own_activation
 from glsl_infer.importers.keras.call import Call, pair
 from glsl_infer.importers.keras.weights import array, bias, kernel
-from glsl_infer.importers.shared.transposed import PLAIN, cut_for_same
+from glsl_infer.importers.shared.transposed import PLAIN
 from glsl_infer.importers.shared.transposed import transposed as transposed_nodes
+from glsl_infer.ops.convolution_window import dilated
+
+
+def window(call: Call, kernel_size: Sequence[int]) -> dict[str, Any]:
+    """Return the attributes ``strides``, ``padding`` and ``dilations`` of a convolution by a kernel (height, width)."""
+    strides, dilations = pair(call.layer.strides), pair(call.layer.dilation_rate)
+    padding = call.padding(dilated(kernel_size, dilations), strides)
+    return {"strides": strides, "padding": padding, "dilations": dilations}
 
 
 def separable(call: Call) -> list[Node]:
     """Convert a SeparableConv2D: a depthwise convolution, then one of single pixels."""
     call.require_channels_last()
     layer = call.layer
-    if pair(layer.dilation_rate) != (1, 1):
-        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
     depthwise, pointwise = array(layer.depthwise_kernel), array(layer.pointwise_kernel)
     height, width, channels, multiplier = depthwise.shape
-    strides = pair(layer.strides)
-    attrs = {**PLAIN, "strides": strides, "padding": call.padding((height, width), strides), "groups": channels}
+    attrs = {**PLAIN, **window(call, (height, width)), "groups": channels}
     weights = depthwise.reshape(height, width, 1, channels * multiplier)
     first = call.node("conv2d", attrs, kernel=weights, bias=np.zeros(channels * multiplier, np.float32))
     name = f"{call.name}-pointwise"
@@ -33,22 +41,20 @@ def transposed(call: Call) -> list[Node]:
     """Convert a Conv2DTranspose: a convolution that computes every phase of the output, and depth to space."""
     call.require_channels_last()
     layer, weights = call.layer, kernel(call)  # (height, width, filters, channels)
-    if pair(layer.dilation_rate) != (1, 1):
-        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
-    strides, shape = pair(layer.strides), call.shapes[0]
-    block = max(strides)
-    if strides != (block, block):
-        raise call.refused(f"a transposed convolution with strides {strides}", "give both axes the same stride")
-    wanted = tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3])
-    cut = (0, 0) if layer.padding == "valid" else cut_for_same(shape, wanted, weights.shape, block)
+    strides, dilations, shape = pair(layer.strides), pair(layer.dilation_rate), call.shapes[0]
+    if strides != (1, 1) and dilations != (1, 1):
+        raise call.refused(
+            f"strides={strides} with dilation_rate={dilations}", "give one of them; Keras computes no such layer either"
+        )
     return transposed_nodes(
         call.name,
         call.inputs[0],
         weights,
         bias(call, weights.shape[2]),
-        block,
-        given=shape,
-        wanted=wanted,
-        begin=cut,
+        strides=strides,
+        shape=shape,
+        wanted=tuple(int(size) for size in layer.compute_output_shape((1, *shape))[1:3]),
+        same=layer.padding != "valid",
+        dilations=dilations,
         activation=own_activation(call),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph.host_steps import ARGMAX, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
 from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
 
 ROWS_RANK = 3
 """Axes of rows, with that of the batch."""
@@ -35,13 +37,30 @@ def ending(tensor: Any) -> Ending[Any]:
     return reached
 
 
+def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
+    """Return rows for the layers of a model that outputs end in: what the walk has not met."""
+    verdicts = []
+    for operation in getattr(model, "operations", model.layers):
+        if operation.name in rows or hasattr(operation, "layers"):
+            continue
+        tensor = operation._inbound_nodes[0].output_tensors[0]
+        step = HostStep(CONCATENATE) if _is_join(tensor) else _step(tensor)
+        idle = not (step and step.step)
+        note = f"host step '{step.step}' of an output" if step and step.step else "does nothing outside of training"
+        shape = tuple(tensor.shape[1:])
+        verdicts.append(
+            LayerVerdict(operation.name, type(operation).__name__, shape, DROPPED if idle else CPU, note=note)
+        )
+    return verdicts
+
+
 def _is_join(tensor: Any) -> bool:
     operation = _operation(tensor)
     return _kind(operation) == "Concatenate" and len(tensor.shape) == ROWS_RANK and operation.axis in (1, 1 - ROWS_RANK)
 
 
 def _step(tensor: Any) -> HostStep | None:
-    """Return the host step that the layer of a tensor is."""
+    """Return the host step that the layer of a tensor is; a step without a name where it does nothing."""
     operation, rank = _operation(tensor), len(tensor.shape)
     kind = _kind(operation)
     if kind == "Argmax" and operation.axis in (-1, rank) and not operation.keepdims:

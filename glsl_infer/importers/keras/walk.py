@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Node
-from glsl_infer.importers.keras.call import Call
-from glsl_infer.importers.keras.converters import LAYERS
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
@@ -45,18 +48,46 @@ class Walk:
         inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
-            outputs = self._inner(operation, name, inputs)
+            outputs = dict(enumerate(self._inner(operation, name, inputs)))
         else:
-            arguments = operation._inbound_nodes[call_index].arguments
-            shapes = tuple(self._collected.shapes[one] for one in inputs)
-            given = (*arguments.args, *arguments.kwargs.values())
-            try:
-                outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
-            except ModelError as refusal:
-                outputs = [self._collected.refuse(refusal, name, inputs, tuple(tensor.shape[1:]))]
-        for index, output in enumerate(outputs):
-            self._names[id(operation), call_index, index] = output
-            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
+            outputs = self._layer(tensor, name, inputs)
+        for number, output in outputs.items():
+            self._names[id(operation), call_index, number] = output
+            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
+
+    def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
+        """Import what makes a tensor and say where it runs; return the names of outputs by their numbers."""
+        operation, call_index, index = tensor._keras_history
+        call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
+        tensors = call_node.output_tensors
+        given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
+        row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        before = len(collected.nodes)
+        try:
+            if collected.unknown & set(inputs):
+                _converter(Call(operation, name, inputs, (), given))  # what it is can be refused, if not where it is
+                collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                names = [name, *(collected.free_name(name) for _ in tensors[1:])]
+                collected.unknown.update(names)
+                return dict(enumerate(names))
+            call = Call(operation, name, inputs, tuple(collected.shapes[one] for one in inputs), given, index)
+            output = collected.add(renamed(call, chain) if chain else _converter(call)(call))
+        except ModelError as refusal:
+            collected.rows[name] = row.refused(refusal)
+            others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
+            return dict(enumerate([collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]))
+        operators = tuple(node.op for node in collected.nodes[before:])
+        dropped = kind_of(operation) in TRAINING_ONLY
+        note = "does nothing outside of training" if dropped else ""
+        shape = collected.shapes[output]
+        collected.rows[name] = replace(
+            row, shape=shape, runs=DROPPED if dropped else SHADER, operators=operators, note=note
+        )
+        for link in chain[1:-1]:
+            own = f"{self._prefix}{link._keras_history.operation.name}"
+            part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
+            collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
+        return {index: output}
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
@@ -76,6 +107,10 @@ def key(tensor: Any) -> Key:
 
 
 def _inputs(tensor: Any) -> list[Any]:
+    """Return the tensors that the nodes of a tensor read: that of its operation, or what its chain of renames reads."""
+    chain = chain_of(tensor)
+    if chain:
+        return [chain[-1]]
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
@@ -85,16 +120,29 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _convert(call: Call) -> list[Node]:
+def kind_of(operation: Any) -> str:
+    """Return the class of a layer or an operation: of one that stands for another, that of the other."""
+    return str(getattr(operation, "stands_for", "") or type(operation).__name__)
+
+
+def _converter(call: Call) -> Converter:
+    """Return what converts a layer or an operation.
+
+    Raises:
+        ModelError: nothing does.
+    """
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
+    if hasattr(call.layer, "stands_for"):
+        raise call.refused(*call.layer.refusal())
     is_layer = isinstance(call.layer, keras().layers.Layer)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
     if convert is not None:
-        return convert(call)
+        return convert
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = f"these layers can be exported: {', '.join(LAYERS)}"
-    if not is_layer:
-        advice = f"these operations can be exported: {', '.join(OPERATIONS)}"
+    advice = INSTEAD.get(kind) if package == "keras" else None
+    if advice is None:
+        names = [name for name in (LAYERS if is_layer else OPERATIONS) if name not in TRAINING_ONLY]
+        advice = f"these {'layers' if is_layer else 'operations'} can be exported: {', '.join(names)}"
     raise call.refused(f"{with_article(kind)} cannot be exported", advice)

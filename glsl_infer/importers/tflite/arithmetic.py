@@ -63,7 +63,7 @@ def _per_channel(call: Call, value: NDArray[np.generic] | None) -> Doubles:
     numbers = np.asarray(value, np.float64)
     channels = shape[-1]
     fits = numbers.size in (1, channels) and (numbers.size == 1 or numbers.shape[-1] == channels)
-    if not fits or call.shape != shape or not np.isfinite(numbers).all():
+    if not fits or not np.isfinite(numbers).all():
         raise call.refused(
             f"a constant of shape {numbers.shape} on an input of {shape}", "give one finite number, or one a channel"
         )

@@ -56,8 +56,18 @@ class Call:
 
     @property
     def shape(self) -> Shape:
-        """The shape of what it makes, without the batch axis."""
+        """The shape of what it makes, without the batch axis, as the file has it.
+
+        Raises:
+            ModelError: the file does not know it.
+        """
         return shape_of(self.tensor)
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The shape of its first input, with the batch."""
+        tensor = next(tensor for tensor, value in zip(self.tensors, self.constants) if tensor and value is None)
+        return full_shape(tensor, self.shapes[0])
 
     def refused(self, given: str, advice: str) -> ModelError:
         """Return the error that says what cannot be exported, and what to do."""
@@ -156,21 +166,37 @@ def function(name: str, source: str, text: str) -> list[Node]:
 def shape_of(tensor: Tensor) -> Shape:
     """Return the shape of a tensor without its batch: a feature map's, or a vector's.
 
-    Rows with channels are a map of height 1.
+    Raises:
+        ModelError: it is neither, or the file does not know it.
+    """
+    if tensor.free:
+        raise ModelError(f"tensor '{tensor.name:.96}' has no fixed size; convert the model with a fixed input shape")
+    try:
+        return mapped(tensor.shape)
+    except ValueError as error:
+        raise ModelError(f"tensor '{tensor.name:.96}' has {error}") from None
+
+
+def mapped(shape: tuple[int, ...]) -> Shape:
+    """Return a shape without its batch: a feature map's, or a vector's. Rows with channels are a map of height 1.
 
     Raises:
-        ModelError: it is neither.
+        ValueError: it is neither.
     """
-    shape = tensor.shape
+    if math.prod(shape) > MOST_NUMBERS:
+        raise ValueError(f"the shape {shape}, more than {MOST_NUMBERS} numbers")
     if len(shape) < 2:
         return (math.prod(shape),)
     if shape[0] != 1 or len(shape) > 4 or not all(shape):
-        raise ModelError(
-            f"tensor '{tensor.name:.96}' has the shape {shape}; a network for one picture at a time, of tensors of up "
-            "to 4 axes, can be exported"
+        raise ValueError(
+            f"the shape {shape}; a network for one picture at a time, of tensors of up to 4 axes, can be exported"
         )
-    if math.prod(shape) > MOST_NUMBERS:
-        raise ModelError(f"tensor '{tensor.name:.96}' of shape {shape} has more than {MOST_NUMBERS} numbers")
-    if tensor.free:
-        raise ModelError(f"tensor '{tensor.name:.96}' has no fixed size; convert the model with a fixed input shape")
     return {2: shape[1:], 3: (1, *shape[1:])}.get(len(shape), shape[1:])
+
+
+def full_shape(tensor: Tensor, shape: Shape) -> tuple[int, ...]:
+    """Return the shape of a node as that of the tensor it computes: with the batch, and as many axes."""
+    rank = len(tensor.shape)
+    if len(shape) == 1:
+        return shape if rank < 2 else (*[1] * (rank - 1), *shape)
+    return (1, *shape) if rank > 3 else (1, *shape[-2:]) if rank == 3 else (1, math.prod(shape))

@@ -45,8 +45,6 @@ class Constants:
         self._model = model
         self._known: dict[int, Numbers] = {}
         self._bytes = 0
-        for operator in model.operators:
-            self._fold(operator)
 
     def __contains__(self, index: int) -> bool:
         """Return whether the tensor is a constant."""
@@ -78,30 +76,47 @@ class Constants:
         if self._bytes > MOST_BYTES:
             raise ModelError(f"model '{self._model.name}': its constants take more than {MOST_BYTES} bytes")
 
-    def _fold(self, operator: Operator) -> None:
-        """Compute an operator whose inputs are constants, or of which only the shape of an input counts."""
+    def fold(self, operator: Operator, shape_of: Callable[[int], tuple[int, ...] | None]) -> bool:
+        """Compute an operator whose inputs are constants, or of which only the shape of an input counts.
+
+        Args:
+            operator: of the file.
+            shape_of: the shape of a tensor that is computed, with the batch.
+
+        Returns:
+            Whether it has been computed.
+
+        Raises:
+            ModelError: constants that do not fit together.
+        """
         compute = _FOLDED.get(operator.kind)
         if compute is None or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
-            return
+            return False
         if operator.options.get("FusedActivationFunction"):
-            return
-        tensor = self._model.tensors[operator.outputs[0]]
+            return False
+        (output,) = operator.outputs
         if operator.kind == "SHAPE":
-            # The batch is one picture, whatever the file was made for.
-            given = self._model.tensors[operator.inputs[0]]
-            self._known[operator.outputs[0]] = np.asarray(given.shape, np.int64)
-            return
+            shape = shape_of(operator.inputs[0])
+            if shape is not None:
+                self._known[output] = np.asarray(shape, np.int64)
+            return shape is not None
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
-            return
+            return False
+        self._known[output] = self._computed(compute, operator, self._model.tensors[output], read)
+        return True
+
+    def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
+        if tensor.free:
+            raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
         self._count(4 * math.prod(tensor.shape))
         try:
             result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
-        except (ValueError, IndexError, TypeError, KeyError, ZeroDivisionError) as error:
+        except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
         if result.size != math.prod(tensor.shape):
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
-        self._known[operator.outputs[0]] = _plain(result.reshape(tensor.shape))
+        return _plain(result.reshape(tensor.shape))
 
 
 def _plain(numbers: Numbers) -> Numbers:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
-from glsl_infer.importers.shared.transposed import PLAIN, cut_for_same, transposed
+from glsl_infer.importers.shared.transposed import PLAIN, transposed
 from glsl_infer.importers.tflite.call import Call
+from glsl_infer.importers.tflite.chains import AROUND
 
 
 def convolution(call: Call) -> list[Node]:
@@ -33,20 +34,26 @@ def depthwise(call: Call) -> list[Node]:
 
 def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
     strides = (call.option("StrideH"), call.option("StrideW"))
-    dilation = (call.option("DilationHFactor", 1), call.option("DilationWFactor", 1))
-    if dilation != (1, 1):
-        raise call.refused(f"dilation {dilation}", "only (1, 1) can be exported")
-    padding = call.padding((weights.shape[0], weights.shape[1]), strides, dilation)
-    attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
+    dilations = (call.option("DilationHFactor", 1), call.option("DilationWFactor", 1))
+    around = call.option(AROUND, ())
+    padding = around or call.padding((weights.shape[0], weights.shape[1]), strides, dilations)
+    nodes: list[Node] = []
+    if around and min(around) < 0:
+        nodes = [Node(call.name, "zero_padding", call.inputs[:1], {"padding": around})]
+        padding = (0, 0, 0, 0)
+    attrs = {"strides": strides, "padding": padding, "groups": groups, "dilations": dilations, "activation": "linear"}
     kernel, bias = np.ascontiguousarray(weights), call.bias(2, weights.shape[3])
-    return call.activated([Node(call.name, "conv2d", call.inputs[:1], attrs, {"kernel": kernel, "bias": bias})])
+    name, source = (f"{call.name}-conv", call.name) if nodes else (call.name, call.inputs[0])
+    node = Node(name, "conv2d", (source,), attrs, {"kernel": kernel, "bias": bias})
+    return call.activated([*nodes, node])
 
 
 def transposed_convolution(call: Call) -> list[Node]:
     """Convert a TRANSPOSE_CONV: it reads its output's shape, weights, map and perhaps a bias."""
     weights = call.weights(1, "a kernel", 4)
     strides = (call.option("StrideH"), call.option("StrideW"))
-    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, call.option("Padding") == 0)
+    wanted = tuple(call.integers(0, "its output's shape"))[1:3]
+    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, wanted, call.option("Padding") == 0)
 
 
 def transposed_with_bias(call: Call) -> list[Node]:
@@ -56,30 +63,34 @@ def transposed_with_bias(call: Call) -> list[Node]:
     except struct.error:
         raise call.refused("without its options", "the file is damaged; get it anew") from None
     weights = call.weights(1, "a kernel", 4)
-    return _transposed(call, weights, call.bias(2, weights.shape[0]), (stride_y, stride_x), padding == 1)
+    return _transposed(
+        call, weights, call.bias(2, weights.shape[0]), (stride_y, stride_x), call.shape[:2], padding == 1
+    )
 
 
 def _transposed(
-    call: Call, weights: NDArray[np.float32], bias: NDArray[np.float32], strides: tuple[int, int], same: bool
+    call: Call,
+    weights: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    strides: tuple[int, int],
+    wanted: tuple[int, ...],
+    same: bool,
 ) -> list[Node]:
     shape = call.feature_map()
-    if strides[0] != strides[1] or not 1 <= strides[0] <= 64:
-        raise call.refused(f"a transposed convolution with strides {strides}", "give both axes the same stride")
+    if not all(1 <= stride <= 64 for stride in strides):
+        raise call.refused(f"a transposed convolution with strides {strides}", "give strides of 1 to 64")
     if weights.shape[3] != shape[2]:
         raise call.refused(f"a kernel of {weights.shape} on {shape[2]} channels", "the file is damaged")
-    kernel, wanted = weights.transpose(1, 2, 0, 3), call.shape[:2]
-    begin = cut_for_same(shape, wanted, kernel.shape, strides[0]) if same else (0, 0)
-    activation = call.activated([Node(call.name, "identity")])[1:]
     return transposed(
         call.name,
         call.inputs[0],
-        kernel,
+        weights.transpose(1, 2, 0, 3),
         bias,
-        strides[0],
-        given=shape,
+        strides=strides,
+        shape=shape,
         wanted=wanted,
-        begin=begin,
-        activation=activation,
+        same=same,
+        activation=call.activated([Node(call.name, "identity")])[1:],
     )
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from glsl_infer.errors import ModelError
-from glsl_infer.graph.host_steps import ARGMAX, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
 from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 
 _NO_CHANGE = ("DEQUANTIZE", "QUANTIZE", "CAST")
+_MOST_ROWS = 256
+"""Operators at the end of a network that a table names."""
+
 _ADVICE = (
     "rows come from a reshape of feature maps to (1, rows, columns), then a concatenation along axis 1, then a sigmoid "
     "or softmax of all"
@@ -36,9 +40,29 @@ class Endings:
             raise ModelError.layer(f"{tensor.name:.96}", f"an output of shape {tensor.shape} by {kind}", _ADVICE)
         return reached
 
+    def ended(self) -> list[LayerVerdict]:
+        """Return rows for the operators that outputs end in."""
+        verdicts, waiting = [], [index for _, index in self._model.outputs]
+        for _ in range(_MOST_ROWS):
+            if not waiting:
+                break
+            index = waiting.pop()
+            step = HostStep(CONCATENATE) if self._is_join(index) else self._step(index)
+            if step is None:
+                continue
+            runs, note = (DROPPED, "") if step == NOTHING else (CPU, f"host step '{step.step}' of an output")
+            tensor = self._model.tensors[index]
+            verdicts.append(
+                LayerVerdict(f"{tensor.name:.96}", self._makers[index].kind, tensor.shape[1:], runs, note=note)
+            )
+            waiting += self._inputs(index)
+        return verdicts[::-1]
+
     def _inputs(self, index: int) -> list[int]:
         """Return what the operator of a tensor reads, without constants."""
-        return [read for read in self._makers[index].inputs if read >= 0 and read not in self._constants]
+        operator = self._makers[index]
+        read = operator.inputs if operator.kind == "CONCATENATION" else operator.inputs[:1]
+        return [given for given in read if given >= 0 and given not in self._constants]
 
     def _is_join(self, index: int) -> bool:
         operator, tensor = self._makers.get(index), self._model.tensors[index]
@@ -74,7 +98,7 @@ class Endings:
 
     def _reshape(self, given: Tensor, made: Tensor) -> HostStep | None:
         """Return what a reshape to rows is: rows as they were already, or a cut of all values."""
-        if not _is_rows(made):
+        if not _is_rows(made) or len(made.shape) - 1 in made.free:
             return None
         return NOTHING if _is_rows(given) and given.shape[-1] == made.shape[-1] else HostStep(ROWS, made.shape[-1])
 

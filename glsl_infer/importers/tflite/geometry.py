@@ -9,7 +9,8 @@ import numpy as np
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.shared import pixels
-from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.call import Call, Converter, mapped
+from glsl_infer.importers.tflite.chains import UPSAMPLE
 from glsl_infer.importers.tflite.constants import slices_of
 
 _MODES = ("reflect", "symmetric")
@@ -21,11 +22,26 @@ def _identity(call: Call) -> list[Node]:
 
 def reshape(call: Call) -> list[Node]:
     """Convert what changes a shape alone."""
-    if not call.inputs:
-        raise call.refused("of a constant", "the file is damaged; convert the model anew")
-    if math.prod(call.shape) != math.prod(call.shapes[0]):
-        raise call.refused(f"from {call.shapes[0]} to {call.shape}", "the file is damaged; convert the model anew")
-    return [Node(call.name, "reshape", call.inputs[:1], {"shape": call.shape})]
+    target = mapped(_target(call))
+    if math.prod(target) != math.prod(call.shapes[0]):
+        raise call.refused(f"from {call.shapes[0]} to {target}", "the file is damaged; convert the model anew")
+    return [Node(call.name, "reshape", call.inputs[:1], {"shape": target})]
+
+
+def _target(call: Call) -> tuple[int, ...]:
+    """Return the shape that a tensor gets, with the batch: of those that a file does not know what its operands say."""
+    if not call.tensor.free:
+        return call.tensor.shape
+    given = call.given
+    if call.kind == "SQUEEZE":
+        gone = {axis % len(given) for axis in call.option("SqueezeDimsAsNumpy", ())}
+        return tuple(size for axis, size in enumerate(given) if size != 1 or (gone and axis not in gone))
+    if call.kind == "EXPAND_DIMS":
+        (axis,) = call.integers(1, "an axis")
+        return tuple(np.expand_dims(np.empty(given, np.bool_), axis).shape)
+    wanted = call.integers(1, "its shape")
+    rest = math.prod(size for size in wanted if size != -1)
+    return tuple(math.prod(given) // max(rest, 1) if size == -1 else size for size in wanted)
 
 
 def transpose(call: Call) -> list[Node]:
@@ -50,15 +66,16 @@ def pad(call: Call) -> list[Node]:
     value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
     if not np.isfinite(value):
         raise call.refused(f"with {value}", "give a finite number")
+    padding = (*around[1], *around[2])
     nodes: list[Node] = []
-    if value:  # what is 0 once the number is subtracted is padded by zeros
-        nodes.append(_shifted(call.name, call.inputs[0], -value))
-    if any(around[1] + around[2]):
-        nodes.append(_next(call, nodes, "zero_padding", {"padding": (*around[1], *around[2])}, "pixels"))
+    if value and any(around[3]):
+        raise call.refused(f"channels with {value:g}", "channels can be padded with zeros")
+    if value:
+        return [call.node("constant_padding", {"padding": padding, "value": value})]
+    if any(padding):
+        nodes.append(Node(call.name, "zero_padding", call.inputs[:1], {"padding": padding}))
     if any(around[3]):
         nodes += _channels_padded(call, nodes, around[3])
-    if value:
-        nodes.append(_shifted(f"{call.name}-back", nodes[-1].name, value))
     return nodes or _identity(call)
 
 
@@ -87,17 +104,6 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
             side.append(fewer.name)
         sides.append(side)
     return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
-
-
-def _next(call: Call, before: list[Node], op: str, attrs: dict[str, object], suffix: str) -> Node:
-    """Return a node behind those before, or the first of the call."""
-    if before:
-        return Node(f"{call.name}-{suffix}", op, (before[-1].name,), attrs)
-    return Node(call.name, op, call.inputs[:1], attrs)
-
-
-def _shifted(name: str, source: str, by: float) -> Node:
-    return Node(name, "rescaling", (source,), {"scales": (1.0,), "offsets": (by,)})
 
 
 def mirror_pad(call: Call) -> list[Node]:
@@ -135,6 +141,12 @@ def resize(call: Call) -> list[Node]:
     return [Node(call.name, "resize", call.inputs[:1], attrs)]
 
 
+def upsample(call: Call) -> list[Node]:
+    """Convert pixels that are repeated; see ``chains``."""
+    call.feature_map()
+    return [call.node("upsample_nearest", {"size": call.option("Size")})]
+
+
 def depth_to_space(call: Call) -> list[Node]:
     """Convert a DEPTH_TO_SPACE."""
     call.feature_map()
@@ -163,10 +175,8 @@ def strided_slice(call: Call) -> list[Node]:
     """Convert a STRIDED_SLICE of rows, columns and channels."""
     call.feature_map()
     operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
-    tensor = call.tensors[0]
-    assert tensor is not None  # it has a shape
     try:
-        taken, removed = slices_of(tensor.shape, operands, call.operator.options)
+        taken, removed = slices_of(call.given, operands, call.operator.options)
     except (ValueError, KeyError) as error:
         raise call.refused(str(error), "give slices of a feature map") from None
     if len(taken) == 3:  # a tensor of three axes is a map of height 1
@@ -234,4 +244,5 @@ CONVERTERS: dict[str, Converter] = {
     "SQUEEZE": reshape,
     "STRIDED_SLICE": strided_slice,
     "TRANSPOSE": transpose,
+    UPSAMPLE: upsample,
 }

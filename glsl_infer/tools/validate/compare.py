@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
+from glsl_infer import importers, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import NUMBERS, Output
 from glsl_infer.bundle.network import Layer
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
 from glsl_infer.graph.host_steps import ARGMAX, softmax
-from glsl_infer.importers import files
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
@@ -157,7 +156,7 @@ def _in_framework(
 
 def _framework(model: Path) -> tuple[str, str]:
     """Return the framework that a model is of, and the module that runs it."""
-    return ("LiteRT", "litert_outputs") if files.is_tflite(model) else ("Keras", "keras_outputs")
+    return ("LiteRT", "litert_outputs") if importers.is_tflite(model) else ("Keras", "keras_outputs")
 
 
 def _shares(output: Output, total: Agreement) -> dict[str, float]:

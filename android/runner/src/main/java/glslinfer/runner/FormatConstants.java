@@ -5,6 +5,7 @@ final class FormatConstants {
     static final String FORMAT = "glslnn";
     static final int VERSION = 2;
     static final String PROFILE = "es2";
+    static final String CPU_PROFILE = "es2+cpu";
 
     /** The byte of column x, row y and channel c of input i. */
     static final String PROBE_FORMULA = "((3*x*x + 5*y*y + 7*x*y) div 8 + 89*c + 37*i) mod 256";
@@ -71,6 +72,18 @@ final class FormatConstants {
 
     /** Texels that all quads of a frame cover together. */
     static final int MAX_DRAWN_TEXELS = 268435456;
+
+    /** Parts of a model. */
+    static final int MAX_PARTS = 64;
+
+    /** Operators of a CPU part. */
+    static final int MAX_OPERATORS = 2048;
+
+    /** Axes of a tensor of a CPU part. */
+    static final int MAX_RANK = 6;
+
+    /** Tensors that an operator reads. */
+    static final int MAX_TENSORS = 64;
 
     /** The largest 32-bit float: the largest magnitude of a number. */
     static final double MAX_NUMBER = 3.4028234663852886e38;
@@ -158,13 +171,16 @@ final class FormatConstants {
         "probe",
         "limits",
         "graph",
+        "parts",
     };
+    static final String[] PART_KINDS = {"gpu", "cpu"};
 
     static final String IDENTIFIER_PATTERN = "[A-Za-z_][A-Za-z0-9_]*";
     static final String FILE_PATTERN =
             "(manifest|graph)\\.json|passes\\.bin|labels\\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*";
     static final String MEMBER_PATTERN =
             "graph\\.json|passes\\.bin|labels\\.txt|(shaders|weights)/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*";
+    static final String PART_FOLDER_PATTERN = "parts/(0|[1-9][0-9]?)/";
     static final String FLOATS_PATTERN = "weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\\.f32";
     static final String DIGEST_PATTERN = "[0-9a-f]{64}";
 
@@ -185,6 +201,20 @@ final class FormatConstants {
         "probe",
         "members",
     };
+    static final String[] PARTED_KEYS = {
+        "format",
+        "version",
+        "profile",
+        "name",
+        "inputs",
+        "outputs",
+        "parts",
+        "members",
+    };
+    static final String[] TENSOR_INPUT_KEYS = {"name", "kind", "fit", "shape", "scales", "zeros"};
+    static final String[] TENSOR_OUTPUT_KEYS = {"name", "purpose", "tensors", "steps"};
+    static final String[] PART_KEYS = {"kind", "inputs", "outputs", "operators"};
+    static final String[] OPERATOR_KEYS = {"name", "op", "inputs", "attrs", "weights"};
     static final String[] INPUT_KEYS = {"name", "kind", "fit", "value"};
     static final String[] LIMITS_KEYS = {
         "texture_units",
@@ -206,6 +236,10 @@ final class FormatConstants {
     static final String[] FEATURE_MAP_KEYS = {"height", "width", "channels", "gutter", "views", "scales", "zeros"};
 
     // An object has the key that stands before ONLY where the first of these has one of the words after it.
+    static final String[] TENSOR_INPUT_FIT_ONLY = {"kind", "picture"};
+    static final String[] TENSOR_INPUT_SCALES_ONLY = {"kind", "picture"};
+    static final String[] TENSOR_INPUT_ZEROS_ONLY = {"kind", "picture"};
+    static final String[] PART_OPERATORS_ONLY = {"kind", "cpu"};
     static final String[] INPUT_FIT_ONLY = {"kind", "picture"};
     static final String[] TEXTURE_MEMBER_ONLY = {"kind", "constant"};
     static final String[] TEXTURE_CLEAR_ONLY = {"kind", "target", "input"};

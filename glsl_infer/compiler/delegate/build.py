@@ -1,0 +1,153 @@
+"""A graph becomes a bundle of one GPU program, or of parts where shaders cannot do all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.compiler import optimize
+from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.build import build as build_whole
+from glsl_infer.compiler.delegate import crossing
+from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
+from glsl_infer.compiler.delegate.partition import Part, makes, partition, reads
+from glsl_infer.compiler.delegate.put_together import together
+from glsl_infer.compiler.ranges import PreparedGraph
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph.network import VALUES
+from glsl_infer.graph.reference import Inputs
+from glsl_infer.program import CompiledNetwork
+from glsl_infer.program.layout import FeatureMap, Range
+
+
+@dataclass(frozen=True)
+class BuiltPart:
+    """A GPU part: its bundle, what that was made from, and its typical inputs."""
+
+    bundle: Bundle
+    program: CompiledNetwork
+    prepared: PreparedGraph
+    samples: Sequence[Inputs]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made of a graph.
+
+    Attributes:
+        bundle: of the whole network.
+        gpu: the GPU parts in order; of a bundle without parts, the whole.
+        graph: the optimised graph.
+        parts: all parts in order; none where the GPU does everything.
+    """
+
+    bundle: Bundle
+    gpu: tuple[BuiltPart, ...]
+    graph: Graph
+    parts: tuple[Part, ...] = ()
+
+
+def build(
+    graph: Graph,
+    labels: Sequence[str],
+    *,
+    options: Options | None = None,
+    calibration: Sequence[Inputs] = (),
+    tell: Tell = tell_nobody,
+) -> Built:
+    """Turn an imported graph into a bundle in memory; what has no shader runs on the CPU if the options allow it.
+
+    Args:
+        graph: from an importer.
+        labels: as for ``compiler.build.build``, and so are the others.
+        options: how.
+        calibration: typical inputs.
+        tell: hears of every step.
+
+    Raises:
+        ModelError: a layer that cannot be exported, by name.
+        InputError: labels or options that do not fit.
+    """
+    options = options or Options()
+    small = optimize.optimize(graph)
+    chosen = set(named_layers(small, options.delegate_for))
+    if options.delegate:
+        chosen.update(cpu_layers(small))
+    while True:
+        try:
+            if not chosen:
+                whole = build_whole(graph, labels, options=options, calibration=calibration, tell=tell)
+                return Built(whole[0], (BuiltPart(*whole, calibration),), small)
+            return _in_parts(small, chosen, labels, options, calibration, tell)
+        except ModelError as refusal:
+            layer = small.by_name.get(refusal.refused or "")
+            if not options.delegate or layer is None or layer.operator.is_input or layer.name in chosen:
+                raise
+            chosen.add(layer.name)
+
+
+def _in_parts(
+    graph: Graph, chosen: set[str], labels: Sequence[str], options: Options, calibration: Sequence[Inputs], tell: Tell
+) -> Built:
+    parts = partition(graph, chosen)
+    if all(part.on_cpu for part in parts):
+        raise ModelError(
+            f"model '{graph.name}' has no layer that shaders compute; give a model that begins or ends with some"
+        )
+    wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
+    samples = crossing.typical(graph, wanted, calibration)
+    known: dict[str, Range] = {}
+    made: list[Bundle | CpuPart] = []
+    built: list[BuiltPart] = []
+    for number, part in enumerate(parts):
+        if part.on_cpu:
+            made.append(
+                CpuPart(
+                    reads(graph, part),
+                    makes(graph, part),
+                    tuple(moved(graph.by_name[name]) for name in part.nodes),
+                )
+            )
+            continue
+
+        def told(what: str, number: int = number) -> None:
+            tell(f"part {number + 1} of {len(parts)}: {what}")
+
+        inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
+        names = [node.name for node in inner.inputs]
+        own = [{name: sample[name] for name in names} for sample in samples]
+        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told)
+        built.append(BuiltPart(bundle, program, prepared, own))
+        made.append(bundle)
+        known.update(_stored_ranges(bundle))
+    return Built(together(graph, labels, made), tuple(built), graph, parts)
+
+
+def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
+    """Return a GPU part as a graph of its own, whose outputs are the tensors that others read.
+
+    Args:
+        graph: the whole.
+        part: of it.
+        known: see ``crossing.input_node``.
+        calibrated: see there, too.
+
+    Raises:
+        ModelError: see ``crossing.input_node``.
+    """
+    inputs = [crossing.input_node(graph, name, known, calibrated=calibrated) for name in reads(graph, part)]
+    ends = [GraphOutput(name, (name,), (), VALUES) for name in makes(graph, part)]
+    return Graph(graph.name, (*inputs, *(graph.by_name[name] for name in part.nodes)), ends)
+
+
+def _stored_ranges(bundle: Bundle) -> dict[str, Range]:
+    """Return the ranges of a part's outputs that a texture with a gutter can take over: maps with one zero point."""
+    ranges = {}
+    for output in bundle.manifest.outputs:
+        value = output.values[0]
+        if not output.steps and isinstance(value, FeatureMap) and len(value.zeros) == 1:
+            ranges[output.name] = value.range
+    return ranges

@@ -1,0 +1,64 @@
+"""Which layers of an optimised graph the CPU computes: what has no shader, and what a person moves there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from glsl_infer import cpu, ops
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.on_cpu import RANGE_KEYS
+from glsl_infer.ops.operator import GraphOnlyOperator
+
+TEXTURE_RANKS = (1, 3)
+"""Axes of what textures hold: vectors and feature maps."""
+
+
+def cpu_layers(graph: Graph) -> tuple[str, ...]:
+    """Return the layers that no shader can compute where they stand, in the graph's order."""
+    return tuple(node.name for node in graph.nodes if not node.operator.is_input and _needs_cpu(graph, node))
+
+
+def _needs_cpu(graph: Graph, node: Node) -> bool:
+    operator, shape = ops.get(node.op), graph.shapes[node.name]
+    if operator.on_cpu or (isinstance(operator, GraphOnlyOperator) and not operator.staged):
+        return True
+    if any(len(graph.shapes[name]) not in TEXTURE_RANKS for name in (node.name, *node.inputs)):
+        return True
+    return len(shape) == 1 and "scale" not in operator.attrs and not operator.staged
+
+
+def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the nodes that compute layers which a person moves to the CPU.
+
+    Args:
+        graph: an optimised graph, in which a node may stand for several layers.
+        names: of layers of the original network.
+
+    Raises:
+        InputError: there is no such layer, or the optimiser has removed it.
+    """
+    owners = {layer: node.name for node in graph.nodes for layer in (*node.attrs.get("fused", ()), node.name)}
+    for name in names:
+        if name not in owners or graph.by_name[owners[name]].operator.is_input:
+            known = ", ".join(node.name for node in graph.nodes if not node.operator.is_input)
+            raise InputError(f"--delegate-for {name}: no layer of that name computes; there are: {known}")
+    return tuple(dict.fromkeys(owners[name] for name in names))
+
+
+def moved(node: Node) -> Node:
+    """Return a node as CPU parts have it: an operator with a shader is called ``cpu:NAME`` there."""
+    if ops.get(node.op).on_cpu:
+        return node
+    attrs = {key: value for key, value in node.attrs.items() if key not in (*RANGE_KEYS, "fused")}
+    return replace(node, op=f"{cpu.FORCED}{node.op}", attrs=attrs)
+
+
+def described(graph: Graph, layers: Collection[str]) -> str:
+    """Return the operators of some layers, each with how often it is there."""
+    counts: dict[str, int] = {}
+    for node in graph.nodes:
+        if node.name in layers:
+            counts[node.op] = counts.get(node.op, 0) + 1
+    return ", ".join(f"{count} {op}" for op, count in counts.items())

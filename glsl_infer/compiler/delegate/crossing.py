@@ -1,0 +1,84 @@
+"""Tensors between parts: what they are on typical pictures, and the ranges in which they are uploaded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.compiler.ranges.eight_bits import choose
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.graph.host_steps import PROBABLE
+from glsl_infer.graph.reference import Inputs
+from glsl_infer.ops.on_cpu import KernelOperator
+from glsl_infer.program.layout import Range
+
+Values = Mapping[str, NDArray[Any]]
+
+
+def typical(graph: Graph, names: Collection[str], samples: Sequence[Inputs]) -> list[Values]:
+    """Return some values of a graph for each sample, computed in floats; an input is as it was given."""
+    given = {node.name for node in graph.inputs}
+    collected: list[Values] = []
+    for sample in samples:
+        kept = {name: value for name, value in reference.by_name(graph, sample).items() if name in names}
+        if set(names) - given:
+            for name, value in reference.all_values(graph, sample, mode="float"):
+                if name in names and name not in given:
+                    kept[name] = value
+        collected.append(kept)
+    return collected
+
+
+def input_node(graph: Graph, name: str, known: Mapping[str, Range], *, calibrated: bool) -> Node:
+    """Return what stands for a tensor in a GPU part that reads it: an input in 8 bits, or of a vector in 16.
+
+    Args:
+        graph: the whole graph.
+        name: of the node that makes the tensor.
+        known: ranges of maps that earlier GPU parts store: uploaded in the same, they lose nothing.
+        calibrated: whether there are samples to learn a range from.
+
+    Raises:
+        ModelError: the range can neither be known nor be learnt.
+    """
+    node, shape = graph.by_name[name], graph.shapes[name]
+    if node.operator.is_input:
+        return node
+    bounds = _bounds(graph, name)
+    if name not in known and bounds is None and not calibrated:
+        raise ModelError.layer(
+            name,
+            "its numbers go from the CPU to the GPU, and nobody knows their range",
+            "give --calibrate DIR with typical pictures",
+        )
+    if len(shape) == 1:
+        low, high = bounds or (None, None)
+        return Node(name, "input_fixed", (), {"shape": shape, "low": low, "high": high})
+    own = known.get(name)
+    if own is None and bounds is not None:
+        ends = np.asarray([bounds[0]]), np.asarray([bounds[1]])
+        own = choose(*ends, common=True, equal=True, headroom=1.0)
+    ranges = {"scales": None, "zeros": None} if own is None else {"scales": own.scales, "zeros": own.zeros}
+    return Node(name, "input", (), {"shape": shape, "fit": None, **ranges})
+
+
+def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
+    """Return the lowest and the highest number that a node can have, where its operator says so."""
+    node = graph.by_name[name]
+    operator = ops.get(node.op)
+    unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
+    if unit or operator.host_step(node) in PROBABLE:
+        return 0.0, 1.0
+    if operator.keeps_range or (isinstance(operator, KernelOperator) and operator.kernel.range == "kept"):
+        sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
+        ends = {_bounds(graph, source) for source in sources}
+        return ends.pop() if len(ends) == 1 else None
+    function = node.activation
+    if {"activation", "function"} & set(node.attrs) and function.bounded:
+        return float(function.low), float(function.high)
+    return None

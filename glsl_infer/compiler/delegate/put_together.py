@@ -1,0 +1,76 @@
+"""Parts, each made for itself -> one bundle."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from glsl_infer.bundle import MANIFEST, Bundle
+from glsl_infer.bundle.bundle import manifest_bytes
+from glsl_infer.bundle.cpu_part import WEIGHTS, CpuPart
+from glsl_infer.bundle.manifest import NUMBERS, PICTURE, Input
+from glsl_infer.bundle.manifest_check import LABELS
+from glsl_infer.bundle.parted import check, folder, manifest_of
+from glsl_infer.bundle.parted_ends import TensorOutput, input_value
+from glsl_infer.compiler.assemble import classes_of
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput, Node
+from glsl_infer.graph.network import CLASSES, IMAGE, MASK, VALUES
+from glsl_infer.graph.picture import is_picture, picture_range
+
+
+def together(graph: Graph, labels: Sequence[str], parts: Sequence[Bundle | CpuPart]) -> Bundle:
+    """Return a bundle of parts.
+
+    Args:
+        graph: the optimised graph that they are cut from.
+        labels: one for each class.
+        parts: in order.
+
+    Raises:
+        InputError: the number of labels is not that of the classes.
+        ModelError: an output is not what its purpose says.
+    """
+    classes = classes_of(graph)
+    if len(labels) != classes:
+        raise InputError(f"{len(labels)} labels for {classes} classes; give one line for each class")
+    lines = "".join(f"{label}\n" for label in labels).encode("utf-8")
+    inputs = tuple(_input(node) for node in graph.inputs)
+    outputs = tuple(_output(graph, output) for output in graph.outputs)
+    members = {LABELS: lines}
+    for number, part in enumerate(parts):
+        members.update({f"{folder(number)}{name}": content for name, content in _files(part).items()})
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(members.items())}
+    manifest = manifest_of(graph.name, inputs, check(inputs, outputs, parts), parts, digests)
+    return Bundle(manifest, members, parts=tuple(parts))
+
+
+def _files(part: Bundle | CpuPart) -> dict[str, bytes]:
+    """Return the members in the folder of a part."""
+    if isinstance(part, CpuPart):
+        return {WEIGHTS: part.weight_bytes} if part.weight_bytes else {}
+    return {**part.members, MANIFEST: manifest_bytes(part)}
+
+
+def _input(node: Node) -> Input:
+    shape = tuple(node.attrs["shape"])
+    if not is_picture(node):
+        return Input(node.name, NUMBERS, input_value(shape))
+    return Input(node.name, PICTURE, input_value(shape, *picture_range(node)), node.attrs["fit"])
+
+
+def _output(graph: Graph, output: GraphOutput) -> TensorOutput:
+    shapes = tuple(graph.shapes[layer] for layer in output.layers)
+    shape, purpose = graph.shape_of(output), graph.purpose(output)
+    fits = {
+        CLASSES: len(shape) == 1,
+        IMAGE: not output.steps and len(shapes) == 1 and len(shape) == 3,
+        MASK: len(shape) in (2, 3),
+        VALUES: True,
+    }
+    if not fits.get(purpose, False):
+        raise ModelError(
+            f"output '{output.name}' of shape {shape} cannot be for '{purpose}'; "
+            f"give --purpose {output.name}=PURPOSE with one of {', '.join(key for key, fit in fits.items() if fit)}"
+        )
+    return TensorOutput(output.name, purpose, (), output.steps, output.layers, shapes)

@@ -1,0 +1,105 @@
+"""Custom operators: functions of the person who exports and runs a model. A bundle has their names, never their code.
+
+A function gets the input arrays in order, and as keywords the layer's settings and weights::
+
+    def psroi(features, boxes, *, bins, **settings):
+        return ...  # an array of the shape that the layer declares
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.errors import InputError
+from glsl_infer.graph.node import Array, Node
+
+CUSTOM = "custom"
+"""Name of the operator whose attribute ``function`` names the function."""
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*")
+"""A function by its module: ``package.module:function``."""
+
+Function = Callable[..., Any]
+Functions = Mapping[str, Function]
+
+_known: dict[str, Function] = {}
+
+
+def register(functions: Functions) -> None:
+    """Make functions known by their names to every model of this process.
+
+    Raises:
+        InputError: a name is not of the form ``module:function``.
+    """
+    for name, function in functions.items():
+        _check(name)
+        _known[name] = function
+
+
+def load(name: str) -> Function:
+    """Import the function ``module:function`` and make it known. Only ever call this with a name a person typed.
+
+    Raises:
+        InputError: another form, no such module, or no such function in it.
+    """
+    _check(name)
+    module, _, function = name.partition(":")
+    try:
+        loaded = getattr(importlib.import_module(module), function)
+    except ImportError as error:
+        raise InputError(f"--operator {name}: the module cannot be imported ({error}); set PYTHONPATH") from None
+    except AttributeError:
+        raise InputError(f"--operator {name}: module '{module}' has no '{function}'") from None
+    if not callable(loaded):
+        raise InputError(f"--operator {name}: '{function}' is no function")
+    _known[name] = loaded
+    return loaded  # type: ignore[no-any-return]
+
+
+def require(name: str, functions: Functions | None = None) -> Function:
+    """Return the function of this name.
+
+    Raises:
+        InputError: nobody gave it; saying how.
+    """
+    function = (functions or {}).get(name) or _known.get(name)
+    if function is None:
+        raise InputError(
+            f"the model needs the custom operator '{name}'; give --operator {name}, or "
+            f"Session(..., operators={{'{name}': function}}), if you trust that code"
+        )
+    return function
+
+
+def call(node: Node, inputs: Sequence[Array], functions: Functions | None = None) -> Array:
+    """Return what a custom operator makes of its inputs.
+
+    Raises:
+        InputError: it is not known, fails, or returns another shape than it declares.
+    """
+    name, shape = str(node.attrs["function"]), tuple(node.attrs["shape"])
+    function = require(name, functions)
+    keywords = {**json.loads(node.attrs["settings"]), **node.weights}
+    try:
+        result = np.asarray(function(*inputs, **keywords))
+    except Exception as error:
+        raise InputError(
+            f"layer '{node.name}': the custom operator '{name}' failed ({type(error).__name__}: {error})"
+        ) from error
+    if result.shape != shape or result.dtype.kind not in "fiub":
+        raise InputError(
+            f"layer '{node.name}': the custom operator '{name}' returned {result.dtype} {result.shape}; "
+            f"the model expects numbers of shape {shape}"
+        )
+    return result.astype(inputs[0].dtype)
+
+
+def _check(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise InputError(f"--operator {name}; give MODULE:FUNCTION, such as my_package.layers:psroi_align")

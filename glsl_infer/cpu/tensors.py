@@ -1,0 +1,195 @@
+"""CPU operators that move numbers of tensors of any rank, or change each for itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.node import Array, Shape
+
+OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "power": np.power,
+    "squared_difference": lambda a, b: np.square(a - b),
+}
+"""Operations of two tensors, with NumPy's broadcasting."""
+
+REDUCTIONS: Mapping[str, Callable[..., Array]] = {"mean": np.mean, "sum": np.sum, "max": np.max, "min": np.min}
+
+
+def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
+    """Return the attribute ``axes`` from 0 on, in order; each at most once."""
+    axes = tuple(axis_of(axis, rank) for axis in attrs["axes"])
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axes {tuple(attrs['axes'])} of a tensor with {rank} axes; name each once")
+    return axes
+
+
+def _reshaped(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    shape = tuple(attrs["shape"])
+    if math.prod(shape) != math.prod(shapes[0]):
+        raise ValueError(f"a reshape of {shapes[0]} to {shape}; give as many numbers")
+    return shape
+
+
+def _transposed(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    axes = _axes(attrs, len(shapes[0]))
+    if len(axes) != len(shapes[0]):
+        raise ValueError(f"axes {axes} of a tensor of shape {shapes[0]}; name each once")
+    return tuple(shapes[0][axis] for axis in axes)
+
+
+def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
+    operands = [*shapes, *weights.values()]
+    if len(operands) != 2:
+        raise ValueError(f"{len(operands)} operands; give two inputs, or one and the weight 'constant'")
+    return operands
+
+
+def _binary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    if attrs["operation"] not in OPERATIONS:
+        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(OPERATIONS)}")
+    return np.broadcast_shapes(*_operands(weights, shapes))
+
+
+def _binary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    operands = [*inputs, *(constant.astype(inputs[0].dtype) for constant in weights.values())]
+    if attrs["constant_first"]:
+        operands.reverse()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return OPERATIONS[attrs["operation"]](operands[0], operands[1])
+
+
+def _function(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    return activation(attrs["function"])(inputs[0])
+
+
+def _function_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    activation(attrs["function"])
+    return shapes[0]
+
+
+def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    axis = axis_of(attrs["axis"], len(shapes[0]))
+    others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
+    if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
+        raise ValueError(f"shapes {', '.join(map(str, shapes))} along axis {axis}; they may differ on that axis only")
+    joined = list(shapes[0])
+    joined[axis] = sum(shape[axis] for shape in shapes)
+    return tuple(joined)
+
+
+def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
+    begin, size = tuple(attrs["begin"]), tuple(attrs["size"])
+    fits = len(begin) == len(size) == len(shape)
+    if not fits or any(b < 0 or s < 1 or b + s > n for b, s, n in zip(begin, size, shape)):
+        raise ValueError(f"a slice of {size} from {begin} on of a tensor of shape {shape}; stay inside it")
+    return tuple(slice(b, b + s) for b, s in zip(begin, size))
+
+
+def _slice_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    _slices(attrs, shapes[0])
+    return tuple(attrs["size"])
+
+
+def _reduced_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    axes = _axes(attrs, len(shapes[0]))
+    if attrs["reduction"] not in REDUCTIONS:
+        raise ValueError(f"reduction '{attrs['reduction']}'; there are: {', '.join(REDUCTIONS)}")
+    if attrs["keep"]:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shapes[0]))
+    return tuple(size for axis, size in enumerate(shapes[0]) if axis not in axes)
+
+
+def _reduced(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    axes = _axes(attrs, inputs[0].ndim)
+    return REDUCTIONS[attrs["reduction"]](inputs[0], axis=axes, keepdims=bool(attrs["keep"]))
+
+
+def _norm_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    _axes(attrs, len(shapes[0]))
+    for name, shape in weights.items():
+        if np.broadcast_shapes(shape, shapes[0]) != shapes[0]:
+            raise ValueError(f"a {name} of shape {shape} on a tensor of shape {shapes[0]}")
+    return shapes[0]
+
+
+def _norm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    x, axes = inputs[0], _axes(attrs, inputs[0].ndim)
+    centred = x - x.mean(axis=axes, keepdims=True)
+    variance = np.square(centred).mean(axis=axes, keepdims=True)
+    result: Array = centred / np.sqrt(variance + x.dtype.type(attrs["epsilon"]))
+    if "gamma" in weights:
+        result = result * weights["gamma"].astype(x.dtype)
+    return result + weights["beta"].astype(x.dtype) if "beta" in weights else result
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "tensor_reshape": Kernel(
+        "The same numbers in another shape.",
+        (1, 1),
+        _reshaped,
+        lambda attrs, weights, inputs: inputs[0].reshape(tuple(attrs["shape"])),
+        {"shape": None},
+        range="kept",
+    ),
+    "tensor_transpose": Kernel(
+        "Axes in another order.",
+        (1, 1),
+        _transposed,
+        lambda attrs, weights, inputs: inputs[0].transpose(_axes(attrs, inputs[0].ndim)),
+        {"axes": None},
+        range="kept",
+    ),
+    "tensor_binary": Kernel(
+        "Two tensors, or a tensor and a constant, number by number with NumPy's broadcasting.",
+        (1, 2),
+        _binary_shape,
+        _binary,
+        {"operation": None, "constant_first": False},
+        ("constant",),
+    ),
+    "tensor_function": Kernel(
+        "An activation function of every number.", (1, 1), _function_shape, _function, {"function": "linear"}
+    ),
+    "tensor_concat": Kernel(
+        "Tensors one after the other along an axis.",
+        (2, 64),
+        _concat_shape,
+        lambda attrs, weights, inputs: np.concatenate(inputs, axis=axis_of(attrs["axis"], inputs[0].ndim)),
+        {"axis": -1},
+    ),
+    "tensor_slice": Kernel(
+        "A block of a tensor.",
+        (1, 1),
+        _slice_shape,
+        lambda attrs, weights, inputs: inputs[0][_slices(attrs, inputs[0].shape)],
+        {"begin": None, "size": None},
+        range="kept",
+    ),
+    "tensor_reduce": Kernel(
+        "Mean, sum, largest or smallest number along axes.",
+        (1, 1),
+        _reduced_shape,
+        _reduced,
+        {"reduction": None, "axes": None, "keep": False},
+    ),
+    "tensor_norm": Kernel(
+        "Numbers minus their mean, divided by their deviation along axes; then times gamma, plus beta.",
+        (1, 1),
+        _norm_shape,
+        _norm,
+        {"axes": (-1,), "epsilon": 1e-3},
+        ("gamma", "beta"),
+    ),
+}
+"""By the operators' names."""

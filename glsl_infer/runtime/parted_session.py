@@ -1,0 +1,327 @@
+"""Runs a bundle of parts: shaders for some layers, NumPy for the others, and tensors that go to and fro.
+
+A part waits for the one before it. So a frame is computed at once, wherever ``Session`` would let the GPU work on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import cpu
+from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.bundle.manifest import PICTURE, Input
+from glsl_infer.bundle.parted_ends import TensorOutput
+from glsl_infer.cpu.custom import CUSTOM, Functions, require
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import host_steps
+from glsl_infer.program.layout import FeatureMap
+from glsl_infer.runtime import traffic
+from glsl_infer.runtime.opening import opened
+from glsl_infer.runtime.outputs import Answer, Results
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.runtime.pipeline import PendingFrame, check_wait, finished
+from glsl_infer.runtime.session import Session
+from glsl_infer.runtime.statistics import Statistics
+from glsl_infer.support.stopwatch import Stopwatch
+
+Tensors = dict[str, Any]
+"""What inputs and parts have made so far, by name: arrays, and pictures as they were given."""
+
+
+@dataclass(frozen=True)
+class PartRun:
+    """One part in the last frame.
+
+    Attributes:
+        kind: ``gpu`` or ``cpu``.
+        operators: the names of a CPU part's operators, or of a GPU part's layers.
+        seconds: with its upload and its read-back.
+        uploaded, read_back: bytes to the GPU and back.
+    """
+
+    kind: str
+    operators: tuple[str, ...]
+    seconds: float
+    uploaded: int
+    read_back: int
+
+
+class PartedSession(Session):
+    """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
+
+    Args:
+        model, context, selfcheck, cache, operators: as for ``Session``.
+
+    Attributes:
+        part_runs: what each part took in the last frame.
+
+    Raises:
+        InputError: a custom operator that the bundle needs was not given.
+        As ``Session``.
+    """
+
+    def __init__(
+        self,
+        model: Union[str, Path, Bundle],
+        *,
+        context: Union[str, Context] = "auto",
+        selfcheck: bool = False,
+        cache: Union[bool, Path] = True,
+        operators: Functions | None = None,
+    ) -> None:
+        clock = Stopwatch()
+        self._own_context = not isinstance(context, Context)
+        self.bundle, self.context = opened(model, context, clock)
+        self._functions, self._named = dict(operators or {}), False
+        self._sessions: list[Session | CpuPart] = []
+        self._given: Tensors = {}
+        self._answer: Results = {}
+        self.part_runs: tuple[PartRun, ...] = ()
+        self.frame = []
+        self._closed = False
+        self.start_up = {**clock.laps}
+        try:
+            self._require_functions()
+            for part in self.bundle.parts:
+                made = part if isinstance(part, CpuPart) else Session(part, context=self.context, cache=cache)
+                self._sessions.append(made)
+            for session in self.gpu_sessions:
+                self._add_times(session.start_up)
+            self.restored_programs = sum(session.restored_programs for session in self.gpu_sessions)
+            if selfcheck:
+                self.selfcheck()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def gpu_sessions(self) -> tuple[Session, ...]:
+        """The sessions of the GPU parts, in order."""
+        return tuple(part for part in self._sessions if isinstance(part, Session))
+
+    def upload(self, inputs: Any) -> None:
+        """Take the inputs; ``submit`` computes."""
+        self._given, self._named = self._checked_inputs(inputs), isinstance(inputs, Mapping)
+
+    def submit(self) -> None:
+        """Compute all parts of a frame, one after the other."""
+        self._answer = self._results(dict(self._given))
+
+    def read_back(self) -> Answer:
+        """Return the outputs of the last frame as ``run`` does."""
+        return self._answer if self._named else next(iter(self._answer.values()))
+
+    def run(self, inputs: Any) -> Any:
+        """Return the outputs as ``Session.run`` does."""
+        self.upload(inputs)
+        self.submit()
+        return self.read_back()
+
+    def run_async(self, inputs: Any) -> PendingFrame[Any]:
+        """Compute a frame at once, and return it as ``Session.run_async`` does."""
+        return finished(self.run(inputs))
+
+    def stream(self, inputs: Any, *, wait: Any = "sleep") -> Iterator[Any]:
+        """Yield what ``run`` returns for each of many inputs, in order."""
+        check_wait(wait)
+        return (self.run(given) for given in inputs)
+
+    def output_values(self) -> dict[str, list[NDArray[np.float64]]]:
+        """Return the tensors of each output of the last frame, by name, before the host steps."""
+        return {
+            output.name: [np.asarray(self._tensors[name], np.float64) for name in output.tensors]
+            for output in self._outputs_of_parts
+        }
+
+    def layers(self, inputs: Any) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Yield (layer name, output as numbers) of every layer of every part but the inputs, in order."""
+        tensors = dict(self._checked_inputs(inputs))
+        for part in self._sessions:
+            if isinstance(part, Session):
+                given = self._for_gpu(part, tensors)
+                tensors.update(part.run(given))
+                yield from part.layers(given)
+            else:
+                for name, value in self._cpu_values(part, tensors):
+                    tensors[name] = value
+                    yield name, value
+
+    def run_layer(self, name: str, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float32]:
+        """Run one layer alone, as ``Session.run_layer`` does; one of a CPU part takes its inputs as they are."""
+        for part in self._sessions:
+            if isinstance(part, Session):
+                if name in part._computed:
+                    return part.run_layer(name, inputs)
+            elif any(node.name == name for node in part.nodes):
+                node = next(node for node in part.nodes if node.name == name)
+                given = [np.asarray(array, np.float32) for array in inputs]
+                return np.asarray(cpu.compute(node, given, self._functions), np.float32)
+        raise InputError(f"no layer '{name}'")
+
+    def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
+        """Return a picture of the last frame as the network reads it; see ``Session.input_pixels``."""
+        pictures = [entry.name for entry in self.bundle.manifest.inputs if entry.kind == PICTURE]
+        if name is None and len(pictures) == 1:
+            name = pictures[0]
+        entry = next((entry for entry in self.bundle.manifest.inputs if entry.name == name), None)
+        if entry is None or entry.kind != PICTURE:
+            raise InputError(f"{name!r} is no picture of the model; its pictures are: {', '.join(pictures) or 'none'}")
+        return self._pixels(entry, self._given[entry.name])
+
+    def statistics(self) -> Statistics:
+        """Return what the GPU parts of one frame take together."""
+        each = [vars(session.statistics()) for session in self.gpu_sessions]
+        return Statistics(**{key: sum(counts[key] for counts in each) for key in each[0]})
+
+    def read_texture(self, name: str) -> NDArray[np.uint8]:
+        """Refuse: textures belong to parts.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(f"texture '{name}': the model runs in parts, each with textures of its own")
+
+    def draw_layer(self, layer: str) -> None:
+        """Refuse: layers are drawn in their parts.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(f"layer '{layer}': the model runs in parts; use layers() or run_layer()")
+
+    def activate(self) -> None:
+        """Make the context current.
+
+        Raises:
+            RunError: the session is closed.
+        """
+        if self._closed:
+            raise RunError("the session is closed")
+        self.context.make_current()
+
+    def close(self) -> None:
+        """Delete every GL object, and the context if the session made it; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            for session in self.gpu_sessions:
+                session.close()
+        finally:
+            if self._own_context:
+                self.context.close()
+
+    def __del__(self) -> None:
+        self._closed = True  # the parts' sessions free themselves, and warn
+
+    @property
+    def _outputs_of_parts(self) -> list[TensorOutput]:
+        return [output for output in self.bundle.manifest.outputs if isinstance(output, TensorOutput)]
+
+    def _require_functions(self) -> None:
+        """Refuse a bundle whose custom operators nobody gave."""
+        for part in self.bundle.parts:
+            for node in part.nodes if isinstance(part, CpuPart) else ():
+                if node.op == CUSTOM:
+                    require(str(node.attrs["function"]), self._functions)
+
+    def _add_times(self, laps: Mapping[str, float]) -> None:
+        self.start_up = {key: self.start_up.get(key, 0.0) + laps.get(key, 0.0) for key in {**self.start_up, **laps}}
+
+    def _checked_inputs(self, inputs: Any) -> Tensors:
+        """Return what each input gets, by name; parts look at it closely."""
+        self.activate()
+        entries, outputs = self.bundle.manifest.inputs, self.bundle.manifest.outputs
+        names = [entry.name for entry in entries]
+        if not isinstance(inputs, Mapping):
+            if len(names) != 1 or len(outputs) != 1:
+                raise InputError(
+                    f"the model has the inputs {', '.join(names)} and the outputs "
+                    f"{', '.join(output.name for output in outputs)}; "
+                    "give a dict of inputs by name, and get one of outputs"
+                )
+            inputs = {names[0]: inputs}
+        wrong = sorted({*names}.symmetric_difference(inputs))
+        if wrong:
+            what = f"'{wrong[0]}' is missing" if wrong[0] in names else f"there is no '{wrong[0]}'"
+            raise InputError(f"inputs: {what}; the model reads {', '.join(names)}")
+        for entry in entries:
+            given = np.asarray(inputs[entry.name]) if entry.kind != PICTURE else None
+            if given is not None and (given.shape != entry.shape or given.dtype.kind not in "fiub"):
+                raise InputError(
+                    f"input '{entry.name}' reads numbers of shape {entry.shape}; {given.dtype} {given.shape} was given"
+                )
+        return dict(inputs)
+
+    def _results(self, tensors: Tensors) -> Results:
+        runs = []
+        for part in self._sessions:
+            started = time.perf_counter()
+            if isinstance(part, Session):
+                tensors.update(part.run(self._for_gpu(part, tensors)))
+                layers, moved = (
+                    part.bundle.manifest.layers,
+                    (traffic.uploaded(part.bundle), traffic.read_back(part.bundle)),
+                )
+            else:
+                made = dict(self._cpu_values(part, tensors))
+                tensors.update({name: made[name] for name in part.outputs})
+                layers, moved = part.operators, (0, 0)
+            kind = "gpu" if isinstance(part, Session) else "cpu"
+            runs.append(PartRun(kind, layers, time.perf_counter() - started, *moved))
+        self.part_runs, self._tensors = tuple(runs), tensors
+        return {
+            output.name: host_steps.apply(output.steps, [tensors[name] for name in output.tensors])
+            for output in self._outputs_of_parts
+        }
+
+    def _for_gpu(self, session: Session, tensors: Tensors) -> Tensors:
+        """Return the inputs of a GPU part. What is no number on the CPU becomes 0: a texture holds numbers only."""
+        given = {entry.name for entry in self.bundle.manifest.inputs}
+        wanted = [entry.name for entry in session.bundle.manifest.inputs]
+        return {
+            name: tensors[name] if name in given else np.where(np.isnan(tensors[name]), 0.0, tensors[name])
+            for name in wanted
+        }
+
+    def _cpu_values(self, part: CpuPart, tensors: Tensors) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Yield every operator's output of a CPU part."""
+        entries = {entry.name: entry for entry in self.bundle.manifest.inputs}
+        values = {
+            name: self._numbers(entries[name], tensors[name]) if name in entries else tensors[name]
+            for name in part.inputs
+        }
+        with np.errstate(all="ignore"):
+            for node in part.nodes:
+                made = cpu.compute(node, [values[name] for name in node.inputs], self._functions)
+                values[node.name] = np.asarray(made, np.float32)
+                yield node.name, values[node.name]
+
+    def _numbers(self, entry: Input, given: Any) -> NDArray[np.float32]:
+        """Return an input as a CPU part reads it."""
+        if entry.kind != PICTURE:
+            return np.asarray(given, np.float32)
+        assert isinstance(entry.value, FeatureMap)
+        pixels = self._pixels(entry, given).astype(np.float64)
+        return (entry.value.scale_of * (pixels - entry.value.zero_of) / 255.0).astype(np.float32)
+
+    def _pixels(self, entry: Input, given: Any) -> NDArray[np.uint8]:
+        """Return a picture as the network reads it; a GPU part fits it where one has it."""
+        if isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.shape == entry.shape:
+            return given
+        for session in self.gpu_sessions:
+            picture = session._inputs.pictures.get(entry.name)
+            if picture is not None:
+                session.activate()
+                picture.put(picture.check(given), session._handles)
+                return session.input_pixels(entry.name)
+        return preprocess.load_for(given, entry)
