@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node, Shape
-from glsl_infer.graph.picture import PICTURE_CHANNELS
+from glsl_infer.graph import Node
 from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, normalizations
 from glsl_infer.importers.keras.call import Call, Converter, pair
 from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
+from glsl_infer.importers.shared.ends import input_attrs
 
 _EPSILON = 1e-7
 """The least deviation that Keras' Normalization divides by: its backend's epsilon."""
@@ -29,12 +28,7 @@ def _input(call: Call) -> list[Node]:
         )
     if len(shape) == 1:
         return [call.node("input_fixed", {"shape": shape})]
-    return [call.node("input", {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape))]
-
-
-def numbers_map(shape: Shape) -> dict[str, Any]:
-    """Return the attributes of an input map of numbers whose range is not known yet."""
-    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
+    return [call.node("input", input_attrs(shape))]
 
 
 def _rescaling(call: Call) -> list[Node]:
