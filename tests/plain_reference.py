@@ -65,7 +65,7 @@ class PlainReference:
         places = list(columns(height, width, i_channels, filters, attrs["groups"]))
         if len(layer["members"]) == 2:
             floats = weight_texture(
-                *(self.members[one] for one in layer["members"]), slices, 1 + max(p[4] for p in places)
+                *(self.members[name] for name in layer["members"]), slices, 1 + max(p[4] for p in places)
             )
         else:
             floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
@@ -98,9 +98,9 @@ class PlainReference:
         numbers, out = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float), []
         start = 0
         for first in range(0, slots, attrs["block"]):
-            mine = [one for one in places if first <= one[1] < first + attrs["block"]]
-            begin = min(one[4] for one in mine)
-            count = 1 + max(one[4] for one in mine) - begin
+            mine = [place for place in places if first <= place[1] < first + attrs["block"]]
+            begin = min(place[4] for place in mine)
+            count = 1 + max(place[4] for place in mine) - begin
             pairs = count + 1 + (count + 1) % 2
             block = numbers[start : start + slices * 2 * pairs * 2].reshape(slices, 2, pairs, 2)
             start += block.size
@@ -152,6 +152,9 @@ class PlainReference:
 
     def max_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.max)
+
+    def min_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return pooled(x, attrs, np.min)
 
     def average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.mean)
@@ -205,6 +208,40 @@ class PlainReference:
 
     concat_copy = concat
 
+    # Normalisation --------------------------------------------------------------------------------
+
+    def channel_extreme(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.max if attrs["operation"] == "max" else x.min)(axis=2, keepdims=True)
+
+    def channel_argmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.argmin if attrs["smallest"] else x.argmax)(axis=2)[..., None].astype(float)
+
+    def channel_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        e = np.exp(x - x.max(axis=2, keepdims=True))
+        return rounded(e / e.sum(axis=2, keepdims=True))
+
+    def channel_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - x.mean(axis=2, keepdims=True) if attrs["kind"] == "layer" else x
+        v = (x * x).sum(axis=2, keepdims=True) / (1 if attrs["kind"] == "unit" else x.shape[2])
+        return self.normalised(attrs, x, v)
+
+    def map_norm(self, layer: Any, attrs: Any, x: Array, m: Array, d: Array) -> Array:
+        return self.normalised(attrs, x - m, d * d)
+
+    def normalised(self, attrs: Any, x: Array, v: Array) -> Array:
+        y = np.array(attrs["gamma"]) * x / np.sqrt(np.maximum(v + attrs["epsilon"], 2**-40)) + np.array(attrs["beta"])
+        return activate(attrs["activation"], y)
+
+    def global_deviation(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.std(axis=(0, 1))
+
+    def group_statistics(self, layer: Any, attrs: Any, m: Array, d: Array) -> Array:
+        m, d = m.reshape(attrs["groups"], -1), d.reshape(attrs["groups"], -1)
+        mean = m.mean(axis=1, keepdims=True)
+        if attrs["statistic"] == "deviation":
+            mean = np.sqrt((d * d + (m - mean) ** 2).mean(axis=1, keepdims=True))
+        return mean.repeat(m.shape[1], axis=1).reshape(-1)
+
     # Vectors --------------------------------------------------------------------------------------
 
     def global_average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
@@ -230,7 +267,7 @@ class PlainReference:
 
     def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
         height, width, channels = attrs["shape"]
-        numbers = iter([number for one in vectors for number in one])
+        numbers = iter([number for vector in vectors for number in vector])
         pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
         return activate(attrs["activation"], np.array(pixels))
 
@@ -310,7 +347,7 @@ def columns(height: int, width: int, channels: int, filters: int, groups: int) -
     touched = [
         sorted({g * channels + c for _, _, g in lanes(i, filters, groups) for c in range(channels)}) for i in slices
     ]
-    reads = [sorted({c // 4 for c in one}) for one in touched]
+    reads = [sorted({c // 4 for c in channels}) for channels in touched]
     slots = max(map(len, reads))
     in_slot = [
         sorted({c % 4 for i in slices if s < len(reads[i]) for c in touched[i] if c // 4 == reads[i][s]})
@@ -383,6 +420,16 @@ def activate(text: str, x: Array) -> Array:
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
     if name == "elu":
         return elu(x, numbers[0])
+    if name == "celu":
+        return np.where(x < 0, numbers[0] * (np.exp(np.minimum(x, 0) / numbers[0]) - 1), x)
+    if name == "soft_shrink":
+        return x - np.clip(x, -numbers[0], numbers[0])
+    if name == "hard_shrink":
+        return np.where(np.abs(x) > numbers[0], x, 0)
+    if name == "threshold":
+        return np.where(x > numbers[0], x, numbers[1])
+    if name == "squareplus":
+        return (x + np.sqrt(x * x + numbers[0])) / 2
     if name == "power":
         return power(x, numbers[0])
     if name in ("clip", "at_least", "at_most"):
@@ -414,7 +461,9 @@ FUNCTIONS = {
     "reciprocal": lambda x: np.where(x < 0, -1, 1) / np.maximum(np.abs(x), 2**-40),
     "rsqrt": lambda x: 1 / np.sqrt(np.maximum(x, 2**-40)),
     "sqrt": lambda x: np.sqrt(np.maximum(x, 0)),
+    "sparse_plus": lambda x: np.where(x > 1, x, np.clip(x + 1, 0, 2) ** 2 / 4),
     "square": lambda x: x * x,
+    "tanh_shrink": lambda x: x - np.tanh(x),
     "piecewise_linear_sigmoid": seven_pieces,
     "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),
@@ -430,6 +479,11 @@ FUNCTIONS = {
     "softsign": lambda x: x / (1 + np.abs(x)),
     "tanh": np.tanh,
 }
+
+
+def rounded(x: Array) -> Array:
+    """What 8 bits over [0, 1] keep."""
+    return np.floor(x * 255 + (0.5 + 1e-9)) / 255
 
 
 def fixed(texels: bytes) -> Array:

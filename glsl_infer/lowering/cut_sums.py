@@ -201,7 +201,7 @@ class _Fourth:
     def losses(self, lower: float) -> tuple[Floats, Floats]:
         """Return by how much sums that start so much lower come out too high in the mean, and what is left without."""
         bits = followed_sums.last_bits(self.sums - np.float32(lower))
-        np.copyto(bits, 0.0, where=~self.changed)
+        bits *= self.changed
         losses = _losses(bits.sum(axis=1), self.of_products)
         mean = (losses * self.counts).sum(axis=0)
         with np.errstate(over="ignore"):  # an exponential's sums may be huge: then nothing is made up for

@@ -123,14 +123,14 @@ def follow(factors: Floats, constants: Floats, biases: Floats, *, fourth: bool, 
         # Bytes are cut where they become texels, and products are.
         cut = last_bits(product)
         cut += last_bits(met) * weights
-        np.copyto(cut, 0.0, where=(met == 0.0) | (met == 1.0))
+        cut *= (met != 0.0) & (met != 1.0)
         of_products += cut
-        still = product == 0.0
+        moves = product != 0.0
         cut = last_bits(sums)
-        np.copyto(cut, 0.0, where=still)
+        cut *= moves
         of_sums += cut
         if kept is not None and changed is not None:
-            kept[column], changed[column] = sums[:, :, 3].T, ~still[:, :, 3].T
+            kept[column], changed[column] = sums[:, :, 3].T, moves[:, :, 3].T
     if kept is None or changed is None:
         return Followed(biases + total, of_products, of_sums, None, None)
     order = (1, 2, 0)
@@ -157,6 +157,6 @@ def follow_bytes(factors: Floats, constants: Floats) -> Floats:
         total += product
         cut = last_bits(total)
         cut += last_bits(product)
-        np.copyto(cut, 0.0, where=product == 0.0)
+        cut *= product != 0.0
         cuts += cut
     return cuts

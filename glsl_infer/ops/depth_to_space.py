@@ -89,7 +89,7 @@ class DepthToSpace(CopyOperator):
             reads = [Read(source.views[index], stride=(1.0 / across, 1.0 / down)) for index in slices]
             binding = build.bind(node, source=reads)
             lines = []
-            for place, one in enumerate(slices):
+            for place, source_slice in enumerate(slices):
                 lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
                 # A factor of 0 or 1: for choices between texels, vc4's compiler keeps flags over a thread switch, which
                 # loses them (docs/videocore.md).
@@ -97,7 +97,7 @@ class DepthToSpace(CopyOperator):
                     lines += [
                         f"y.{lane} += max(1.0 - abs(phase - {number}.0), 0.0) * t.{'xyzw'[channel % 4]};"
                         for lane, channel in zip("xyzw", phase)
-                        if channel // 4 == one
+                        if channel // 4 == source_slice
                     ]
             fragment = codegen.fragment(
                 "depth_to_space.frag",

@@ -148,7 +148,7 @@ def _constants(
         uint8 (ROWS, 2 * slices, 4), and the units of factors and offsets.
     """
     numbers = np.concatenate([factor.reshape(-1, 2), offset.reshape(-1, 2)], axis=1).astype(np.float64)
-    units = [max(float(np.abs(some).max()), 1e-30) / _MOST for some in (numbers[:, :2], numbers[:, 2:])]
+    units = [max(float(np.abs(part).max()), 1e-30) / _MOST for part in (numbers[:, :2], numbers[:, 2:])]
     whole = np.rint(numbers / np.repeat(units, 2)).astype(np.int64) + _MIDDLE
     rows = [whole >> 16, (whole >> 8) & 255, whole & 255, np.zeros_like(whole)]
     rows[-1][1::2] = 255

@@ -60,7 +60,7 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class ExportReport:
     """What an export made.
 
     Attributes:
@@ -102,7 +102,7 @@ def export(
     verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
     known: Sequence[InputError] = (),
-) -> Report:
+) -> ExportReport:
     """Export a saved model to a bundle file.
 
     Args:
@@ -234,7 +234,7 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
 @blas.one_thread()
 def report(
     program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
-) -> Report:
+) -> ExportReport:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
@@ -288,7 +288,7 @@ def report(
         ),
         "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
     }
-    return Report(
+    return ExportReport(
         tuple(layers),
         prepared.ranges,
         prepared.wide,

@@ -29,9 +29,9 @@ CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
     "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. A "
-    "convolution is *wide* if its input lies in more than 8 textures (`--layout planar`: more than 32 channels), or if "
-    "it has more weights than a uniform array holds while constants would take long to compile. Every few slices are "
-    "then added up to 16-bit partial sums in two passes, and one more pass adds those.",
+    "convolution whose input lies in more than 8 textures (`--layout planar`: more than 32 channels), or with too many "
+    "weights for its shaders, is *wide*: two passes store 16-bit partial sums of every few slices, and one more pass "
+    "adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),

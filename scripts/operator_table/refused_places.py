@@ -14,7 +14,7 @@ def _unread(x: Any) -> Any:
 
 
 def _mixed_rows(x: Any) -> Any:
-    near, far = (L.Reshape((-1, 4))(one) for one in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
+    near, far = (L.Reshape((-1, 4))(features) for features in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
     return L.Concatenate(axis=1, name="subject")([L.Activation("sigmoid")(near), far])
 
 
@@ -60,13 +60,6 @@ RANGES = (
 )
 
 PLACES_OF_LAYERS = (
-    Refusal(
-        "Softmax",
-        "of a map, not at the end",
-        "a softmax in this place has no shader; softmax is supported of vectors, and at the end of a network",
-        "the end of the model",
-        lambda x: L.Conv2D(3, 1)(L.Softmax(name="subject")(stem(x))),
-    ),
     Refusal(
         "Softmax",
         "of more than 1,024 values, not at the end",

@@ -82,7 +82,11 @@ def _transposed(call: Call, axes: tuple[int, ...]) -> list[Node]:
 def flip(call: Call) -> list[Node]:
     """Convert ``keras.ops.flip`` along rows, columns or both."""
     axis = call.layer.axis
-    axes = {int(one) % 4 for one in (axis if isinstance(axis, (list, tuple)) else (axis,))} if axis is not None else {0}
+    axes = (
+        {int(number) % 4 for number in (axis if isinstance(axis, (list, tuple)) else (axis,))}
+        if axis is not None
+        else {0}
+    )
     if not axes <= {1, 2}:
         raise call.refused(f"a flip along axis {axis}", "rows (1) and columns (2) can be flipped")
     height, width = call.shapes[0][:2]

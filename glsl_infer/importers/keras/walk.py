@@ -36,7 +36,7 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            waiting = [one for one in _inputs(stack[-1]) if key(one) not in self._names]
+            waiting = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
             if waiting:
                 stack += reversed(waiting)
             else:
@@ -45,7 +45,7 @@ class Walk:
 
     def _import(self, tensor: Any) -> None:
         operation, call_index, _ = tensor._keras_history
-        inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
+        inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
             outputs = dict(enumerate(self._inner(operation, name, inputs)))
@@ -70,7 +70,7 @@ class Walk:
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
                 return dict(enumerate(names))
-            call = Call(operation, name, inputs, tuple(collected.shapes[one] for one in inputs), given, index)
+            call = Call(operation, name, inputs, tuple(collected.shapes[source] for source in inputs), given, index)
             output = collected.add(renamed(call, chain) if chain else _converter(call)(call))
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
