@@ -62,6 +62,7 @@ def converted(model: keras.Model, kind: str, seed: int) -> Graph:
     return to_graph(parse(converter.convert(), "converted.tflite"))
 
 
+@pytest.mark.filterwarnings("ignore:Statistics for quantized inputs")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_converted_model_is_the_model(seed: int) -> None:
     model = network(seed)

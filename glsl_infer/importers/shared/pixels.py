@@ -33,8 +33,11 @@ def global_max_pool(name: str, source: str, shape: Shape) -> list[Node]:
 def part_of(name: str, source: str, shape: Shape, parts: tuple[range, range, range]) -> list[Node]:
     """Return the nodes that take rows, columns and channels of a map of ``shape``; none of the ranges is empty."""
     rows, columns, channels = parts
-    attrs = {"begin": (rows.start, columns.start), "size": (len(rows), len(columns))}
-    node = Node(name, "spatial_slice", (source,), {**attrs, "strides": (rows.step, columns.step)})
-    if channels == range(shape[2]):
-        return [node]
-    return [node, Node(f"{name}-channels", "channel_gather", (name,), {"channels": tuple(channels)})]
+    nodes: list[Node] = []
+    if (rows, columns) != (range(shape[0]), range(shape[1])):
+        attrs = {"begin": (rows.start, columns.start), "size": (len(rows), len(columns))}
+        nodes.append(Node(name, "spatial_slice", (source,), {**attrs, "strides": (rows.step, columns.step)}))
+    if channels != range(shape[2]):
+        own, read = (f"{name}-channels", name) if nodes else (name, source)
+        nodes.append(Node(own, "channel_gather", (read,), {"channels": tuple(channels)}))
+    return nodes or [Node(name, "identity", (source,))]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
@@ -21,6 +22,7 @@ from glsl_infer.importers.tflite.endings import Endings
 from glsl_infer.importers.tflite.file import clean
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.operators import convert
+from glsl_infer.ops.operator import CopyOperator
 
 STORED: Mapping[str, tuple[float, float]] = {
     "INT8": (-128.0, 127.0),
@@ -169,6 +171,7 @@ class Walk:
         )
         if not inputs:
             raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
+        before = len(self.collected.nodes)
         try:
             last = self.collected.add(convert(call))
         except _NO_OPTIONS as error:
@@ -182,8 +185,17 @@ class Walk:
             raise call.refused(f"makes {shape} where the file says {wanted}", "the file is damaged; convert it anew")
         span = span_of(tensor)
         if span is not None:
-            self.collected.nodes[-1] = self.collected.nodes[-1].with_attrs(**{SEEN: span})
+            self._note(span, before)
         return last
+
+    def _note(self, span: Range, first: int) -> None:
+        """Note what the file says of the last value on the node that computes it: those behind only move it."""
+        nodes = self.collected.nodes
+        for place in range(len(nodes) - 1, first - 1, -1):
+            nodes[place] = nodes[place].with_attrs(**{SEEN: span})
+            operator = ops.get(nodes[place].op)
+            if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
+                break
 
 
 def span_of(tensor: Tensor) -> Range | None:
