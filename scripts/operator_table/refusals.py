@@ -32,8 +32,6 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
-    _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     Refusal(
         "Lambda",
         "any",
@@ -65,9 +63,9 @@ OPTIONS = (
     Refusal(
         "all layers",
         "activation other than those above",
-        "activation 'celu' cannot be exported; use one of: elu, exponential, gelu, ",
+        "activation 'log_softmax' cannot be exported; use one of: celu, elu, exponential, gelu, ",
         "one of the activations above",
-        lambda x: L.Conv2D(4, 3, activation="celu", name="subject")(stem(x)),
+        lambda x: L.Conv2D(4, 3, activation="log_softmax", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",

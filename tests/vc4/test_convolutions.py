@@ -68,11 +68,11 @@ def test_the_sweep_has_all_kinds() -> None:
 
 
 def test_what_the_whole_sweep_said() -> None:
-    """``scripts/vc4/convolutions.py --write`` ran all of it, or says of how many this is."""
+    """``scripts/vc4/convolutions.py --write`` makes the table; batches that came later may be missing."""
     rows = {row.name: row for row in read(TABLE)}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
-    assert not [row.name for row in rows.values() if row.bad]
+    assert len(rows) >= 300 and not [row.name for row in rows.values() if row.bad]
     assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
