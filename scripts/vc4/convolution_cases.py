@@ -43,7 +43,21 @@ ACTIVATIONS = (
 )
 """They take turns. Those that are not defined below 0 are left out: log, sqrt, rsqrt, reciprocal."""
 
-DILATED_ACTIVATIONS = ("absolute", "at_least(-0.5)", "at_most(0.5)", "clip(-1,1)", "square", "power(3)")
+DILATED_ACTIVATIONS = (
+    "absolute",
+    "at_least(-0.5)",
+    "at_most(0.5)",
+    "clip(-1,1)",
+    "square",
+    "power(3)",
+    "celu(0.5)",
+    "hard_shrink(0.5)",
+    "soft_shrink(0.5)",
+    "tanh_shrink",
+    "threshold(0.25,0.5)",
+    "sparse_plus",
+    "squareplus(4)",
+)
 
 SIZES = (3, 224, 5, 16, 33, 7, 112, 12, 56, 9, 28, 75, 14, 4, 96, 19, 150, 8, 40, 24)
 """Pixels of a map's side, the same for all of a batch. Small ones and large ones have their tiles in other places."""
