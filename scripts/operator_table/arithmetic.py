@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 from operator_table.row import Build, Group, K, L, Row, stem, vector
 
 _FUSED = "the layer before has no activation and no other reader"
+
+
+def _layer_scale(x: Any) -> Any:
+    convnext = importlib.import_module("keras.src.applications.convnext")
+    return convnext.LayerScale(0.5, 8)(stem(x))
 
 
 def plain(x: Any) -> Any:
@@ -218,6 +224,7 @@ AFFINE = Group(
             into="the layer behind",
         ),
         Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
+        Row("LayerScale", "of ConvNeXt, alone on a feature map; 8 channels", _layer_scale),
         _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel"),
         _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one for each channel"),
         _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one for each channel"),
