@@ -232,7 +232,7 @@ class PartedSession(Session):
         for part in self.bundle.parts:
             for node in part.nodes if isinstance(part, CpuPart) else ():
                 if node.op == CUSTOM:
-                    require(str(node.attrs["function"]), self._functions)
+                    require(str(node.attrs["calls"]), self._functions)
 
     def _add_times(self, laps: Mapping[str, float]) -> None:
         self.start_up = {key: self.start_up.get(key, 0.0) + laps.get(key, 0.0) for key in {**self.start_up, **laps}}

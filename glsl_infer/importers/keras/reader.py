@@ -80,7 +80,7 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
-    outputs = [_output(walk, collected, name, tensor) for name, tensor in _named_outputs(model)]
+    outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
     if collected.refusals:
         raise ModelError("\n  ".join(str(refusal) for refusal in collected.refusals))
     graph = Graph(model.name, collected.nodes, outputs)
@@ -140,16 +140,10 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
     return named
 
 
-def _output(walk: Walk, collected: Collected, name: str, tensor: Any) -> GraphOutput:
+def _output(walk: Walk, name: str, tensor: Any) -> GraphOutput:
     """Import what an output is made of."""
     try:
         end = ending(tensor)
-    except ModelError as refusal:
-        known = list(collected.refusals)
-        walk.tensor(tensor)
-        layer = str(refusal).partition(":")[0]
-        others = [new for new in collected.refusals[len(known) :] if not str(new).startswith(f"{layer}:")]
-        # A layer before the end may be what nobody can export.
-        collected.refusals[:] = [*known, *(others or [refusal])]
-        return GraphOutput(name, ())
+    except ModelError:  # rows that no host steps make: the CPU computes all that is between the maps and them
+        return GraphOutput(name, (walk.tensor(tensor),))
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from glsl_infer import ops
+from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras import custom_operators, tensors
+from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.operations import OPERATIONS
@@ -86,7 +88,7 @@ class Walk:
         return self._names[key(tensor)]
 
     def _import(self, tensor: Any) -> None:
-        operation, call_index, _ = tensor._keras_history
+        operation, call_index, result = tensor._keras_history
         inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
@@ -95,10 +97,15 @@ class Walk:
             arguments = operation._inbound_nodes[call_index].arguments
             shapes = tuple(self._collected.shapes[one] for one in inputs)
             given = (*arguments.args, *arguments.kwargs.values())
+            shape = tuple(tensor.shape[1:])
             try:
-                outputs = [self._collected.add(_convert(Call(operation, name, inputs, shapes, given)))]
+                made = self._collected.add(_convert(Call(operation, name, inputs, shapes, given, shape, result)))
             except ModelError as refusal:
-                outputs = [self._collected.refuse(refusal, name, inputs, tensor)]
+                made = self._collected.refuse(refusal, name, inputs, tensor)
+            if result:  # each output of an operation with several is a node of its own
+                self._names[key(tensor)] = made
+                return
+            outputs = [made]
         for index, output in enumerate(outputs):
             self._names[id(operation), call_index, index] = output
             self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
@@ -130,16 +137,33 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
+def _converted(call: Call, convert: Converter, on_cpu: Converter | None) -> list[Node]:
+    """Return the nodes of a call; where shaders cannot do it in this place, those for the CPU."""
+    try:
+        return convert(call)
+    except ModelError:
+        if on_cpu is None:
+            raise
+    return on_cpu(call)
+
+
 def _convert(call: Call) -> list[Node]:
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
     is_layer = isinstance(call.layer, keras().layers.Layer)
+    function = custom.function_of(kind)
+    if function is not None:
+        return custom_operators.convert(call, function)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
-    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
+    known = package in ("keras", "glsl_infer")
+    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
+    on_cpu = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
+    if on_cpu is not None and (convert is None or not tensors.in_textures(call)):
+        return on_cpu(call)
     if convert is not None:
-        return convert(call)
+        return _converted(call, convert, on_cpu)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = f"these layers can be exported: {', '.join(LAYERS)}"
+    advice = f"these layers can be exported: {', '.join(sorted({*LAYERS, *tensors.LAYERS}))}"
     if not is_layer:
-        advice = f"these operations can be exported: {', '.join(OPERATIONS)}"
+        advice = f"these operations can be exported: {', '.join(sorted({*OPERATIONS, *tensors.OPERATIONS}))}"
     raise call.refused(f"{with_article(kind)} cannot be exported", advice)
