@@ -32,7 +32,6 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown("LayerNormalization", "BatchNormalization", lambda x: L.LayerNormalization(name="subject")(stem(x))),
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     _unknown(
         "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
@@ -129,13 +128,6 @@ def _operation(text: str, name: str, says: str, instead: str, build: Any) -> Ref
 
 
 OPERATIONS = (
-    _operation(
-        "1 / x",
-        "true_divide",
-        "a TrueDivide of a constant by a tensor; divide the tensor by the constant",
-        "no replacement",
-        lambda x: 1.0 / stem(x),
-    ),
     _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "no replacement", lambda x: stem(x) ** 2),
     _operation(
         "x[:, 0]",
@@ -143,13 +135,6 @@ OPERATIONS = (
         "an index (slice(None, None, None), 0); give slices",
         "slices, such as `x[:, :1]`",
         lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
-    ),
-    _operation(
-        "keras.ops.transpose(x)",
-        "transpose",
-        "axes in the order (2, 0, 1); rows and columns can be exchanged",
-        "channels as the last axis",
-        lambda x: K.transpose(stem(x), (0, 3, 1, 2)),
     ),
     _operation(
         "keras.ops.reshape(x, ...)",

@@ -47,7 +47,7 @@ def _axes(call: Call, axis: Any) -> tuple[int, ...]:
 
 
 def _reshape(call: Call) -> list[Node]:
-    return [call.node("tensor_reshape", {"shape": call.shape})]
+    return [call.node("reshape", {"shape": call.shape})]
 
 
 def _transpose(call: Call) -> list[Node]:
@@ -224,7 +224,6 @@ LAYERS: Mapping[str, Converter] = {
     "MultiHeadAttention": multi_head_attention,
     "Multiply": _binary("multiply"),
     "Permute": _permute,
-    "Reshape": _reshape,
     "Softmax": _softmax,
     "Subtract": _binary("subtract"),
     **_functions(activations.LAYERS),
@@ -247,7 +246,6 @@ OPERATIONS: Mapping[str, Converter] = {
     "Min": _reduction("min"),
     "Minimum": _binary("minimum"),
     "Multiply": _binary("multiply"),
-    "Reshape": _reshape,
     "Softmax": _softmax,
     "Sort": _ordered("sort", lambda call: {"axis": _axis(call, call.layer.axis)}),
     "Squeeze": _reshape,
