@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import ends, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
     )
+    ends.add_operator(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
 
 
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.inspect import inspection
 
+    ends.load_operators(args.operator)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     bundle = bundles.read(args.model)
@@ -74,11 +76,12 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
-        drawn = len(bundle.network.layers) - 1  # all but the picture
+        layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
+        drawn = len(layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(given)):
                 path = folder / layer_pictures.file_name(index + 1, name)
-                images.save(layer_pictures.draw(output, bundle.values[name]), path)
+                images.save(layer_pictures.draw(output, bundle.values.get(name)), path)
                 written.append(path)
                 done(1)
     return written
@@ -101,6 +104,7 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         f"{'needs':10} {limits['texture_units']} texture units, textures of {limits['texture_size']}, "
         f"{limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
         f"{limits['vertex_attributes']} vertex attributes",
+        *(f"{'part ' + str(number):10} {_part(part)}" for number, part in enumerate(described.get("parts", ()), 1)),
         "",
     ]
     rows = described["layers"]
@@ -126,6 +130,15 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         pictures = described["pictures"]
         lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
     return lines
+
+
+def _part(part: dict[str, Any]) -> str:
+    what = (
+        f"{part['kind'].upper()}: {', '.join(part['inputs'])} -> {', '.join(part['outputs'])}, {part['layers']} layers"
+    )
+    if part["kind"] == "cpu":
+        return f"{what} ({', '.join(part['operators'])})"
+    return f"{what}; uploads {part['uploaded'] / 1e3:.1f} kB and reads back {part['read_back'] / 1e3:.1f} kB a frame"
 
 
 def _input(entry: dict[str, Any]) -> str:

@@ -69,6 +69,11 @@ def load(given: str) -> str:
     return name
 
 
+def loaded() -> list[str]:
+    """Return what ``load`` was told in this process, for another one to load."""
+    return [f"{kind}={name}" for kind, name in _classes.items()]
+
+
 def function_of(kind: str) -> str | None:
     """Return the name of the function that computes the layers of a class, if ``load`` was told of one."""
     return _classes.get(kind)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler import optimize
+from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
@@ -52,8 +53,11 @@ def work(job: dict[str, Any]) -> None:
 
     ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, those of them
     that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and
-    the number of ``steps`` that the bundle's has; ``input_ranges``; ``out``.
+    the number of ``steps`` that the bundle's has; ``input_ranges``; ``operators``, as ``custom.load`` takes them;
+    ``out``.
     """
+    for operator in job["operators"]:
+        custom.load(operator)
     network = importer.load_model(job["model"])
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     graph = importer.to_graph(network, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
