@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,16 +36,10 @@ def _operators(data: Data) -> list[Data]:
 DAMAGED: dict[str, Callable[[Data], object]] = {
     "order": lambda data: data["parts"].reverse(),
     "operator": lambda data: _operators(data)[1].update(op="nothing"),
-    "shader": lambda data: _operators(data)[1].update(op="max_pool"),
-    "attribute": lambda data: _operators(data)[2]["attrs"].pop("heads"),
-    "unknown-attribute": lambda data: _operators(data)[2]["attrs"].update(surprise=1),
     "shape": lambda data: _operators(data)[0]["attrs"].update(shape=[5, 8]),
-    "heads": lambda data: _operators(data)[2]["attrs"].update(heads=3),
     "weights": lambda data: _operators(data)[1]["weights"].update(bias=[9]),
     "reads": lambda data: _operators(data)[1].update(inputs=["nowhere"]),
-    "output": lambda data: data["parts"][1].update(outputs=["nowhere"]),
     "gpu-input": lambda data: data["parts"][2].update(inputs=["shares"]),
-    "twice": lambda data: _operators(data)[1].update(name="rows"),
 }
 """What is wrong with the manifest of each; all break the rule ``parts``."""
 
@@ -57,7 +50,3 @@ def damaged() -> Iterator[tuple[str, bytes]]:
         data: Data = json.loads(members()[MANIFEST])
         change(data)
         yield name, zipped({**members(), MANIFEST: json.dumps(data, separators=(",", ":")).encode("utf-8")})
-    surplus = {**members(), "parts/1/weights/other.f32": b"\0\0\0\0"}
-    data = json.loads(surplus[MANIFEST])
-    data["members"]["parts/1/weights/other.f32"] = hashlib.sha256(b"\0\0\0\0").hexdigest()
-    yield "surplus-member", zipped({**surplus, MANIFEST: json.dumps(data, separators=(",", ":")).encode("utf-8")})
