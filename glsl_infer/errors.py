@@ -34,11 +34,15 @@ class InputError(GlslInferError):
 
 
 def together(problems: Sequence[InputError]) -> InputError:
-    """Return one error for several: the only one itself, or one whose message lists them all."""
+    """Return one error for several: the only one itself, or one whose message lists them all.
+
+    Of several, one about a model makes it a ``ModelError``.
+    """
     if len(problems) == 1:
         return problems[0]
     lines = [line for problem in problems for line in str(problem).split("\n  ")]
-    return InputError("\n  ".join([f"{len(lines)} problems:", *lines]))
+    kind = ModelError if any(isinstance(problem, ModelError) for problem in problems) else InputError
+    return kind("\n  ".join([f"{len(lines)} problems:", *lines]))
 
 
 class BundleError(InputError):
@@ -59,18 +63,26 @@ class ImageError(InputError):
 
 
 class ModelError(InputError):
-    """A Keras model, or one of its layers, that cannot be exported.
+    """A model, or one of its layers, that cannot be exported.
 
     Attributes:
+        name: of the layer; None where the message is about the model as a whole.
+        given: what about the layer cannot be exported.
+        advice: what to do instead; the message has all three.
         refused: name of the layer where shaders cannot do it, though NumPy could; else None.
     """
 
+    name: str | None = None
+    given: str = ""
+    advice: str = ""
     refused: str | None = None
 
     @classmethod
     def layer(cls, name: str, given: str, advice: str) -> ModelError:
         """Build the message about one layer: its name, what was given, and what to do."""
-        return cls(f"layer '{name}': {given}; {advice}")
+        error = cls(f"layer '{name}': {given}; {advice}")
+        error.name, error.given, error.advice = name, given, advice
+        return error
 
 
 class ContextError(InputError):

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from accuracy_sections import amplification, drivers, mobilenet, superres, textbook, x22
+from accuracy_sections import amplification, drivers, mobilenet, networks, superres, textbook, x22
 from accuracy_sections.common import BOUNDS, ROOT, Section
 from accuracy_sections.page import SECTIONS, page
 
@@ -37,10 +37,17 @@ def measures(args: argparse.Namespace) -> dict[str, Callable[[], Section]]:
         "drivers": lambda: drivers.measure(args.cases, BOUNDS["layer"]),
         "counts": x22.measure_counts,
         "mobilenet": lambda: mobilenet.measure(args.data),
+        "networks": lambda: networks.measure(args.data, args.networks, _known(args.results / "networks.json")),
         "textbook": lambda: textbook.measure(args.data),
         "superres": lambda: superres.measure(args.superres, args.data),
         "amplification": lambda: amplification.measure([args.bundle, args.superres.with_suffix(".glslnn")], args.data),
     }
+
+
+def _known(path: Path) -> Section:
+    """Return the numbers of a section that was measured before; none where it was not."""
+    known: Section = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return known
 
 
 def measure(args: argparse.Namespace) -> None:
@@ -55,8 +62,8 @@ def measure(args: argparse.Namespace) -> None:
     sections = measures(args)
     for key in args.only:
         print(f"measuring {key} ...", file=sys.stderr, flush=True)
-        found = {"machine": f"{driver}, Python {platform.python_version()}", **sections[key]()}
-        (args.results / f"{key}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+        measured = {"machine": f"{driver}, Python {platform.python_version()}", **sections[key]()}
+        (args.results / f"{key}.json").write_text(json.dumps(measured, indent=1) + "\n", "utf-8")
 
 
 def stored(folder: Path) -> dict[str, Any]:
@@ -74,7 +81,7 @@ def stored(folder: Path) -> dict[str, Any]:
 def sections_of(text: str) -> list[str]:
     """Return the sections of ``--only``."""
     chosen = text.split(",")
-    unknown = [one for one in chosen if one not in SECTIONS]
+    unknown = [name for name in chosen if name not in SECTIONS]
     if unknown:
         raise argparse.ArgumentTypeError(f"no section {', '.join(unknown)}; there are {', '.join(SECTIONS)}")
     return chosen
@@ -89,22 +96,23 @@ def main() -> int:
     parser.add_argument("--superres", type=Path, default=ROOT / "models/superres-x2-96.keras")
     parser.add_argument("--only", type=sections_of, default=list(SECTIONS), help=f"of {','.join(SECTIONS)}")
     parser.add_argument("--cases", type=int, default=60, help="random networks of each kind on each driver")
+    parser.add_argument("--networks", nargs="+", choices=networks.SIZES, default=list(networks.SIZES), metavar="NAME")
     parser.add_argument("--out", type=Path, default=ROOT / "docs/accuracy.md", help="the page to write")
     parser.add_argument("--results", type=Path, default=ROOT / "docs/accuracy", help="folder of the sections' numbers")
     parser.add_argument("--json", type=Path, help="write all numbers to this file as well")
     args = parser.parse_args()
     try:
         measure(args)
-        found = stored(args.results)
+        numbers = stored(args.results)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    text = page(found)
+    text = page(numbers)
     print(text)
     args.out.write_text(text, "utf-8")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-    missed = [key for key in SECTIONS if not found[key]["passed"]]
+        args.json.write_text(json.dumps(numbers, indent=1) + "\n", "utf-8")
+    missed = [key for key in SECTIONS if not numbers[key]["passed"]]
     if missed:
         print(f"bounds missed in: {', '.join(missed)}", file=sys.stderr)
     return 1 if missed else 0

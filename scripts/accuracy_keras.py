@@ -108,7 +108,7 @@ def write_mobilenet(args: argparse.Namespace) -> None:
     for name, varied in (("varied", True), ("plain", False)):
         model = random_mobilenet(calibration, varied=varied)
         logits, noisy_logits = (
-            np.asarray(model.predict(symmetric(one), batch_size=32, verbose=0)) for one in (test, noisy)
+            np.asarray(model.predict(symmetric(batch), batch_size=32, verbose=0)) for batch in (test, noisy)
         )
         graph_file.write(to_graph(model, (-1.0, 1.0)), args.out / f"mobilenet-{name}.graph")
         np.savez_compressed(args.out / f"mobilenet-{name}.npz", logits=logits, noisy=noisy_logits)

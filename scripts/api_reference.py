@@ -35,13 +35,13 @@ def modules() -> list[str]:
 
     Where a package says ``__all__``, pdoc takes the modules named there and no others.
     """
-    found = ["glsl_infer"]
-    for one in pkgutil.walk_packages(glsl_infer.__path__, "glsl_infer."):
-        parent, _, name = one.name.rpartition(".")
+    names = ["glsl_infer"]
+    for module in pkgutil.walk_packages(glsl_infer.__path__, "glsl_infer."):
+        parent, _, name = module.name.rpartition(".")
         listed = getattr(sys.modules[parent], "__all__", None)
-        if one.name.split(".")[1] not in LEFT_OUT and listed is not None and name not in listed:
-            found.append(one.name)
-    return found
+        if module.name.split(".")[1] not in LEFT_OUT and listed is not None and name not in listed:
+            names.append(module.name)
+    return names
 
 
 def write(folder: Path) -> int:
@@ -65,7 +65,9 @@ def broken_links(folder: Path) -> list[str]:
         page.resolve(): re.sub(r"<script.*?</script>", "", page.read_text("utf-8"), flags=re.DOTALL)
         for page in folder.rglob("*.html")
     }
-    places = {page: {unescape(one) for one in re.findall(r'\bid="([^"]+)"', text)} for page, text in pages.items()}
+    places = {
+        page: {unescape(anchor) for anchor in re.findall(r'\bid="([^"]+)"', text)} for page, text in pages.items()
+    }
     broken = []
     for page, text in pages.items():
         for link in map(unescape, re.findall(r'\b(?:href|src)="([^"]*)"', text)):

@@ -59,8 +59,8 @@ def _read_before_it_is_drawn(data: Data) -> None:
 
 def _slice(data: Data) -> list[Any]:
     values = [value for entry in data["passes"] for value in entry["uniforms"].values()]
-    found: list[Any] = next(value for value in values if isinstance(value[0], str))
-    return found
+    sliced: list[Any] = next(value for value in values if isinstance(value[0], str))
+    return sliced
 
 
 def _undeclared(data: Data) -> None:

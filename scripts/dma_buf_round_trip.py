@@ -156,9 +156,9 @@ def round_trip(session: Session, width: int, height: int) -> dict[str, Any]:
     return row
 
 
-def difference(found: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> float:
+def difference(given: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float32]]) -> float:
     """Return the largest difference of outputs."""
-    return max(float(np.abs(one - other).max()) for one, other in zip(found, wanted))
+    return max(float(np.abs(values - other).max()) for values, other in zip(given, wanted))
 
 
 def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -171,46 +171,46 @@ def look(way: str, bundle: Path, sizes: Sequence[tuple[int, int]]) -> dict[str, 
     except ContextError as error:
         return {"context": way, "refusal": error.reason, "rows": []}
     with context:
-        found: dict[str, Any] = {
+        answer: dict[str, Any] = {
             "context": way,
             "driver": f"{context.gl.text(GL.GL_RENDERER)}, {context.gl.text(GL.GL_VERSION)}, by {context.how}",
             "refusal": export_refusal(context),
             "rows": [],
         }
         if egl.current() is not None and dma_import.MODIFIERS_EXTENSION in egl.display_extensions():
-            found["formats"] = sorted(fourcc_text(code & 0xFFFFFFFF) for code in dma_import.formats())
+            answer["formats"] = sorted(fourcc_text(code & 0xFFFFFFFF) for code in dma_import.formats())
         if image_refusal(context) is None:
             with Session(bundle, context=context) as session:
                 try:
                     for width, height in sizes:
-                        found["rows"].append(round_trip(session, width, height))
+                        answer["rows"].append(round_trip(session, width, height))
                 except (ImageError, RunError) as error:
-                    found["failure"] = str(error)
-    return found
+                    answer["failure"] = str(error)
+    return answer
 
 
 def run(args: argparse.Namespace) -> None:
     """Look, print, and judge."""
-    found = [look(way, args.bundle, args.size) for way in args.context]
+    answers = [look(way, args.bundle, args.size) for way in args.context]
     if args.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps(answers, indent=1))
     else:
-        for one in found:
-            print(f"{one['context']}: {one.get('driver', 'no context')}")
-            if "formats" in one:
-                print(f"  imports {', '.join(one['formats']) or 'formats that it does not list'}")
-            for row in one["rows"]:
+        for answer in answers:
+            print(f"{answer['context']}: {answer.get('driver', 'no context')}")
+            if "formats" in answer:
+                print(f"  imports {', '.join(answer['formats']) or 'formats that it does not list'}")
+            for row in answer["rows"]:
                 steps = ", ".join(f"{step} {row[step]:g}" for step in STEPS if step in row)
                 what = f"{row['width']}x{row['height']}" + (f", {row['dma_buf']}" if "dma_buf" in row else "")
                 print(f"  {what}: off by {steps}")
-            if one["refusal"] is not None:
-                print(f"  not here: {one['refusal']}")
-            if "failure" in one:
-                print(f"  failed: {one['failure']}")
-    rows = [row for one in found for row in one["rows"]]
+            if answer["refusal"] is not None:
+                print(f"  not here: {answer['refusal']}")
+            if "failure" in answer:
+                print(f"  failed: {answer['failure']}")
+    rows = [row for answer in answers for row in answer["rows"]]
     if any(row.get(step) for row in rows for step in STEPS):
         raise RunError("outputs differ that should be equal")
-    if any("failure" in one for one in found):
+    if any("failure" in answer for answer in answers):
         raise RunError("a driver that says that it can export and import dma-bufs does not")
     if not any("dma-buf" in row for row in rows):
         raise InputError("no context here exports and imports dma-bufs")

@@ -105,7 +105,7 @@ def python(data: Data) -> str:
 
 
 def java(data: Data) -> str:
-    """Return FormatConstants.java of the Java runner."""
+    """Return FormatConstants.java of the Java runner. Its readers name the keys of objects; limits are a list there."""
 
     def strings(name: str, words: Sequence[str]) -> str:
         return _listed(f"static final String[] {name} = {{", _strings(words), "};", "    ")
@@ -132,13 +132,7 @@ def java(data: Data) -> str:
     for name, pattern in data["patterns"].items():
         line = f"    static final String {name.upper()}_PATTERN = {json.dumps(pattern)};"
         lines.append(line if len(line) <= WIDTH else line.replace(" = ", " =\n            ", 1))
-    lines += ["", "    // The keys of every object, in the order in which they are written."]
-    lines += [strings(f"{name.upper()}_KEYS", list(entry["keys"])) for name, entry in data["objects"].items()]
-    lines += [
-        "",
-        "    // An object has the key that stands before ONLY where the first of these has one of the words after it.",
-    ]
-    lines += [strings(f"{name}_{key}_ONLY".upper(), [other, *words]) for name, key, other, words in _conditions(data)]
+    lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
     lines += ["", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
 

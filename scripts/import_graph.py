@@ -87,12 +87,8 @@ def section(rows: Sequence[Sequence[str]], edges: Edges, wrong: set[tuple[str, s
     lines += [f"    {a} --> {b}" for a in order for b in order if b in arrows[a]]
     lines += [f"    {a} -. to be removed .-> {b}" for a in order for b in order if (a, b) in removed]
     lines += ["```", "", "An arrow is an import. It is left out where other arrows lead to the same room.", ""]
-    lines += ["| room | what it is | imports |", "|---|---|---|"]
-    for room in order:
-        to = ", ".join(
-            f"`{b}`" + (" (to be removed)" if (room, b) in removed else "") for b in order if b in edges[room]
-        )
-        lines.append(f"| `{_path(room)}` | {_purpose(room)} | {to or 'nothing'} |")
+    lines += ["| room | what it is |", "|---|---|"]
+    lines += [f"| `{_path(room)}` | {_purpose(room)} |" for room in order]
     return "\n".join(lines)
 
 

@@ -27,15 +27,15 @@ from glsl_infer.runtime.session import Session
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def largest_error(one: Exported, context: Context) -> float:
+def largest_error(sample: Exported, context: Context) -> float:
     """Return the largest error of a row's subject on random stored inputs, in stored steps."""
     from layer_check import layer_error, stored_inputs
 
     rng = np.random.default_rng(0)
-    drawn = [node.name for node in subjects(one.row, one.made) if tolerance(node) is not None]
-    with Session(one.made, context=context, cache=False) as session:
-        found = [layer_error(session, name, stored_inputs(one.made, name, rng)) for name in drawn]
-    return max(found, default=0.0)
+    drawn = [node.name for node in subjects(sample.row, sample.made) if tolerance(node) is not None]
+    with Session(sample.made, context=context, cache=False) as session:
+        errors = [layer_error(session, name, stored_inputs(sample.made, name, rng)) for name in drawn]
+    return max(errors, default=0.0)
 
 
 def main() -> int:

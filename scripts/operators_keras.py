@@ -49,8 +49,8 @@ def without(build: Build, size: int, channels: int) -> Bundle:
 def main() -> int:
     """Export all rows to the folder that is given."""
     folder = Path(sys.argv[1])
-    found = {row.name: export(row, folder) for row in ROWS}
-    (folder / "rows.json").write_text(json.dumps(found), "utf-8")
+    notes = {row.name: export(row, folder) for row in ROWS}
+    (folder / "rows.json").write_text(json.dumps(notes), "utf-8")
     return 0
 
 

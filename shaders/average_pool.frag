@@ -1,6 +1,8 @@
 // One slice of average pooling: the mean of those texels of a window that lie within the map.
 //
-// BOUNDED   windows may reach beyond the map
+// BOUNDED       windows may reach beyond the map
+// WRITTEN_OUT   every texel of the window has a line. Compilers leave some loops as they are, and a loop that fetches
+//               halves the threads of a VideoCore IV.
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -13,22 +15,33 @@ uniform vec2 source_texel;
 uniform vec4 bounds; // the map's edges: left, top (.xy), right, bottom (.zw)
 #endif
 
+vec4 sum;
+float count;
+
+void add(float x, float y) {
+    vec2 at = coord0.xy + vec2(x, y) * source_texel;
+    vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
+#ifdef BOUNDED
+    vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
+    bytes *= inside.x * inside.y;
+    count += inside.x * inside.y;
+#endif
+    sum += bytes;
+}
+
 void main() {
     const float area = float(POOL_WIDTH * POOL_HEIGHT);
-    vec4 sum = vec4(0.0);
-    float count = 0.0;
+    sum = vec4(0.0);
+    count = 0.0;
+#ifdef WRITTEN_OUT
+    //@ texels
+#else
     for (int y = 0; y < POOL_HEIGHT; y++) {
         for (int x = 0; x < POOL_WIDTH; x++) {
-            vec2 at = coord0.xy + vec2(float(x), float(y)) * source_texel;
-            vec4 bytes = floor(texture2D(source, at) * 255.0 + 0.5);
-#ifdef BOUNDED
-            vec2 inside = step(bounds.xy, at) * step(at, bounds.zw);
-            bytes *= inside.x * inside.y;
-            count += inside.x * inside.y;
-#endif
-            sum += bytes;
+            add(float(x), float(y));
         }
     }
+#endif
 #ifdef BOUNDED
     vec4 mean = sum / count;
 #else

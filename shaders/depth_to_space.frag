@@ -1,9 +1,12 @@
-// One slice of depth to space: a pixel takes its channels by where it lies in its block of BLOCK x BLOCK pixels.
-// Coordinates advance by 1/BLOCK of a texel from pixel to pixel.
+// One slice of depth to space: a pixel takes its channels by where it lies in its block of pixels. Coordinates advance
+// by 1/BLOCK of a texel from pixel to pixel.
 //
+// BLOCK   width and height of a block, or a number for both
+// ACROSS  its width
 // TEXEL   size of a texel of the texture that coord0.xy belongs to
 #ifndef BLOCK
 #define BLOCK 2.0
+#define ACROSS 2.0
 #define TEXEL vec2(1.0)
 varying vec4 coord0;
 #endif
@@ -15,7 +18,7 @@ void main() {
     // In pixels of the output: whole numbers, but for rounding.
     vec2 pixel = floor((coord0.xy / TEXEL - origin - 0.5) * BLOCK + 0.5);
     vec2 inner = pixel - BLOCK * floor((pixel + 0.5) / BLOCK);
-    float phase = inner.y * BLOCK + inner.x;
+    float phase = inner.y * ACROSS + inner.x;
     // Into the middle of the pixel's part of the texel, in texels.
     vec2 shift = vec2(0.5 / BLOCK - 0.5);
     vec4 t;

@@ -11,7 +11,7 @@ Capture = pytest.CaptureFixture[str]
 
 def refused(capsys: Capture, argv: list[object], code: int = 2) -> str:
     """Run a command that cannot work, and return its message: one line, nothing on standard output."""
-    assert main([str(one) for one in argv]) == code
+    assert main([str(word) for word in argv]) == code
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err.startswith("error: ")

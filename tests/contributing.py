@@ -53,5 +53,5 @@ def run(folder: Path, *words: str, given: str = "") -> str:
 def passes(folder: Path, test: str) -> None:
     """Run one of the section's tests, which must be there and pass."""
     assert test in TESTS
-    found = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
-    assert re.search(r"\d+ passed", found), found
+    output = run(folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test)
+    assert re.search(r"\d+ passed", output), output

@@ -28,6 +28,7 @@ def conv_node(
     groups: int = 1,
     strides: tuple[int, int] = (1, 1),
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilations: tuple[int, int] = (1, 1),
     activation: str = PLS,
 ) -> Node:
     """A convolution whose outputs spread over the activation's steep part."""
@@ -37,7 +38,13 @@ def conv_node(
         "kernel": rng.normal(0, 4.0 / np.sqrt(fan_in), shape).astype(np.float32),
         "bias": rng.normal(0, 1.0, filters).astype(np.float32),
     }
-    attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": activation}
+    attrs = {
+        "strides": strides,
+        "padding": padding,
+        "groups": groups,
+        "dilations": dilations,
+        "activation": activation,
+    }
     return Node(name, "conv2d", inputs, attrs, weights)
 
 

@@ -52,16 +52,17 @@ def check_model(
     graph = to_graph(model, input_range)
     small = optimize(graph)
     close(reference.run(graph, picture, mode="float"), expected, tolerance)
-    found = reference.run(small, picture, mode="float")
+    numbers = reference.run(small, picture, mode="float")
     (output,) = graph.outputs
     last = graph.by_name[output.layers[0]]
-    if not small.outputs[0].steps and "softmax" in (last.op, *(graph.by_name[name].op for name in last.inputs)):
-        found = softmax(found)  # the optimiser drops a final one
-    close(found.reshape(expected.shape), expected, tolerance)
+    before = [graph.by_name[name].op for name in last.inputs if not last.weights]
+    if not small.outputs[0].steps and "softmax" in (last.op, *before):
+        numbers = softmax(numbers)  # the optimiser drops a final one
+    close(numbers.reshape(expected.shape), expected, tolerance)
     return small
 
 
-def close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
+def close(output: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
     """Compare, with a tolerance relative to the largest value."""
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
+    assert output.shape == expected.shape
+    assert np.abs(output - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))

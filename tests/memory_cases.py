@@ -11,7 +11,7 @@ from glsl_infer.compiler import memory
 
 def installed() -> tuple[str, ...]:
     """The methods that run here: a flow needs networkx, which only exporters have."""
-    return tuple(one for one in memory.METHODS if one != "flow" or find_spec("networkx"))
+    return tuple(method for method in memory.METHODS if method != "flow" or find_spec("networkx"))
 
 
 @st.composite

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from pages import ROOT
 
-SOURCES = ("glsl_infer", "scripts", "shaders", "tests/gl/mobilenet.py", "docs/images")
+SOURCES = (
+    "glsl_infer",
+    "scripts",
+    "shaders",
+    "tests/gl/mobilenet.py",
+    "docs/images",
+    "tests/models",
+    "tests/small_models.py",
+)
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:

@@ -49,16 +49,16 @@ def without_code(text: str) -> str:
 
 def anchors(text: str) -> set[str]:
     """Return the anchors that GitHub makes of a page's headings."""
-    found: set[str] = set()
+    names: set[str] = set()
     for head in re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), re.MULTILINE):
         shown = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
         name = plain = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
         number = 0
-        while name in found:
+        while name in names:
             number += 1
             name = f"{plain}-{number}"
-        found.add(name)
-    return found
+        names.add(name)
+    return names
 
 
 def links(text: str) -> list[str]:
@@ -78,8 +78,8 @@ def commands(page: Path) -> list[Command]:
     sentences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     shown += [(words, True) for code in re.findall(r"`([^`\n]+)`", sentences) for words in _split(code)[:1]]
     name = page.relative_to(ROOT).as_posix()
-    found = [Command(name, words, inline) for words, inline in shown if FIRST_WORD.fullmatch(words[0])]
-    return list(dict.fromkeys(found))
+    listed = [Command(name, words, inline) for words, inline in shown if FIRST_WORD.fullmatch(words[0])]
+    return list(dict.fromkeys(listed))
 
 
 def _split(line: str) -> list[tuple[str, ...]]:
@@ -90,13 +90,13 @@ def _split(line: str) -> list[tuple[str, ...]]:
         words = list(lexer)
     except ValueError:
         return []
-    found: list[list[str]] = [[]]
+    split: list[list[str]] = [[]]
     redirected = False
     for word in words:
         if word in OPERATORS:
-            found.append([])
+            split.append([])
         elif redirected or set(word) <= set("<>"):
             redirected = not redirected
-        elif found[-1] or not (word in KEYWORDS or re.match(r"[A-Z_]+=", word)):
-            found[-1].append(word.removeprefix(".venv/bin/"))
-    return [tuple(one) for one in found if one]
+        elif split[-1] or not (word in KEYWORDS or re.match(r"[A-Z_]+=", word)):
+            split[-1].append(word.removeprefix(".venv/bin/"))
+    return [tuple(words) for words in split if words]

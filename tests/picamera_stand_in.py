@@ -102,7 +102,7 @@ class Camera:
         self.closed += 1
 
     def lent(self) -> int:
-        return sum(not one.released for one in self.requests)
+        return sum(not request.released for request in self.requests)
 
     def _next(self) -> np.ndarray:
         assert self.started and not self.stopped
@@ -130,7 +130,7 @@ class Picamera:
 
     def over(self) -> bool:
         """Whether every camera was stopped and closed once, and all that it lent was given back."""
-        return all((one.stopped, one.closed, one.lent()) == (1, 1, 0) for one in self.cameras)
+        return all((camera.stopped, camera.closed, camera.lent()) == (1, 1, 0) for camera in self.cameras)
 
     def close(self) -> None:
         for fd in self.fds:

@@ -13,7 +13,7 @@ import numpy as np
 
 Array = np.ndarray
 CLIPS = ("linear", "relu")
-SCALES = ("leaky_relu", "prelu")
+SCALES = ("absolute", "leaky_relu", "prelu")
 
 
 class PlainReference:
@@ -65,7 +65,7 @@ class PlainReference:
         places = list(columns(height, width, i_channels, filters, attrs["groups"]))
         if len(layer["members"]) == 2:
             floats = weight_texture(
-                *(self.members[one] for one in layer["members"]), slices, 1 + max(p[4] for p in places)
+                *(self.members[name] for name in layer["members"]), slices, 1 + max(p[4] for p in places)
             )
         else:
             floats = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float).reshape(slices, -1, 4)
@@ -98,9 +98,9 @@ class PlainReference:
         numbers, out = np.frombuffer(self.members[layer["members"][0]], "<f4").astype(float), []
         start = 0
         for first in range(0, slots, attrs["block"]):
-            mine = [one for one in places if first <= one[1] < first + attrs["block"]]
-            begin = min(one[4] for one in mine)
-            count = 1 + max(one[4] for one in mine) - begin
+            mine = [place for place in places if first <= place[1] < first + attrs["block"]]
+            begin = min(place[4] for place in mine)
+            count = 1 + max(place[4] for place in mine) - begin
             pairs = count + 1 + (count + 1) % 2
             block = numbers[start : start + slices * 2 * pairs * 2].reshape(slices, 2, pairs, 2)
             start += block.size
@@ -169,17 +169,31 @@ class PlainReference:
         return x
 
     def depth_to_space(self, layer: Any, attrs: Any, x: Array) -> Array:
-        n, (height, width, channels) = attrs["block"], x.shape
-        out = np.zeros((height * n, width * n, channels // n**2))
-        for i in range(n):
-            for j in range(n):
-                first = (n * i + j) * out.shape[2]
-                out[i::n, j::n] = x[:, :, first : first + out.shape[2]]
+        v, h = attrs["block"] if isinstance(attrs["block"], list) else [attrs["block"]] * 2
+        height, width, channels = x.shape
+        c = channels // (v * h)
+        out = np.zeros((height * v, width * h, c))
+        together = attrs.get("order", "depth_column_row") == "depth_column_row"
+        for i in range(v):
+            for j in range(h):
+                for k in range(c):
+                    out[i::v, j::h, k] = x[:, :, (h * i + j) * c + k if together else (v * k + i) * h + j]
         return out
 
     def zero_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
         top, bottom, left, right = attrs["padding"]
-        return np.pad(x, ((top, bottom), (left, right), (0, 0)))
+        x = x[max(0, -top) : x.shape[0] + min(0, bottom), max(0, -left) : x.shape[1] + min(0, right)]
+        around = [[max(0, side) for side in pair] for pair in ((top, bottom), (left, right), (0, 0))]
+        return np.pad(x, around, constant_values=attrs.get("value", 0.0))
+
+    def constant_padding(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return self.zero_padding(layer, attrs, x)
+
+    def l2_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.sqrt(pooled(x**2, attrs, np.mean))
+
+    def channel_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.stack([x[..., c] if c >= 0 else 0 * x[..., 0] for c in attrs["channels"]], axis=2)
 
     def channel_shuffle(self, layer: Any, attrs: Any, x: Array) -> Array:
         step, d = attrs["step"], x.shape[2] // 4
@@ -204,6 +218,51 @@ class PlainReference:
 
     def flatten(self, layer: Any, attrs: Any, x: Array) -> Array:
         return x.reshape(-1)
+
+    def flatten_rows(self, layer: Any, attrs: Any, x: Array) -> Array:
+        height, width, channels = x.shape
+        out = []
+        for row in range(attrs["first"], attrs["first"] + attrs["count"]):
+            for column in range(width):
+                for channel in (row // height * 2, row // height * 2 + 1):
+                    out.append(x[row % height, column, channel] if channel < channels else 0.0)
+        return np.array(out)
+
+    def vector_map(self, layer: Any, attrs: Any, *vectors: Array) -> Array:
+        height, width, channels = attrs["shape"]
+        numbers = iter([number for vector in vectors for number in vector])
+        pixels = [[[next(numbers) for _ in range(channels)] for _ in range(width)] for _ in range(height)]
+        return activate(attrs["activation"], np.array(pixels))
+
+    def vector_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.array([x[place] for place in attrs["channels"]])
+
+    def vector_binary(self, layer: Any, attrs: Any, a: Array, b: Array) -> Array:
+        results = {
+            "add": a + b,
+            "subtract": a - b,
+            "multiply": a * b,
+            "divide": a / np.where(b == 0, 1e-30, b),
+            "maximum": np.where(a > b, a, b),
+            "minimum": np.where(a < b, a, b),
+            "squared_difference": (a - b) ** 2,
+        }
+        return activate(attrs["activation"], results[attrs["operation"]])
+
+    def vector_affine(self, layer: Any, attrs: Any, x: Array) -> Array:
+        rows = np.frombuffer(self.members[layer["members"][0]], np.uint8).astype(float).reshape(3, -1, 4)
+        whole = 65536 * rows[0] + 256 * rows[1] + rows[2] - 8388608
+        factor, offset = (whole[:, half : half + 2].reshape(-1)[: len(x)] for half in (0, 2))
+        return activate(attrs["activation"], x * factor * attrs["factor_unit"] + offset * attrs["offset_unit"])
+
+    def vector_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return np.exp(x - x.max()) / sum(np.exp(x - x.max()))
+
+    def vector_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - sum(x) / len(x) * (attrs["kind"] == "layer")
+        square = sum(x * x) / (1 if attrs["kind"] == "unit" else len(x))
+        y = x / math.sqrt(max(square + attrs["epsilon"], 2.0**-40))
+        return activate(attrs["activation"], y * np.array(attrs["gamma"]) + np.array(attrs["beta"]))
 
     def dense_products(self, layer: Any, attrs: Any, x: Array) -> Array:
         inputs, outputs = layer["weights"]["kernel"]
@@ -251,7 +310,7 @@ def columns(height: int, width: int, channels: int, filters: int, groups: int) -
     touched = [
         sorted({g * channels + c for _, _, g in lanes(i, filters, groups) for c in range(channels)}) for i in slices
     ]
-    reads = [sorted({c // 4 for c in one}) for one in touched]
+    reads = [sorted({c // 4 for c in channels}) for channels in touched]
     slots = max(map(len, reads))
     in_slot = [
         sorted({c % 4 for i in slices if s < len(reads[i]) for c in touched[i] if c // 4 == reads[i][s]})
@@ -275,14 +334,16 @@ def lanes(i: int, filters: int, groups: int) -> list[tuple[int, int, int]]:
 def convolve(x: Array, kernel: Array, attrs: Any) -> Array:
     height, width, channels, filters = kernel.shape
     (step_y, step_x), (top, bottom, left, right) = attrs["strides"], attrs["padding"]
+    apart_y, apart_x = attrs.get("dilations", [1, 1])
+    high, broad = (height - 1) * apart_y + 1, (width - 1) * apart_x + 1
     x = np.pad(x, ((top, bottom), (left, right), (0, 0)))
-    out = np.zeros(((x.shape[0] - height) // step_y + 1, (x.shape[1] - width) // step_x + 1, filters))
+    out = np.zeros(((x.shape[0] - high) // step_y + 1, (x.shape[1] - broad) // step_x + 1, filters))
     for f in range(filters):
         g = f // (filters // attrs["groups"])
         part = x[:, :, g * channels : (g + 1) * channels]
         for y in range(out.shape[0]):
             for z in range(out.shape[1]):
-                window = part[y * step_y : y * step_y + height, z * step_x : z * step_x + width]
+                window = part[y * step_y :, z * step_x :][:high:apart_y, :broad:apart_x]
                 out[y, z, f] = (window * kernel[..., f]).sum()
     return out
 
@@ -322,6 +383,10 @@ def activate(text: str, x: Array) -> Array:
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
     if name == "elu":
         return elu(x, numbers[0])
+    if name == "power":
+        return power(x, numbers[0])
+    if name in ("clip", "at_least", "at_most"):
+        return np.clip(x, None if name == "at_most" else numbers[0], None if name == "at_least" else numbers[-1])
     if name == "relu":
         return np.clip(x, 0, numbers[0] if numbers else np.inf)
     return FUNCTIONS[name](x)
@@ -331,13 +396,25 @@ def elu(x: Array, a: float) -> Array:
     return np.where(x < 0, a * (np.exp(np.minimum(x, 0)) - 1), x)
 
 
+def power(x: Array, p: float) -> Array:
+    size = np.abs(x) if p == int(p) else np.maximum(x, 0)
+    y = np.where((size < 2**-40) & (p > 0), 0, np.minimum(np.maximum(size, 2**-40) ** p, 1e30))
+    return np.where((x < 0) & (p % 2 == 1), -y, y)
+
+
 def seven_pieces(x: Array) -> Array:
     inner = 0.05 * x + np.clip(0.1 * x, -0.05, 0.05) + np.clip(0.05 * x, -0.125, 0.125)
     return np.clip(inner, -0.5, 0.5) + 0.5
 
 
 FUNCTIONS = {
+    "absolute": np.abs,
     "linear": lambda x: x,
+    "log": lambda x: np.log(np.maximum(x, 2**-40)),
+    "reciprocal": lambda x: np.where(x < 0, -1, 1) / np.maximum(np.abs(x), 2**-40),
+    "rsqrt": lambda x: 1 / np.sqrt(np.maximum(x, 2**-40)),
+    "sqrt": lambda x: np.sqrt(np.maximum(x, 0)),
+    "square": lambda x: x * x,
     "piecewise_linear_sigmoid": seven_pieces,
     "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),

@@ -28,7 +28,7 @@ class MovingAverage:
             return
         keep = self.decay**steps
         if not self.weights:
-            self.weights = [np.array(one) for one in weights]
+            self.weights = [np.array(weight) for weight in weights]
         self.weights = [
             np.asarray(keep * old + (1.0 - keep) * new, new.dtype) for old, new in zip(self.weights, weights)
         ]
@@ -56,7 +56,9 @@ class BestCheckpoints:
 
     def add(self, checkpoint: Checkpoint) -> None:
         """Keep ``checkpoint`` if it is among the best; of two equal ones the earlier is better."""
-        self.kept = sorted([*self.kept, checkpoint], key=lambda one: (one.rank, -one.epoch), reverse=True)[: self.count]
+        self.kept = sorted(
+            [*self.kept, checkpoint], key=lambda candidate: (candidate.rank, -candidate.epoch), reverse=True
+        )[: self.count]
 
     def average(self) -> Weights:
         """Return the plain average of the weights of those kept."""

@@ -41,11 +41,11 @@ class Recalibrator(keras.Model):  # type: ignore[misc]
     def recalibrate(self, pixels: NDArray[Any], batch: int) -> None:
         """Set the statistics to their average over all whole batches of ``pixels``, (n, height, width, 3)."""
         whole = max(len(pixels) // batch, 1) * batch
-        found = self.predict(pixels[:whole], batch_size=batch, verbose=0).mean(axis=0)
+        averages = self.predict(pixels[:whole], batch_size=batch, verbose=0).mean(axis=0)
         place = 0
         for layer in self._norms:
             for value in _statistics(layer):
-                value.assign(found[place : place + value.shape[0]])
+                value.assign(averages[place : place + value.shape[0]])
                 place += value.shape[0]
 
 

@@ -53,21 +53,21 @@ def list_folder(folder: Path, *, val_ratio: float, test_ratio: float) -> Listing
         raise InputError(f"{folder}: {'is a file; give a folder' if folder.exists() else 'no such folder'}")
     split_names = _split_names(folder)
     others: list[Path] = []
-    found = {
+    splits = {
         name: {entry.name: _pictures(entry, others) for entry in _folders(folder / name if name else folder)}
         for name in split_names or ("",)
     }
-    classes = sorted({name for entries in found.values() for name in entries})
+    classes = sorted({name for entries in splits.values() for name in entries})
     if not classes:
         raise InputError(f"{folder}: no class folders; expected {folder}/train/CLASS/*.jpg or {folder}/CLASS/*.jpg")
     check_distinct(classes, str(folder))
     labels = _labels(folder, classes)
-    _check_complete(folder, labels, found)
+    _check_complete(folder, labels, splits)
     if others:
         warn(f"{folder}: left out, no pictures by their names ({', '.join(sorted(SUFFIXES))}):", map(str, others))
     pictures = {
         name: [(path, index) for index, label in enumerate(labels) for path in entries.get(label, ())]
-        for name, entries in found.items()
+        for name, entries in splits.items()
     }
     return Listing(labels, pictures if split_names else _drawn(folder, labels, pictures[""], val_ratio, test_ratio))
 
@@ -97,7 +97,7 @@ def check_distinct(labels: Iterable[str], source: str) -> None:
         known[key] = label
 
 
-def some(names: Sequence[str]) -> str:
+def a_few(names: Sequence[str]) -> str:
     """Return a few names with commas, and how many more there are."""
     shown = ", ".join(names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
@@ -112,7 +112,7 @@ def _split_names(folder: Path) -> tuple[str, ...]:
     misnamed = not names and inside and len(words) == len(inside)
     if incomplete or misnamed:
         raise InputError(
-            f"{folder}: has {some(sorted(words))}, but training needs both train and val; call the folders so "
+            f"{folder}: has {a_few(sorted(words))}, but training needs both train and val; call the folders so "
             "(test is optional), or give one that has the class folders themselves"
         )
     return names
@@ -165,25 +165,25 @@ def _labels(folder: Path, classes: list[str]) -> tuple[str, ...]:
     unknown, missing = sorted(set(classes) - set(labels)), sorted(set(labels) - set(classes))
     problems = {"there twice": twice, "not listed": unknown, "without a folder": missing}
     if any(problems.values()):
-        words = "; ".join(f"{what}: {some(names)}" for what, names in problems.items() if names)
+        words = "; ".join(f"{what}: {a_few(names)}" for what, names in problems.items() if names)
         raise InputError(f"{listed}: does not match the class folders ({words}); correct it, or remove it")
     return labels
 
 
-def _check_complete(folder: Path, labels: tuple[str, ...], found: dict[str, dict[str, list[Path]]]) -> None:
-    """Refuse splits without pictures of some class; ``found`` has the pictures of each split's class folders."""
+def _check_complete(folder: Path, labels: tuple[str, ...], splits: dict[str, dict[str, list[Path]]]) -> None:
+    """Refuse splits without pictures of some class; ``splits`` has the pictures of each split's class folders."""
     listed = (folder / "labels.txt").exists()
     problems = []
-    for name, entries in found.items():
+    for name, entries in splits.items():
         lacking = [label for label in labels if not entries.get(label)]
         if not lacking:
             continue
         if listed and name in ("val", "test") and len(lacking) < len(labels):
-            warn(f"{folder}: {name} has no pictures of {len(lacking)} of {len(labels)} classes: {some(lacking)}")
+            warn(f"{folder}: {name} has no pictures of {len(lacking)} of {len(labels)} classes: {a_few(lacking)}")
         else:
-            problems.append(f"{f'{name} has' if name else 'there are'} no pictures of {some(lacking)}")
+            problems.append(f"{f'{name} has' if name else 'there are'} no pictures of {a_few(lacking)}")
     if problems:
-        advice = "every class needs a folder with pictures" + (" in every split" if "train" in found else "")
+        advice = "every class needs a folder with pictures" + (" in every split" if "train" in splits else "")
         raise InputError(f"{folder}: {'; '.join(problems)}; {advice}")
 
 
@@ -199,9 +199,9 @@ def _drawn(
         lacking = [label for index, label in enumerate(labels) if index not in there]
         if (lacking and name == "train") or (not chosen and name == "val"):
             raise InputError(
-                f"{folder}: too few pictures of {some(lacking)}: none falls by its name into {name}; "
+                f"{folder}: too few pictures of {a_few(lacking)}: none falls by its name into {name}; "
                 f"add some, or make folders {folder}/train/CLASS and {folder}/val/CLASS"
             )
         if lacking and chosen:
-            warn(f"{folder}: few pictures of some classes: none falls by its name into {name} of {some(lacking)}")
+            warn(f"{folder}: few pictures of some classes: none falls by its name into {name} of {a_few(lacking)}")
     return {name: chosen for name, chosen in drawn.items() if chosen}

@@ -33,7 +33,7 @@ def find(folder: Path) -> dict[str, list[Path]]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    found: dict[str, list[Path]] = {name: [] for name in SPLITS}
+    splits: dict[str, list[Path]] = {name: [] for name in SPLITS}
     seen = set()  # a link may lead back up
     for name, folders, files in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(name))
@@ -42,11 +42,11 @@ def find(folder: Path) -> dict[str, list[Path]]:
         for file in sorted(files):
             path = Path(name, file)
             if path.suffix.lower() in SUFFIXES and not file.startswith("."):
-                found[_split(path.relative_to(folder))].append(path)
+                splits[_split(path.relative_to(folder))].append(path)
     for name in ("train", "val"):
-        if not found[name]:
+        if not splits[name]:
             raise InputError(f"{folder}: no pictures in the {name} split (any of {', '.join(sorted(SUFFIXES))})")
-    return found
+    return splits
 
 
 def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]:
@@ -59,15 +59,15 @@ def read(paths: list[Path], crop: int, *, strict: bool = False) -> list[Picture]
     Raises:
         InputError: none of them can be read or is large enough, or with ``strict`` any cannot be read.
     """
-    found: dict[int, Picture] = {}
+    pixels_of: dict[int, Picture] = {}
 
-    def one(index: int) -> None:
+    def take(index: int) -> None:
         pixels = _even(np.asarray(open_image(paths[index]), np.uint8))
-        found[index] = _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
+        pixels_of[index] = _even(halve(pixels)) if min(pixels.shape[:2]) >= 2 * crop else pixels
 
-    bad = reading.each(paths, one, strict=strict)
+    bad = reading.each(paths, take, strict=strict)
     good = [index for index in range(len(paths)) if index not in bad]
-    pictures = [found[index] for index in good if min(found[index].shape[:2]) >= crop]
+    pictures = [pixels_of[index] for index in good if min(pixels_of[index].shape[:2]) >= crop]
     if not pictures:
         raise InputError(f"none of the {len(paths)} pictures is at least {crop} pixels wide and high")
     return pictures

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.pictures.preprocess import load
 from training import duplicates, reading
-from training.class_folders import SPLITS, Listing, check_distinct, list_folder, some
+from training.class_folders import SPLITS, Listing, a_few, check_distinct, list_folder
 from training.command import warn
 from training.manifest import coarse_labels
 
@@ -94,12 +94,14 @@ def find(folders: Folders, *, val_ratio: float = 0.15, test_ratio: float = 0.1) 
         )
     maps = [coarse_labels(folder, listing.labels) for folder, listing in zip(several, listings)]
     coarse = {
-        label: label if one is None else one[label] for one, listing in zip(maps, listings) for label in listing.labels
+        label: label if coarse_of is None else coarse_of[label]
+        for coarse_of, listing in zip(maps, listings)
+        for label in listing.labels
     }
     return Dataset(
         joined.labels,
         {name: _split(pictures) for name, pictures in joined.splits.items()},
-        None if all(one is None for one in maps) else coarse,
+        None if all(coarse_of is None for coarse_of in maps) else coarse,
     )
 
 
@@ -123,10 +125,10 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
         needed = count * size * size * 3 / 2**30
         raise InputError(f"{count} pictures of {size} x {size} pixels need {needed:.1f} GiB of memory") from None
 
-    def one(index: int) -> None:
+    def fill(index: int) -> None:
         pixels[index] = load(split.paths[index], size)
 
-    bad = reading.each(split.paths, one, strict=strict)
+    bad = reading.each(split.paths, fill, strict=strict)
     good = [index for index in range(len(split.paths)) if index not in bad]
     for place, index in enumerate(good):  # a copy of the good ones would take the memory twice
         if place != index:
@@ -135,7 +137,7 @@ def read(split: Split, size: int, *, strict: bool = False) -> Pictures:
     lost = set(split.labels.tolist()) - set(labels.tolist())
     if lost:
         folders = sorted({str(path.parent) for path, label in zip(split.paths, split.labels) if int(label) in lost})
-        raise InputError(f"no picture of a class can be read: {some(folders)}")
+        raise InputError(f"no picture of a class can be read: {a_few(folders)}")
     return Pictures(pixels[: len(good)], labels, paths)
 
 
@@ -151,7 +153,7 @@ def _joined(folders: list[Path], listings: list[Listing]) -> Listing:
         if len(lacking) == len(folders):
             continue
         if lacking:
-            warn(f"{name} is left out: {some(lacking)} has none")
+            warn(f"{name} is left out: {a_few(lacking)} has none")
             continue
         splits[name], first = [], 0
         for listing in listings:

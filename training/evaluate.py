@@ -88,9 +88,11 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
         bundle = args.bundle
         if bundle is None and len(engines) > 1:
             bundle = _exported(args.model, labels, Path(folder))
-        computed = {one: _computed(one, args.model if one == "float" else bundle, pictures) for one in engines}
+        computed = {
+            engine: _computed(engine, args.model if engine == "float" else bundle, pictures) for engine in engines
+        }
         files = {"model": args.model, **({} if bundle is None else {"bundle": bundle})}
-        found = {
+        numbers = {
             "format": FORMAT,
             **{key: str(path) for key, path in files.items() if path == getattr(args, key)},
             "sha256": {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items()},
@@ -101,43 +103,44 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
             "limit": args.limit,
             "labels": list(labels),
             "coarse_labels": None if coarse is None else list(coarse),
-            "machine": {one: computed[one].machine for one in engines},
+            "machine": {engine: computed[engine].machine for engine in engines},
             "results": {
-                one: scores.score(computed[one].logits, pictures.truth, coarse).as_json(labels) for one in engines
+                engine: scores.score(computed[engine].logits, pictures.truth, coarse).as_json(labels)
+                for engine in engines
             },
             "comparisons": {
-                f"{one} to {other}": scores.compare(
-                    computed[one].logits, computed[other].logits, pictures.truth
+                f"{engine} to {other}": scores.compare(
+                    computed[engine].logits, computed[other].logits, pictures.truth
                 ).as_json()
-                for one, other in PAIRS
-                if one in engines and other in engines
+                for engine, other in PAIRS
+                if engine in engines and other in engines
             },
         }
     if args.json:
-        write_text(args.json, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    return found
+        write_text(args.json, json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
+    return numbers
 
 
-def report(found: dict[str, Any]) -> str:
+def report(numbers: dict[str, Any]) -> str:
     """Return the numbers of ``evaluate`` as text for a terminal."""
-    results, labels = found["results"], found["labels"]
+    results, labels = numbers["results"], numbers["labels"]
     per_class = results["float"]["per_class"]
     classes = f"{len(labels)}" if len(per_class) == len(labels) else f"{len(per_class)} of {len(labels)}"
     lines = [
-        f"{found['data']}: {found['pictures']} pictures of {classes} classes",
+        f"{numbers['data']}: {numbers['pictures']} pictures of {classes} classes",
         "",
         f"{'':16} {'top-1':>9} {'top-5':>9} {'coarse':>9}  right",
     ]
-    for one, result in results.items():
+    for engine, result in results.items():
         shares = " ".join(_percent(result[key]) for key in ("top1", "top5", "coarse_top1"))
-        lines.append(f"{logits.NAMES[one]:16} {shares}  {result['right']}")
-    if found["comparisons"]:
+        lines.append(f"{logits.NAMES[engine]:16} {shares}  {result['right']}")
+    if numbers["comparisons"]:
         lines += ["", f"{'':32} {'agreement':>9}  net loss"]
-    for pair, one in found["comparisons"].items():
+    for pair, compared in numbers["comparisons"].items():
         what = " to ".join(logits.NAMES[name] for name in pair.split(" to "))
         lines.append(
-            f"{what:32} {_percent(one['agreement'])}  {one['net_loss_points']:.2f} points, "
-            f"{one['net_loss_pictures']} pictures ({one['lost']} lost, {one['gained']} gained)"
+            f"{what:32} {_percent(compared['agreement'])}  {compared['net_loss_points']:.2f} points, "
+            f"{compared['net_loss_pictures']} pictures ({compared['lost']} lost, {compared['gained']} gained)"
         )
     last = list(results)[-1]
     rows = sorted(results[last]["per_class"].items(), key=lambda item: item[1]["right"] / item[1]["pictures"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError
 from glsl_infer.tools.export import read_labels
-from training.class_folders import SPLITS, SUFFIXES, some
+from training.class_folders import SPLITS, SUFFIXES, a_few
 
 LABELS = "labels.txt"
 
@@ -69,20 +69,20 @@ def find(folder: Path, labels: tuple[str, ...]) -> LabelledPictures:
     unknown = sorted(classes - set(labels))
     if unknown:
         raise InputError(
-            f"{folder}: the model has no label for the class folder{'s' * (len(unknown) > 1)} {some(unknown)}; "
-            f"its {len(labels)} labels are {some(labels)}"
+            f"{folder}: the model has no label for the class folder{'s' * (len(unknown) > 1)} {a_few(unknown)}; "
+            f"its {len(labels)} labels are {a_few(labels)}"
         )
-    found = [
+    listed = [
         (path, index)
         for index, label in enumerate(labels)
         if label in classes
         for path in sorted((folder / label).iterdir())
         if path.suffix.lower() in SUFFIXES
     ]
-    if not found:
+    if not listed:
         raise InputError(f"{folder}: no pictures; expected {folder}/CLASS/*.jpg (or {', '.join(sorted(SUFFIXES))})")
-    truth = np.array([index for _, index in found], np.int64)
-    return LabelledPictures(folder, labels, tuple(path for path, _ in found), truth)
+    truth = np.array([index for _, index in listed], np.int64)
+    return LabelledPictures(folder, labels, tuple(path for path, _ in listed), truth)
 
 
 def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]:
@@ -113,5 +113,5 @@ def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]
     source, labels = next(iter(known.items()))
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
-        raise InputError(f"{source}: {some(twice)} is there twice; every class needs a label of its own")
+        raise InputError(f"{source}: {a_few(twice)} is there twice; every class needs a label of its own")
     return labels

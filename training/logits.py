@@ -78,7 +78,7 @@ def compute(engine: str, model: Path, paths: Sequence[Path], done: Done) -> Comp
                 with lock:
                     done(1)
 
-        threads = [threading.Thread(target=follow, args=(one,), daemon=True) for one in processes]
+        threads = [threading.Thread(target=follow, args=(process,), daemon=True) for process in processes]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -117,12 +117,12 @@ def _float(model: Path, paths: Sequence[Path], done: Done) -> Computed:
     network.jit_compile = keras.backend.backend() != "torch"
     rows = []
     for first in range(0, len(paths), BATCH):
-        some = paths[first : first + BATCH]
+        chunk = paths[first : first + BATCH]
         batch = np.zeros((BATCH, size, size, 3), np.float32)
-        for index, path in enumerate(some):
+        for index, path in enumerate(chunk):
             batch[index] = picture_values(picture, load(path, size))
-        rows.append(np.asarray(network.predict_on_batch(batch))[: len(some)])
-        done(len(some))
+        rows.append(np.asarray(network.predict_on_batch(batch))[: len(chunk)])
+        done(len(chunk))
     backend = keras.backend.backend()
     device = keras.distribution.list_devices()[0].partition(":")[0].upper()
     return Computed(np.concatenate(rows), f"Keras {keras.version()}, {backend} {_version(backend)}, {device}")
@@ -157,7 +157,7 @@ def _gpu(model: Path, paths: Sequence[Path], done: Done) -> Computed:
 def _version(package: str) -> str:
     from importlib import metadata
 
-    return next((one.version for one in metadata.distributions(name=package)), "")
+    return next((distribution.version for distribution in metadata.distributions(name=package)), "")
 
 
 ENGINES = {"float": _float, "exact": _exact, "gpu": _gpu}
@@ -169,7 +169,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _work(job: dict[str, Any]) -> None:
-    computed = ENGINES[job["engine"]](Path(job["model"]), [Path(one) for one in job["paths"]], tell)
+    computed = ENGINES[job["engine"]](Path(job["model"]), [Path(path) for path in job["paths"]], tell)
     if computed.logits.ndim != 2:
         raise InputError(f"{job['model']}: ends in a feature map and has no classes; a classifier ends in a vector")
     np.savez(job["out"], logits=computed.logits, machine=np.array(computed.machine))

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from glsl_infer.errors import InputError
-from training.class_folders import some
+from training.class_folders import a_few
 
 
 def coarse_labels(folder: Path, labels: tuple[str, ...], *, whole: bool = True) -> dict[str, str] | None:
@@ -44,5 +44,5 @@ def coarse_labels(folder: Path, labels: tuple[str, ...], *, whole: bool = True) 
         raise InputError(f"{path}: cannot be read ({error})") from None
     missing = [label for label in labels if label not in coarse]
     if missing and whole:
-        raise InputError(f"{path}: has no line for {some(missing)}; correct or remove it")
+        raise InputError(f"{path}: has no line for {a_few(missing)}; correct or remove it")
     return {label: coarse.get(label, label) for label in labels}

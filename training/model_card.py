@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
         if args.runs or args.evaluations:
             raise InputError("--check takes no --run and no --evaluation: it checks what was collected")
         wrong = list(problems(place))
-        for one in wrong:
-            print(f"error: {one}", file=sys.stderr)
+        for problem in wrong:
+            print(f"error: {problem}", file=sys.stderr)
         return 1 if wrong else 0
     words = sources.read_words(place.words)
     place.sha256()

@@ -121,11 +121,11 @@ def score(logits: Logits, truth: Truth, coarse: Sequence[str] | None = None) -> 
     )
 
 
-def compare(one: Logits, other: Logits, truth: Truth) -> Comparison:
+def compare(base: Logits, other: Logits, truth: Truth) -> Comparison:
     """Compare two sets of logits, each (pictures, classes), of the same pictures."""
-    firsts = [first_labels(logits) for logits in (one, other)]
+    firsts = [first_labels(logits) for logits in (base, other)]
     right = [first == truth for first in firsts]
-    centred = [logits.astype(np.float64) - logits.mean(axis=1, keepdims=True) for logits in (one, other)]
+    centred = [logits.astype(np.float64) - logits.mean(axis=1, keepdims=True) for logits in (base, other)]
     errors = np.abs(centred[0] - centred[1])
     return Comparison(
         len(truth),

@@ -77,7 +77,7 @@ def calibrate(build: Build, weights: list[NDArray[np.float32]], pictures: NDArra
 
 def rounding(ranges: list[Range]) -> Hook:
     """Return a hook that rounds the first stored tensor to the first range, and so on; for one build."""
-    layers = iter([StoredIn8Bits(*one) for one in ranges])
+    layers = iter([StoredIn8Bits(*limits) for limits in ranges])
 
     def rounded(tensor: Any) -> Any:
         return next(layers)(tensor)

@@ -137,11 +137,11 @@ def measure(
             "network": network((height, width)),
             "8 bits": network((height, width), rounding(ranges)),
         }
-        for one in networks.values():
-            one.set_weights(weights)
+        for built in networks.values():
+            built.set_weights(weights)
         for picture in (picture for picture in pictures if picture.shape == shape):
             small = crops.halve(picture)
-            results = {name: _bytes(np.asarray(one(_unit(small)[None]))[0]) for name, one in networks.items()}
+            results = {name: _bytes(np.asarray(built(_unit(small)[None]))[0]) for name, built in networks.items()}
             for name, filter_ in (("bicubic", Image.Resampling.BICUBIC), ("bilinear", Image.Resampling.BILINEAR)):
                 results[name] = np.asarray(Image.fromarray(small).resize((2 * width, 2 * height), filter_))
             for name, result in results.items():

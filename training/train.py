@@ -107,7 +107,7 @@ def train(args: argparse.Namespace) -> None:
         log.close()
     what, entry, key = max(
         ((what, entry, key) for entry in loop.history for what, key in KINDS.items() if key in entry),
-        key=lambda found: (found[1][found[2]], -found[1][found[2].replace("accuracy", "loss")]),
+        key=lambda best: (best[1][best[2]], -best[1][best[2].replace("accuracy", "loss")]),
     )
     print(f"best: {what}, epoch {entry['epoch']}, val accuracy {100 * entry[key]:.2f} % -> {args.out / 'model.keras'}")
 
@@ -125,11 +125,11 @@ def _read(dataset: data.Dataset, args: argparse.Namespace, recipe: Recipe) -> Pi
     seen = data.read(train, round(args.input_size * MARGIN), strict=args.strict)
     judged = data.read(val, args.input_size, strict=args.strict)
     chosen = np.random.default_rng(recipe.seed).permutation(len(seen.paths))[:RECALIBRATION_PICTURES]
-    some = data.Split(tuple(seen.paths[index] for index in chosen), seen.labels[chosen])
+    sample = data.Split(tuple(seen.paths[index] for index in chosen), seen.labels[chosen])
     return Pictures(
         train=seen.pixels,
         train_labels=seen.labels,
-        typical=data.read(some, args.input_size).pixels,
+        typical=data.read(sample, args.input_size).pixels,
         val=judged.pixels,
         val_labels=judged.labels,
         classes=len(dataset.labels),

@@ -69,8 +69,8 @@ class PicturesOnDevice(keras.layers.Layer):  # type: ignore[misc]
         entry = [[window[:, row, column, None, None] for column in range(3)] for row in range(3)]
         below = ops.maximum(entry[2][0] * x + entry[2][1] * y + entry[2][2], 0.1)
         place = [((row[0] * x + row[1] * y + row[2]) / below + 1.0) * (self.side / 2.0) - 0.5 for row in entry[:2]]
-        floor = [ops.floor(one) for one in place]
-        right, down = (ops.expand_dims(one - whole, -1) for one, whole in zip(place, floor))
+        floor = [ops.floor(axis) for axis in place]
+        right, down = (ops.expand_dims(axis - whole, -1) for axis, whole in zip(place, floor))
         first = ops.cast(index, "int32")[:, None, None] * self.side**2
         columns, rows = ([_mirrored(ops.cast(whole, "int32") + step, self.side) for step in (0, 1)] for whole in floor)
         taken = [
@@ -91,12 +91,12 @@ def _blurred(pictures: Any, weight: Any) -> Any:
 
 def _fields(numbers: Any) -> dict[str, Any]:
     """Take (batch, 32) apart again."""
-    found, place = {}, 0
+    taken, place = {}, 0
     for name, shape in FIELDS.items():
         length = math.prod(shape)
-        found[name] = ops.reshape(numbers[:, place : place + length], (-1, *shape))
+        taken[name] = ops.reshape(numbers[:, place : place + length], (-1, *shape))
         place += length
-    return found
+    return taken
 
 
 def pack(pixels: NDArray[np.uint8]) -> NDArray[np.int32]:

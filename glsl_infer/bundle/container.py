@@ -94,9 +94,7 @@ def _unpacked(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
         text = _unpack(archive, manifest)
         with rule("keys"):
             data = parse(text, MANIFEST)
-        manifest_json.check_version(
-            data, (PROFILE, CPU_PROFILE)
-        )  # first of all: in a newer version the rest may look different
+        manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first: a newer version may look different
         _check_container(infos, parted=data["profile"] == CPU_PROFILE)
         others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
         return data, hashlib.sha256(text).hexdigest(), others

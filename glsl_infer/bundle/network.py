@@ -149,11 +149,19 @@ def _layer_to_json(layer: Layer) -> dict[str, Any]:
         "name": layer.name,
         "op": layer.op,
         "inputs": list(layer.inputs),
-        "attrs": {key: plain(value) for key, value in layer.attrs.items()},
+        "attrs": {key: plain(value) for key, value in layer.attrs.items() if not _is_implied(layer.op, key, value)},
         "weights": {key: list(shape) for key, shape in layer.weights.items()},
         "members": list(layer.members),
         "output": value_to_json(layer.output),
     }
+
+
+def _is_implied(op: str, key: str, value: Any) -> bool:
+    try:
+        known = operator(op)
+    except ModelError:
+        return False
+    return key in known.implied and plain(value) == plain(known.attrs[key])
 
 
 def _layer(data: Any, where: str) -> Layer:
@@ -201,11 +209,13 @@ def _scalar(value: Any, where: str) -> Any:
 def _check_operator(layer: Layer, size: int) -> None:
     """Refuse an operator that no bundle has, attributes that are not exactly its own, and more weights than bytes.
 
-    What the graph can do without, its defaults, is required in a file: another reader may not know them.
+    What the graph can do without, its defaults, is required in a file: another reader may not know them. Only what is
+    younger than the format may be missing (``Operator.implied``).
     """
     where = f"layer '{layer.name}'"
     try:
         known = operator(layer.op).attrs if operator(layer.op).has_shader else None
+        implied = operator(layer.op).implied
     except ModelError:
         known = None
     if known is None:
@@ -213,7 +223,7 @@ def _check_operator(layer: Layer, size: int) -> None:
     if isinstance(layer.output, FeatureMap) == ("scale" in known):
         raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
     for key in known:
-        if key not in layer.attrs:
+        if key not in layer.attrs and key not in implied:
             raise BundleError(f"{where}: attribute '{key}' is missing")
         if key in ("scale", "scales", "zeros") and layer.attrs[key] != getattr(layer.output, key, None):
             raise BundleError(f"{where}: attribute '{key}' is not that of its output")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _RATE_OVER = 30
 """Frames that the frame rate is the mean of."""
 
-Report = Callable[["Frame", "list[Prediction]", float], None]
+OnFrame = Callable[["Frame", "list[Prediction]", float], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,7 +167,7 @@ def _frames(
         yield frames if latest is None else latest, latest
 
 
-def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable[Frame], report: Report) -> None:
+def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable[Frame], report: OnFrame) -> None:
     """Report every frame, while the GPU already computes the next."""
     if not args.no_selfcheck:
         progress.first_use(classifier.session)

@@ -20,7 +20,7 @@ from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
-    from glsl_infer.tools.export import Report
+    from glsl_infer.tools.export import ExportReport
     from glsl_infer.tools.videocore.verify import Verification
 
 VIDEOCORE = "videocore"
@@ -144,7 +144,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
-    calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    calibration: list[Path] = []
+    known: list[InputError] = []
+    try:
+        calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    except InputError as error:
+        known.append(error)
     options = Options(
         weights=args.weights,
         weights_for=dict(_layer_and_mode(text) for text in args.weights_for),
@@ -169,6 +174,7 @@ def run(args: argparse.Namespace) -> int:
             calibration=calibration,
             verify_seconds=args.verify,
             tell=tell,
+            known=known,
         )
     for warning in report.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -201,7 +207,7 @@ def _spread(files: list[Path], most: int) -> list[Path]:
     return [files[index * len(files) // count] for index in range(count)]
 
 
-def _print_layers(report: Report) -> None:
+def _print_layers(report: ExportReport) -> None:
     print(
         f"{'layer':24} {'operator':20} {'shape':>12} {'weights':>8} {'passes':>6} {'programs':>8} "
         f"{'gain':>6} {'error':>6}  texture"
@@ -245,7 +251,7 @@ def _layer_and_mode(text: str) -> tuple[str, str]:
     return layer, mode
 
 
-def _print_weights(report: Report) -> None:
+def _print_weights(report: ExportReport) -> None:
     modes = ("baked", "uniform", "texture")
     print(f"\n{'us a frame (Pi Zero W)':24} {'slices':>6} {'pixels':>7} {'columns':>7}", end="")
     print("".join(f" {mode:>8}" for mode in modes), " taken     why")
@@ -256,33 +262,35 @@ def _print_weights(report: Report) -> None:
         print(f"{choice.layer:24} {size}{shown}  {choice.mode:8}  {choice.reason}")
 
 
-def _print_programs(report: Report) -> None:
+def _print_programs(report: ExportReport) -> None:
     """Print what VideoCore IV's compiler makes of every layer's programs."""
     if report.videocore is None:
         return
     print(
         f"\n{'on VideoCore IV':24} {'programs':>8} {'compiled':>8} {'threads':>7} {'registers':>9} {'instructions':>12}"
     )
-    for one in report.videocore.layers:
-        numbers = ["-" if count is None else str(count) for count in (one.threads, one.registers, one.instructions)]
-        how = "verified" if one.verified else "predicted to compile"
+    for layer in report.videocore.layers:
+        numbers = [
+            "-" if count is None else str(count) for count in (layer.threads, layer.registers, layer.instructions)
+        ]
+        how = "verified" if layer.verified else "predicted to compile"
         print(
-            f"{one.layer:24} {one.programs:8} {one.compiled:8} {numbers[0]:>7} {numbers[1]:>9} {numbers[2]:>12}  "
-            f"{one.failure or how}"
+            f"{layer.layer:24} {layer.programs:8} {layer.compiled:8} {numbers[0]:>7} {numbers[1]:>9} {numbers[2]:>12}  "
+            f"{layer.failure or how}"
         )
 
 
 def _verified(checked: Verification) -> str:
     """Return a line that says how much of a bundle VideoCore IV's driver has compiled."""
-    verified = sum(one.verified for one in checked.layers)
-    failed = sum(bool(one.failure) for one in checked.layers)
+    verified = sum(layer.verified for layer in checked.layers)
+    failed = sum(bool(layer.failure) for layer in checked.layers)
     wrong = f", {failed} with a warning" if failed else ""
     said = f"VideoCore IV: {verified} of {len(checked.layers)} layers verified by its compiler{wrong}"
     rest = len(checked.layers) - verified
     return f"{said}, {rest} predicted to compile ({checked.note})" if rest else said
 
 
-def _print_memory(report: Report) -> None:
+def _print_memory(report: ExportReport) -> None:
     print(f"\n{'activations by planner':24} {'MB':>10} {'textures':>10}")
     for use in report.memory:
         if use.texture_bytes is None:

@@ -1,4 +1,4 @@
-"""Say what a model is made of: graph, passes, memory, sizes; and what each layer makes of a picture."""
+"""Say what a model is made of, and what each layer makes of a picture; of a Keras model, which layers can run where."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.glslnn", help="an exported model")
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="an exported model (.glslnn), or a model to export (.keras)"
+    )
     parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
     parser.add_argument(
         "--layers",
@@ -42,11 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Describe the model, which takes no GPU; draw its layers, which does."""
     from glsl_infer import bundle as bundles
+    from glsl_infer import importers
     from glsl_infer.tools.inspect import inspection
 
     ends.load_operators(args.operator)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
+    if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
+        return _inspect_model(args)
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
@@ -55,6 +60,23 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(described, indent=1))
     else:
         print_lines(_text(described, passes=args.passes))
+    return 0
+
+
+def _inspect_model(args: argparse.Namespace) -> int:
+    """Print a table of the layers of a model that is not exported yet, and all that stops its export."""
+    from glsl_infer.cli.inspect_model import lines_of
+    from glsl_infer.tools.inspect.layers import inspect_file
+
+    if args.passes or args.layers is not None:
+        raise InputError(f"{args.model}: --passes and --layers are for an exported model; export it first")
+    with progress.status("inspect") as tell:
+        tell("loading the model")
+        inspected = inspect_file(args.model)
+    if args.json:
+        print(json.dumps(inspected.as_json(), indent=1))
+    else:
+        print_lines(lines_of(inspected))
     return 0
 
 

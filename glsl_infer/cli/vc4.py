@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress, vc4_pixels
+from glsl_infer.cli import progress, vc4_pixels, vc4_time
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 
@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pixels",
         action="store_true",
         help="draw on a virtual VideoCore IV instead, and print how every layer differs from the exact reference",
+    )
+    formats.add_argument(
+        "--time",
+        action="store_true",
+        help="draw on a virtual VideoCore IV instead, and print a frame's milliseconds on a board as a range",
     )
     parser.add_argument(
         "--picture",
@@ -80,6 +85,10 @@ def run(args: argparse.Namespace) -> int:
         if args.plot is not None:
             raise InputError("--plot draws what --pixels leaves out; give one of them")
         return vc4_pixels.run(args.models, compiler, args.picture, as_json=args.json)
+    if args.time:
+        if args.plot is not None:
+            raise InputError("--plot draws what --time leaves out; give one of them")
+        return vc4_time.run(args.models, compiler, as_json=args.json)
     if args.disassemble is not None:
         if args.plot is not None:
             raise InputError("--plot draws what --disassemble leaves out; give one of them")

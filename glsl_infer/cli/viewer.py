@@ -16,7 +16,7 @@ from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support.files import output_file, writing
 from glsl_infer.tools.window.window import PictureWindow
 
-Report = Callable[[Path, Sequence[Prediction]], None]
+OnPicture = Callable[[Path, Sequence[Prediction]], None]
 
 
 def check(args: argparse.Namespace, files: list[Path]) -> None:
@@ -40,7 +40,7 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
         raise InputError(f"--screenshot takes one picture, {len(files)} were given")
 
 
-def run(args: argparse.Namespace, files: list[Path], report: Report) -> int:
+def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
     """Show the pictures until the window is closed, or until the screenshot is written; return the exit code."""
     check(args, files)
     with PictureWindow() as window, Classifier(args.model, context=window.context) as classifier:
@@ -75,7 +75,7 @@ class Viewer:
         classifier: Classifier,
         files: list[Path],
         top: int,
-        report: Report,
+        report: OnPicture,
         *,
         debug: bool = False,
     ) -> None:

@@ -15,6 +15,7 @@ from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.program import CompiledNetwork
+from glsl_infer.support import blas
 
 Tell = Callable[[str], None]
 """Is told what is done next, in a few words."""
@@ -72,6 +73,7 @@ def tell_nobody(_: str) -> None:
     """Ignore what is done next."""
 
 
+@blas.one_thread()
 def build(
     graph: Graph,
     labels: Sequence[str],

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Array, Graph, Node, reference
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.lowering.cut_sums import PICTURES
 from glsl_infer.program.layout import Range
-
-MOST_PICTURES = 8
 
 OCTAVES = 6
 """Sizes of the spots in a picture that stands for a photograph, each half as large as the one before."""
 
 
 def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
-    """Return what every layer of a prepared graph computes that makes a feature map, in float32.
+    """Return what those layers of a prepared graph compute in float32 whose maps a kernel reads, or is added to.
 
     Args:
         graph: a prepared graph.
@@ -28,21 +27,27 @@ def typical_maps(graph: Graph, samples: Sequence[Inputs]) -> dict[str, Array]:
             ``clouds`` stand for its inputs.
 
     Returns:
-        (samples, height, width, channels) by name, the inputs' own values as well.
+        (samples, height, width, channels) by name, the inputs' own values as well: of ``PICTURES`` samples, or of all
+        where there are fewer.
     """
+    chosen: list[Inputs]
     if len(samples):
-        chosen = [samples[index * len(samples) // MOST_PICTURES] for index in range(MOST_PICTURES)]
+        places = dict.fromkeys(index * len(samples) // PICTURES for index in range(PICTURES))
+        chosen = [samples[place] for place in places]
     else:
         chosen = [
             {node.name: _stand_in(node, graph.shapes[node.name], seed) for node in graph.inputs}
-            for seed in range(MOST_PICTURES)
+            for seed in range(PICTURES)
         ]
-    maps: dict[str, list[Array]] = {}
-    for sample in chosen:
+    read = {name for node in graph.nodes if "kernel" in node.weights for name in node.inputs}
+    maps = {
+        name: np.empty((len(chosen), *graph.shapes[name]), np.float32) for name in read if len(graph.shapes[name]) == 3
+    }
+    for index, sample in enumerate(chosen):
         for name, value in reference.all_values(graph, sample, mode="float"):
-            if value.ndim == 3:
-                maps.setdefault(name, []).append(np.asarray(value, np.float32))
-    return {name: np.stack(values) for name, values in maps.items()}
+            if name in maps:
+                maps[name][index] = value
+    return maps
 
 
 def _stand_in(node: Node, shape: Sequence[int], seed: int) -> NDArray[Any]:

@@ -62,8 +62,8 @@ def store_threshold(gl: Api) -> float:
     changes the context's vertex arrays and fixed state: use ``Context.store_threshold``, which knows whose they are.
     """
     rows = _rows(gl, _STORED, LEVELS)
-    found = [np.count_nonzero(row <= level) / STEPS for row, level in zip(rows, LEVELS)]
-    return float(max(found, key=lambda fraction: abs(fraction - 0.5)))
+    fractions = [np.count_nonzero(row <= level) / STEPS for row, level in zip(rows, LEVELS)]
+    return float(max(fractions, key=lambda fraction: abs(fraction - 0.5)))
 
 
 def sum_threshold(gl: Api) -> float:

@@ -20,6 +20,7 @@ class NodeOperator(Protocol):
     """What a graph needs of an operator; ``glsl_infer.ops.Operator`` has more."""
 
     attrs: dict[str, Any]
+    implied: tuple[str, ...]
     has_shader: bool
     is_input: bool
     on_cpu: bool

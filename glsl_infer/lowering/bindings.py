@@ -112,14 +112,18 @@ class Binding:
         sizes = self._sizes(role)
         return f"{role}_texel" if len(set(sizes.values())) == 1 else f"{self._sampler[role, index]}_texel"
 
-    def texels(self, *roles: str) -> dict[str, tuple[float, float]]:
-        """Return the uniforms that ``texel`` names for the reads of some roles."""
+    def texels(self, *roles: str, steps: tuple[int, int] = (1, 1)) -> dict[str, tuple[float, float]]:
+        """Return the uniforms that ``texel`` names for the reads of some roles.
+
+        ``steps`` is how many texels (y, x) they stand for: those from tap to tap of a dilated window, whose shader is
+        the same as that of any other.
+        """
         texels: dict[str, tuple[float, float]] = {}
         for role in roles:
             sizes = self._sizes(role)
             for (other, index), sampler in self._sampler.items():
                 if other == role:
-                    texels[self.texel(role, index)] = sizes[sampler]
+                    texels[self.texel(role, index)] = (sizes[sampler][0] * steps[1], sizes[sampler][1] * steps[0])
         return texels
 
     def declarations(self, *roles: str) -> list[str]:

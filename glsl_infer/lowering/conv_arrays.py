@@ -93,7 +93,10 @@ def draw(
             product = Product(count - 2 if factor else None, "")
             behind.append(Coordinates(bindings, "residual").tap(binding, 0, 0, 0, [product]))
         defines: dict[str, int | float | str] = {"BIAS": weight(count - 1, "xyzw") or "vec4(0.0)"}
-        uniforms: dict[str, Sequence[float] | Slice] = {**binding.texels("source"), **output.uniforms(index)}
+        uniforms: dict[str, Sequence[float] | Slice] = {
+            **binding.texels("source", steps=columns.dilations),
+            **output.uniforms(index),
+        }
         if baked is None:
             defines["WEIGHT_COUNT"] = count
             uniforms["weights"] = Slice(member, index * stride, 4 * count)

@@ -20,21 +20,25 @@ from glsl_infer.lowering.taps import Product
 from glsl_infer.program.layout import slices_of
 
 
-def columns_of(kernel_shape: Sequence[int], groups: int) -> Columns:
-    """Return the columns for a kernel (height, width, channels / groups, filters)."""
-    return _columns_of(tuple(kernel_shape), groups)
+def columns_of(kernel_shape: Sequence[int], groups: int, dilations: Sequence[int] = (1, 1)) -> Columns:
+    """Return the columns for a kernel (height, width, channels / groups, filters).
+
+    ``dilations`` (y, x) are texels from tap to tap.
+    """
+    return _columns_of(tuple(kernel_shape), groups, (dilations[0], dilations[1]))
 
 
 @lru_cache(maxsize=256)  # the reference of a wide convolution asks for them at every picture
-def _columns_of(kernel_shape: tuple[int, ...], groups: int) -> Columns:
+def _columns_of(kernel_shape: tuple[int, ...], groups: int, dilations: tuple[int, int]) -> Columns:
     depthwise = groups > 1 and kernel_shape[2] == 1 and kernel_shape[3] == groups
-    return DepthwiseColumns(kernel_shape, groups) if depthwise else Columns(kernel_shape, groups)
+    return (DepthwiseColumns if depthwise else Columns)(kernel_shape, groups, dilations)
 
 
 class Columns:
     """The columns of one layer.
 
     Attributes:
+        dilations: texels from tap to tap, (y, x).
         slices: output slices.
         reads: for every output slice, the input slices that its channels' groups touch, in order.
         slots: the longest of those.
@@ -45,7 +49,8 @@ class Columns:
     depthwise = False
     """Whether a column's weights meet a lane each, and not all the same one."""
 
-    def __init__(self, kernel_shape: Sequence[int], groups: int) -> None:
+    def __init__(self, kernel_shape: Sequence[int], groups: int, dilations: tuple[int, int] = (1, 1)) -> None:
+        self.dilations = dilations
         self.kernel_height, self.kernel_width, self.group_channels, self.filters = kernel_shape
         self.groups = groups
         self.slices = slices_of(self.filters)

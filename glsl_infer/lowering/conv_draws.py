@@ -110,7 +110,7 @@ def draws(
             heads = _heads(roles[SOURCE]).values()
             drawn.append(replace(known[key], binding=build.bind(node, **{**roles, SOURCE: list(heads)})))
         else:
-            known[key] = _by_tiles(node, build, roles, taps, chosen[0], in_order=in_order)
+            known[key] = _by_tiles(node, build, roles, taps, chosen[0], columns.dilations, in_order=in_order)
             drawn.append(known[key])
     return drawn
 
@@ -129,6 +129,7 @@ def _by_tiles(
     roles: Mapping[str, Sequence[Read]],
     taps: Sequence[tuple[int, int, int, list[Product]]],
     first: int,
+    dilations: tuple[int, int],
     *,
     in_order: bool,
 ) -> Draw:
@@ -141,8 +142,8 @@ def _by_tiles(
         read = tiles[slot - first]
         head = heads[read.view.texture]
         across, down = (size for size in build.texel(read.view.texture))
-        x = (read.view.x - head.view.x + column) * across
-        y = (read.view.y - head.view.y + row) * down
+        x = (read.view.x - head.view.x + column * dilations[1]) * across
+        y = (read.view.y - head.view.y + row * dilations[0]) * down
         places.append((slot, textures.index(read.view.texture), x, y, products))
     # An x that several tiles have in common is kept from the first of them to the last. Where there are too many, each
     # tile begins with one that waits for the sum, so that no compiler can tell that it has it already.

@@ -192,7 +192,7 @@ def draw(
         )
         texts[id(entry.taps)] = fragment
         uniforms: dict[str, Sequence[float] | Slice] = {
-            **binding.texels("source"),
+            **binding.texels("source", steps=columns.dilations),
             "units": Slice(units, 0, 4),
         }
         if isinstance(weights, WeightBytes):
@@ -223,7 +223,7 @@ def _lines(tap: Tap) -> list[str]:
 
 def _lines_of_bytes(tap: Tap, wait: str) -> list[str]:
     """Return the same for weights of 8 bits (shaders/convolution_bytes.frag); ``wait`` as in ``Tap.lines``."""
-    calls = [f"add(t.{one.lane});" if one.lane else "add(t);" for one in tap.products]
+    calls = [f"add(t.{product.lane});" if product.lane else "add(t);" for product in tap.products]
     if tap.products[0].lane:
         calls[0] = calls[0].replace("add", "begin")
     return [*tap.lines("t", wait), *calls]

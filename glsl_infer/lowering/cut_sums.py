@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.lowering import immediates
+from glsl_infer.lowering import followed_sums, immediates
 from glsl_infer.lowering.conv_columns import Columns, DepthwiseColumns
 from glsl_infer.program.layout import FeatureMap
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from glsl_infer.graph import Array
 
 Floats = NDArray[np.float32]
+Places = NDArray[np.int64]
 Found = TypeVar("Found")
+
+PICTURES = 8
+"""Pictures whose maps sums are followed on, turn by turn; of fewer some are looked at more often."""
 
 POSITIONS = 512
 """Output pixels at which sums are followed."""
@@ -49,7 +53,7 @@ class Typical:
     """Feature maps as they are for typical pictures, and what was found with them.
 
     Args:
-        compute: returns the maps of all layers (pictures, height, width, channels), by name, in real values; called
+        compute: returns the maps that layers read (pictures, height, width, channels), by name, in real values; called
             when the first layer asks.
     """
 
@@ -67,8 +71,8 @@ class Typical:
             self._known[layer] = find()
         return cast(Found, self._known[layer])
 
-    def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Floats:
-        """Return the texels of a layer's output in [0, 1], with its gutter: (pictures, height, width, 4 * slices).
+    def texels(self, name: str, value: FeatureMap, padding: Sequence[int] = (0, 0, 0, 0), *, alpha: bool) -> Texels:
+        """Return the texels of a layer's output, with its gutter.
 
         Args:
             name: of the layer.
@@ -76,14 +80,30 @@ class Typical:
             padding: of the gutter (top, bottom, left, right).
             alpha: whether it is the picture: lanes beyond its channels are 1 inside, and all are 0 in its gutter.
         """
+        return Texels(self._maps[name], value, tuple(padding), alpha=alpha)
+
+
+class Texels:
+    """Texels of a feature map of some pictures, in [0, 1]; see ``Typical.texels``. They are made where one looks."""
+
+    def __init__(self, maps: Array, value: FeatureMap, padding: tuple[int, ...], *, alpha: bool) -> None:
+        self._maps, self._value, self._padding, self._alpha = maps, value, padding, alpha
         top, bottom, left, right = padding
-        stored = np.floor(self._maps[name] * (255.0 / value.scale_of) + value.zero_of + 0.5)
-        pictures, height, width, channels = stored.shape
-        made = np.zeros((pictures, height + top + bottom, width + left + right, 4 * len(value.views)), np.float32)
-        made[..., :channels] = 0.0 if alpha else value.zero_of / 255.0
-        inside = made[:, top : top + height, left : left + width]
-        inside[..., :channels] = np.clip(stored, 0.0, 255.0) / 255.0
-        inside[..., channels:] = float(alpha)
+        self.size = (maps.shape[1] + top + bottom, maps.shape[2] + left + right)
+        """Height and width with the gutter."""
+
+    def at(self, pictures: Places, rows: Places, columns: Places) -> Floats:
+        """Return the texels at some places of the ``PICTURES`` maps with their gutters, (..., 4 * slices)."""
+        count, height, width, channels = self._maps.shape
+        rows, columns = rows - self._padding[0], columns - self._padding[2]
+        outside = (rows < 0) | (rows >= height) | (columns < 0) | (columns >= width)
+        values = self._maps[pictures * count // PICTURES, np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
+        stored = np.floor(values * (255.0 / self._value.scale_of) + self._value.zero_of + 0.5)
+        made = np.full((*values.shape[:-1], 4 * len(self._value.views)), float(self._alpha), np.float32)
+        made[..., :channels] = np.clip(stored, 0.0, 255.0) / 255.0
+        made[outside] = 0.0
+        if not self._alpha:
+            made[outside, :channels] = self._value.zero_of / 255.0
         return made
 
 
@@ -119,12 +139,12 @@ def starts(
     columns: Columns,
     constants: Floats,
     biases: Floats,
-    texels: Floats,
+    texels: Texels,
     strides: Sequence[int],
     *,
     least: Floats | None = None,
     apart: bool = False,
-    residual: Floats | None = None,
+    residual: Texels | None = None,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Starts:
     """Return where sums start that end right in the mean.
@@ -133,28 +153,34 @@ def starts(
         columns: how the kernel's columns follow one another.
         constants: the columns of all slices, (slices, columns, 4), and the residual's factor, if there is one, last.
         biases: what is added to the sums, (slices, 4).
-        texels: of the input, padded: (pictures, height, width, channels); see ``Typical.texels``.
+        texels: of the input, padded.
         strides: (y, x).
         least: by how much the fourth component of each slice starts lower at least, (slices,), if it does.
         apart: whether each slice may do without, where cuts take too unevenly from it.
-        residual: texels of the residual (pictures, output height, output width, channels), if there is one.
+        residual: texels of the residual, if there is one.
         ends: what is stored of a sum saturates there.
     """
     at = _places(columns, texels, strides, constants.size)
+    windows = _windows(columns, texels, at, strides)
+    added = None if residual is None else residual.at(*at)
     cut, late = np.zeros((columns.slices, 4), np.float32), None if least is None else least.copy()
-    operands: dict[tuple[int, ...], Floats] = {}
-    for index in range(columns.slices):
-        reads = columns.read_by(index)
-        if reads not in operands:
-            operands[reads] = _operands(columns, reads, texels, at, strides)
-        factors = operands[reads]
-        if residual is not None:
-            added = residual[at][:, None, 4 * index : 4 * index + 4]
-            factors = np.concatenate([np.broadcast_to(factors, (*factors.shape[:2], 4)), added], axis=1)
-        sums = _Sums(factors, constants[index], biases[index], ends)
-        cut[index] = biases[index] - sums.losses(0.0)[0]
-        if late is not None:
-            fourth = sums.fourth()
+    known: dict[tuple[int, ...], Floats] = {}
+    for group in followed_sums.groups(columns, len(at[0])):
+        reads = columns.read_by(group[0])
+        known = known if reads in known else {reads: windows.factors(reads)}
+        lanes = None if added is None else added[:, 4 * group[0] : 4 * group[-1] + 4].reshape(len(added), len(group), 4)
+        sums = followed_sums.follow(
+            known[reads], constants[group], biases[group], fourth=late is not None, residual=lanes
+        )
+        within = (sums.sums > ends[0]) & (sums.sums < ends[1])
+        counts = within + np.float32(1e-6)  # all count where none is within
+        counts /= counts.sum(axis=0)
+        cut[group] = biases[group] - (_losses(sums.of_sums, sums.of_products) * counts).sum(axis=0)
+        for place, index in enumerate(group):
+            if late is None or sums.fourth is None or sums.changed is None:
+                continue
+            of_products = np.ascontiguousarray(sums.of_products[:, place, 3])
+            fourth = _Fourth(sums.fourth[place], sums.changed[place], of_products, counts[:, place, 3].copy())
             tried = [immediates.factor(float(late[index]) * stretch) for stretch in STRETCHES]
             spread, late[index] = min((float(fourth.losses(lower)[1]), lower) for lower in tried)
             if apart and 255.0 * spread**0.5 > MOST_UNEVEN:
@@ -163,44 +189,37 @@ def starts(
     return Starts(immediates.streamed(cut), late)
 
 
-class _Sums:
-    """The sums of a slice for some texels (positions, columns, 1 or 4), on their way; see ``starts``."""
+@dataclass
+class _Fourth:
+    """A slice's fourth component on its way: (positions, columns), where it changed, and how much positions count."""
 
-    def __init__(self, factors: Floats, constants: Floats, bias: Floats, ends: tuple[float, float]) -> None:
-        products = factors * constants
-        self._sums = bias + np.cumsum(products, axis=1, dtype=np.float32)
-        self._changed = products != 0.0
-        # Bytes are cut where they become texels, and products are.
-        inexact = (factors != 0.0) & (factors != 1.0)
-        cuts = np.where(inexact, np.spacing(products) + np.spacing(factors) * constants, 0.0)
-        self._products = cuts.sum(axis=1)
-        within = (self._sums[:, -1] > ends[0]) & (self._sums[:, -1] < ends[1])
-        self._counts = within + np.float32(1e-6)  # all count where none is within
-        self._counts /= self._counts.sum(axis=0)
-
-    def fourth(self) -> _Sums:
-        """Return the fourth component's alone."""
-        made = object.__new__(_Sums)
-        made._sums, made._changed = self._sums[:, :, 3], self._changed[:, :, 3]
-        made._products, made._counts = self._products[:, 3], self._counts[:, 3]
-        return made
+    sums: Floats
+    changed: NDArray[np.bool_]
+    of_products: Floats
+    counts: Floats
 
     def losses(self, lower: float) -> tuple[Floats, Floats]:
         """Return by how much sums that start so much lower come out too high in the mean, and what is left without."""
-        last_bits = np.where(self._changed, np.spacing(self._sums - np.float32(lower)), 0.0)
-        # Each cut takes half of the last bit in the mean.
-        losses = -0.5 * (last_bits.sum(axis=1) + self._products)
-        mean = (losses * self._counts).sum(axis=0)
+        bits = followed_sums.last_bits(self.sums - np.float32(lower))
+        bits *= self.changed
+        losses = _losses(bits.sum(axis=1), self.of_products)
+        mean = (losses * self.counts).sum(axis=0)
         with np.errstate(over="ignore"):  # an exponential's sums may be huge: then nothing is made up for
-            spread = (losses - mean) ** 2 + (last_bits**2).sum(axis=1) / 12.0
-        return mean, (spread * self._counts).sum(axis=0)
+            spread = (losses - mean) ** 2 + (bits**2).sum(axis=1) / 12.0
+        return mean, (spread * self.counts).sum(axis=0)
+
+
+def _losses(of_sums: Floats, of_products: Floats) -> Floats:
+    """Return what sums lose: each cut takes half of the last bit in the mean."""
+    losses: Floats = -0.5 * (of_sums + of_products)
+    return losses
 
 
 def byte_start(
     columns: Columns,
     constants: Floats,
     bias_factor: float,
-    texels: Floats,
+    texels: Texels,
     strides: Sequence[int],
 ) -> float:
     """Return where sums of a layer start whose weights are bytes in a texture (shaders/convolution_bytes.frag).
@@ -211,45 +230,47 @@ def byte_start(
         columns: how the kernel's columns follow one another.
         constants: the bytes of all slices from 0 to 1, (slices, columns, 4), three columns of biases last.
         bias_factor: what the last of these is multiplied by.
-        texels: of the input, padded: (pictures, height, width, channels); see ``Typical.texels``.
+        texels: of the input, padded.
         strides: (y, x).
     """
     if isinstance(columns, DepthwiseColumns):
         return 0.0  # its sums are small, and of either sign
     at = _places(columns, texels, strides, constants.size)
-    losses = []
-    for index in range(columns.slices):
-        lanes = _operands(columns, columns.read_by(index), texels, at, strides)
-        biases = np.array([65536.0, 256.0, 1.0], np.float32)[:, None] * np.float32(bias_factor)
-        factors = np.concatenate([lanes, np.broadcast_to(biases, (len(lanes), 3, 1))], axis=1)
-        products = factors * constants[index]
-        sums = np.cumsum(products, axis=1, dtype=np.float32)
-        total = np.cumsum(factors[:, :-2], axis=1, dtype=np.float32)
-        cuts = np.where(products != 0.0, np.spacing(sums) + np.spacing(products), 0.0).sum(axis=1)
-        of_total = np.where(factors[:, :-2] != 0.0, np.spacing(total), 0.0).sum(axis=1)
-        losses.append(0.5 * float((cuts - 128.0 / 255.0 * of_total).mean()))
+    windows = _windows(columns, texels, at, strides)
+    biases = np.array([65536.0, 256.0, 1.0], np.float32)[:, None] * np.float32(bias_factor)
+    losses: list[float] = []
+    known: dict[tuple[int, ...], tuple[Floats, Floats]] = {}
+    for group in followed_sums.groups(columns, len(at[0])):
+        reads = columns.read_by(group[0])
+        if reads not in known:
+            lanes = windows.factors(reads)[:, :, 0]
+            factors = np.concatenate([lanes, np.broadcast_to(biases, (3, lanes.shape[1]))])
+            met = factors[:-2].T
+            total = np.cumsum(met, axis=1, dtype=np.float32)
+            of_total = np.where(met != 0.0, followed_sums.last_bits(total), np.float32(0.0)).sum(axis=1, keepdims=True)
+            known = {reads: (factors, of_total)}
+        factors, of_total = known[reads]
+        cuts = followed_sums.follow_bytes(factors, constants[group])
+        rest = np.ascontiguousarray((cuts - 128.0 / 255.0 * of_total[:, :, None]).transpose(1, 0, 2))
+        losses += [0.5 * float(mean) for mean in rest.reshape(len(group), -1).mean(axis=1)]
     return -float(np.mean(losses))
 
 
-def _places(
-    columns: Columns, texels: Floats, strides: Sequence[int], weights: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _places(columns: Columns, texels: Texels, strides: Sequence[int], weights: int) -> tuple[Places, Places, Places]:
     """Return pictures, rows and columns of the pixels at which a layer's sums are followed: always the same."""
-    height = (texels.shape[1] - columns.kernel_height) // strides[0] + 1
-    width = (texels.shape[2] - columns.kernel_width) // strides[1] + 1
+    height = (texels.size[0] - (columns.kernel_height - 1) * columns.dilations[0] - 1) // strides[0] + 1
+    width = (texels.size[1] - (columns.kernel_width - 1) * columns.dilations[1] - 1) // strides[1] + 1
     count = int(np.clip(MOST_ADDITIONS // weights, FEWEST, POSITIONS))
     places = ((np.arange(count) + 0.5) * (height * width / count)).astype(np.int64)
-    return np.arange(count) % len(texels), places // width, places * 7919 % width
+    return np.arange(count) % PICTURES, places // width, places * 7919 % width
 
 
-def _operands(
-    columns: Columns, reads: Sequence[int], texels: Floats, at: Sequence[NDArray[np.int64]], strides: Sequence[int]
-) -> Floats:
-    """Return what the columns of weights are multiplied by: (positions, columns, 1), or 4 lanes in a depthwise one."""
-    lanes = []
-    depthwise = isinstance(columns, DepthwiseColumns)
-    for slot, row, col, products in columns.taps(range(columns.slots)):
-        place = at[0], at[1] * strides[0] + row, at[2] * strides[1] + col
-        texel = texels[place][:, 4 * reads[slot] : 4 * reads[slot] + 4]
-        lanes += [texel if depthwise else texel[:, ["xyzw".index(product.lane)]] for product in products]
-    return np.stack(lanes, axis=1)
+def _windows(columns: Columns, texels: Texels, at: Sequence[Places], strides: Sequence[int]) -> followed_sums.Windows:
+    """Return what the columns of weights meet at some places."""
+    rows, cols = (
+        np.repeat(np.arange(columns.kernel_height), columns.kernel_width) * columns.dilations[0],
+        np.tile(np.arange(columns.kernel_width), columns.kernel_height) * columns.dilations[1],
+    )
+    pictures = np.broadcast_to(at[0][:, None], (len(at[0]), len(rows)))
+    made = texels.at(pictures, at[1][:, None] * strides[0] + rows, at[2][:, None] * strides[1] + cols)
+    return followed_sums.Windows(columns, made)

@@ -25,13 +25,15 @@ def slicewise(
     offset: tuple[int, int] = (0, 0),
     stride: tuple[float, float] = (1.0, 1.0),
     defines: Mapping[str, Union[int, float, str]] | None = None,
+    lines: Mapping[str, Sequence[str]] | None = None,
     uniforms: Callable[[FeatureMap, View], Uniforms] | None = None,
     clear_pad_lanes: bool = False,
 ) -> None:
     """Append one draw a slice of the shader ``template``; in atlas layout they become one pass where uniforms agree.
 
     The shader reads ``source`` at ``coord0.xy``, which ``offset`` and ``stride`` place (see ``bindings.Read``), and may
-    use ``source_texel``; ``uniforms`` gives the values of its others, from the input and the view that is read.
+    use ``source_texel``; ``lines`` are text for other places of the template.
+    ``uniforms`` gives the values of its others, from the input and the view that is read.
     """
     source = build.feature_map(node.inputs[0])
     # Lanes beyond the last channel are 0, but for the picture's alpha and some gutters.
@@ -43,7 +45,7 @@ def slicewise(
         fragment = codegen.fragment(
             template,
             includes=["store.glsl"],
-            lines={"pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
+            lines={**(lines or {}), "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
             defines=defines,
         )
         values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}

@@ -106,7 +106,7 @@ def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:
 
 def pack(constants: Constants) -> WeightBytes:
     """Return the texture that is nearest to some numbers, sums of filters kept."""
-    weights, bias = (one.astype(np.float64) for one in (constants.weights, constants.bias))
+    weights, bias = (part.astype(np.float64) for part in (constants.weights, constants.bias))
     wanted = _wanted(weights, bias)
     units = np.zeros(4, np.float32)
     units[0] = unit_of(wanted.max() / _MOST, _MOST_SCALE)

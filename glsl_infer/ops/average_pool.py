@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows
+from glsl_infer.ops.max_pool import draw_windows, pooled_shape, windows, written_out
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
 
@@ -34,20 +34,23 @@ class AveragePool(Operator):
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Add up each window and divide by the number of its pixels within the map."""
-        x = inputs[0]
-        sums = self._sums(node, x)
-        counts = self._sums(node, np.ones((*x.shape[:2], 1), x.dtype))
-        mean: Array = sums / counts
-        return mean
+        return window_means(node, inputs[0])
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw the windows of every slice."""
-        draw_windows(node, build, "average_pool.frag", edge=0.0)
+        draw_windows(node, build, "average_pool.frag", edge=0.0, texels=written_out(node.attrs["pool"]))
 
-    def _sums(self, node: Node, x: Array) -> Array:
-        padded = pad(x, node.attrs["padding"])
-        sums: Array = windows(padded, node.attrs["pool"], node.attrs["strides"]).sum(axis=(-2, -1))
-        return sums
+
+def window_means(node: Node, x: Array) -> Array:
+    """Return the mean of the pixels of each window of a pooling that lie within the map."""
+
+    def sums(values: Array) -> Array:
+        padded = pad(values, node.attrs["padding"])
+        added: Array = windows(padded, node.attrs["pool"], node.attrs["strides"]).sum(axis=(-2, -1))
+        return added
+
+    mean: Array = sums(x) / sums(np.ones((*x.shape[:2], 1), x.dtype))
+    return mean
 
 
 OPERATOR = AveragePool()

@@ -38,6 +38,7 @@ class Binary(Operator):
 
     attrs = {"operation": None, "activation": "linear", "scales": None, "zeros": None}
     broadcasts = True
+    on_vectors = "vector_binary"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the shape that both inputs are broadcast to."""
@@ -49,12 +50,13 @@ class Binary(Operator):
             shape = np.broadcast_shapes(*inputs)
         except ValueError:
             shape = ()
-        if len(inputs) != 2 or len(shape) != 3 or any(len(given) not in (1, 3) for given in inputs):
+        ranks = [len(given) for given in inputs]
+        if len(inputs) != 2 or (ranks != [1, 1] and (len(shape) != 3 or not {1, 3}.issuperset(ranks))):
             raise ModelError.layer(
                 node.name,
                 f"{with_article(node.attrs['operation'])} of shapes {' and '.join(map(str, inputs))}",
                 "give two feature maps of one shape, or one with a height, width or number of channels of 1, or a "
-                "feature map and a vector with a number for each channel",
+                "feature map and a vector with a number for each channel, or two vectors of one length",
             )
         return tuple(int(size) for size in shape)
 

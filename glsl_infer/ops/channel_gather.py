@@ -17,8 +17,12 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Range
 
 
+ZERO = -1
+"""What stands for a channel of zeros."""
+
+
 class ChannelGather(CopyOperator):
-    """Attribute ``channels``: channel c of the output is channel ``channels[c]`` of the input."""
+    """Attribute ``channels``: channel c of the output is channel ``channels[c]`` of the input, or 0 where it is -1."""
 
     attrs = {"channels": None}
 
@@ -26,20 +30,23 @@ class ChannelGather(CopyOperator):
         """Return (height, width, number of ``channels``)."""
         height, width, channels = feature_map(node, inputs[0])
         wanted = node.attrs["channels"]
-        if not wanted or not all(0 <= channel < channels for channel in wanted):
+        if not wanted or not all(ZERO <= channel < channels for channel in wanted):
             raise ModelError.layer(
-                node.name, f"channels {wanted} of {channels}", f"give one or more of 0 to {channels - 1}"
+                node.name,
+                f"channels {wanted} of {channels}",
+                f"give one or more of 0 to {channels - 1}, or -1 for zeros",
             )
         return height, width, len(wanted)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Pick along the last axis."""
-        picked: Array = np.take(inputs[0], node.attrs["channels"], axis=-1)
-        return picked
+        wanted = np.asarray(node.attrs["channels"])
+        picked: Array = np.take(inputs[0], np.maximum(wanted, 0), axis=-1)
+        return np.where(wanted == ZERO, picked.dtype.type(0.0), picked)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the picked channels' ranges."""
-        return ranges[0].picked(node.attrs["channels"])
+        return _picked(ranges[0], node.attrs["channels"])
 
     def is_identity(self, node: Node, shape: Shape) -> bool:
         """Return whether all channels stay where they are."""
@@ -52,8 +59,20 @@ class ChannelGather(CopyOperator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice."""
         source, channels = build.feature_map(node.inputs[0]), node.attrs["channels"]
-        places = [(source.views[channel // 4], channel % 4) for channel in channels]
-        gather(node, build, places, source.range.picked(channels))
+        kept = _picked(source.range, channels)
+        if ZERO in channels and any(zero != int(zero) or not 0 <= zero <= 255 for zero in kept.zeros):
+            raise ModelError.layer(
+                node.name,
+                "zeros beside values of which no byte is 0",
+                "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
+            )
+        places = [None if channel == ZERO else (source.views[channel // 4], channel % 4) for channel in channels]
+        gather(node, build, places, kept, beside=source.views[0])
+
+
+def _picked(given: Range, channels: Sequence[int]) -> Range:
+    """Return the range of some channels; zeros have that of the first."""
+    return given.picked([max(channel, 0) for channel in channels])
 
 
 def whole_slices(channels: Sequence[int], given: int) -> bool:

@@ -59,7 +59,7 @@ class Concat(Concatenation, ViewOperator):
         if any(source.channels % 4 for source in maps[:-1]):
             raise ModelError.layer(
                 node.name,
-                f"a concatenation of {', '.join(str(one.channels) for one in maps)} channels",
+                f"a concatenation of {', '.join(str(part.channels) for part in maps)} channels",
                 "run glsl_infer.compiler.optimize.optimize on the graph, or use multiples of 4",
             )
         joint = joined([source.range for source in maps], [source.channels for source in maps])

@@ -29,9 +29,9 @@ class Conv2D(Operator):
 
     Inputs: the feature map, and the residual if there is one. Weights: ``kernel`` of shape (kernel height,
     kernel width, channels / groups, filters), as Keras has it, and ``bias`` (filters,).
-    Attributes: ``strides`` (y, x), ``padding`` (top, bottom, left, right), ``groups``, ``activation``, the range
-    ``scales`` and ``zeros``; ``alpha``: the input is the picture, and its offset comes from its fourth lane, which
-    is 1 inside and 0 in the gutter, so that what is padded is 0.
+    Attributes: ``strides`` (y, x), ``padding`` (top, bottom, left, right), ``groups``, ``dilations`` (y, x): pixels
+    from tap to tap; ``activation``, the range ``scales`` and ``zeros``; ``alpha``: the input is the picture, and its
+    offset comes from its fourth lane, which is 1 inside and 0 in the gutter, so that what is padded is 0.
 
     A draw reads any number of input slices that lie in 8 textures or fewer (``lowering.conv_draws``); ``wide`` splits
     the others before they come here.
@@ -41,11 +41,13 @@ class Conv2D(Operator):
         "strides": (1, 1),
         "padding": (0, 0, 0, 0),
         "groups": 1,
+        "dilations": (1, 1),
         "activation": "linear",
         "alpha": False,
         "scales": None,
         "zeros": None,
     }
+    implied = ("dilations",)
     weights = ("kernel", "bias")
     convolves = True
     has_kernel = True
@@ -64,7 +66,8 @@ class Conv2D(Operator):
         """Convolve by one matrix product a group; the residual comes before the activation."""
         x = inputs[0]
         kernel, bias = node.weights["kernel"].astype(x.dtype), node.weights["bias"].astype(x.dtype)
-        out = convolve(pad(x, node.attrs["padding"]), kernel, node.attrs["strides"], node.attrs["groups"]) + bias
+        strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
+        out = convolve(pad(x, node.attrs["padding"]), kernel, strides, groups, dilations) + bias
         if len(inputs) > 1:
             out = out + inputs[1]
         return node.activation(out)
@@ -83,7 +86,7 @@ class Conv2D(Operator):
         residual = build.feature_map(node.inputs[1]) if len(node.inputs) > 1 else None
         kernel = fold.Kernel(node, source, residual, node.weights["kernel"].shape)
         folded, bias = kernel.fold(node.weights["kernel"], node.weights["bias"])
-        columns = columns_of(folded.shape, node.attrs["groups"])
+        columns = columns_of(folded.shape, node.attrs["groups"], node.attrs["dilations"])
         # A factor also keeps the picture's alpha, where the picture is the residual, out of lanes beyond the last.
         scaled = bool((kernel.residual_factor != 1.0).any()) or (residual is not None and build.shows_alpha(residual))
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])

@@ -31,10 +31,18 @@ class ConvolutionProducts(Operator):
 
     Block b holds the products of the slots ``block * b`` to ``block * b + block - 1`` of each output slice (see
     ``conv_columns``). Weight ``kernel`` as in ``conv2d``, divided by each filter's unit. Attributes: ``strides``,
-    ``padding``, ``groups``, ``block``, and ``scale`` of the stored sums.
+    ``padding``, ``groups``, ``dilations``, ``block``, and ``scale`` of the stored sums.
     """
 
-    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "block": 8, "scale": None}
+    attrs = {
+        "strides": (1, 1),
+        "padding": (0, 0, 0, 0),
+        "groups": 1,
+        "dilations": (1, 1),
+        "block": 8,
+        "scale": None,
+    }
+    implied = ("dilations",)
     weights = ("kernel",)
     margin = 2.0  # a GPU's float32 sums of 240 products are off by 2**-22 of the bound: little beside a step
 
@@ -46,9 +54,10 @@ class ConvolutionProducts(Operator):
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Convolve once for each block, with the other channels' weights 0."""
         x = pad(inputs[0], node.attrs["padding"])
-        groups, parts = node.attrs["groups"], []
+        strides, groups, dilations = (node.attrs[key] for key in ("strides", "groups", "dilations"))
+        parts = []
         for kernel, read in block_kernels(node.weights["kernel"], groups, node.attrs["block"]):
-            sums = convolve(x[:, :, read], kernel.astype(x.dtype), node.attrs["strides"], groups)
+            sums = convolve(x[:, :, read], kernel.astype(x.dtype), strides, groups, dilations)
             parts.append(np.pad(sums, ((0, 0), (0, 0), (0, -sums.shape[2] % 4))))
         return np.concatenate(parts, axis=2)
 
@@ -80,7 +89,7 @@ class ConvolutionProducts(Operator):
         """Draw two passes for each block of each output slice: lanes 0 and 1, then lanes 2 and 3."""
         source = build.feature_map(node.inputs[0])
         kernel = node.weights["kernel"]
-        columns = columns_of(kernel.shape, node.attrs["groups"])
+        columns = columns_of(kernel.shape, node.attrs["groups"], node.attrs["dilations"])
         blocks = _blocks(columns, node.attrs["block"])
         target = build.allocate_fixed_map(node, len(blocks), node.attrs["scale"])
         folded, offset = _fold(kernel, node.attrs["groups"], source)
@@ -106,6 +115,7 @@ class ConvolutionProducts(Operator):
 
         drawn = [_draws(node, build, columns, slots, source) for slots in blocks]
         # A text with an array is that of both halves, and of all output slices that read alike.
+        texts: dict[int, str] = {}
         for index in range(columns.slices):
             for b, slots in enumerate(blocks):
                 draw = drawn[b][index]
@@ -113,11 +123,14 @@ class ConvolutionProducts(Operator):
                     array = arrays[b][index, half]
                     baked = array.reshape(-1, 2) if mode == "baked" else None
                     start = starts_cut[b][index, 2 * half : 2 * half + 2]
-                    fragment = (
-                        codegen.PLANNED if build.planning else _fragment(columns, slots, baked, len(array), draw, start)
-                    )
+                    fragment = codegen.PLANNED if build.planning else ""
+                    fragment = fragment or (texts.get(id(draw.taps), "") if baked is None else "")
+                    fragment = fragment or _fragment(columns, slots, baked, len(array), draw, start)
+                    texts[id(draw.taps)] = fragment
                     view = target.views[2 * (b * columns.slices + index) + half]
-                    uniforms: dict[str, Sequence[float] | Slice] = {**draw.binding.texels("source")}
+                    uniforms: dict[str, Sequence[float] | Slice] = {
+                        **draw.binding.texels("source", steps=columns.dilations)
+                    }
                     if baked is None:
                         at = int(starts[b]) + (2 * index + half) * array.size
                         uniforms["weights"] = Slice(member, at, array.size)

@@ -18,10 +18,10 @@ _PATCHES = 512
 
 
 def output_size(node: Node, shape: Shape) -> tuple[int, int]:
-    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel, strides and padding.
+    """Return (height, width) of a convolution's output on an input of ``shape``, by its kernel and its attributes.
 
     Raises:
-        ModelError: kernel, groups and input do not fit together.
+        ModelError: kernel, groups and input do not fit together, or strides, dilations or padding are too small.
     """
     height, width, channels = feature_map(node, shape)
     kernel_height, kernel_width, group_channels, filters = node.weights["kernel"].shape
@@ -32,7 +32,20 @@ def output_size(node: Node, shape: Shape) -> tuple[int, int]:
             f"a kernel of {node.weights['kernel'].shape} in {groups} groups on {channels} channels",
             "kernel, groups and channels must fit together",
         )
-    return window_size(node, (height, width), (kernel_height, kernel_width))
+    strides, padding, dilations = node.attrs["strides"], node.attrs["padding"], node.attrs.get("dilations", (1, 1))
+    if min(*strides, *dilations) < 1 or min(padding) < 0:
+        raise ModelError.layer(
+            node.name,
+            f"strides {tuple(strides)}, dilations {tuple(dilations)} and padding {tuple(padding)}",
+            "strides and dilations must be 1 or more, padding 0 or more",
+        )
+    return window_size(node, (height, width), dilated((kernel_height, kernel_width), dilations))
+
+
+def dilated(kernel: Sequence[int], dilations: Sequence[int]) -> tuple[int, int]:
+    """Return how many pixels (y, x) a kernel spans whose taps lie ``dilations`` pixels apart."""
+    height, width = ((size - 1) * step + 1 for size, step in zip(kernel, dilations))
+    return height, width
 
 
 def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> tuple[int, int]:
@@ -53,7 +66,7 @@ def window_size(node: Node, size: tuple[int, int], window: tuple[int, int]) -> t
     return out_height, out_width
 
 
-def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Array:
+def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int, dilations: Sequence[int] = (1, 1)) -> Array:
     """Convolve padded ``x`` (height, width, channels) without further padding.
 
     Args:
@@ -61,28 +74,30 @@ def convolve(x: Array, kernel: Array, strides: Sequence[int], groups: int) -> Ar
         kernel: (kernel height, kernel width, channels / groups, filters).
         strides: (y, x).
         groups: number of groups; channels and filters are split evenly and in order.
+        dilations: (y, x), pixels from tap to tap.
 
     Returns:
         (output height, output width, filters) in the type of ``x``.
     """
     kernel_height, kernel_width, group_channels, filters = kernel.shape
-    height = (x.shape[0] - kernel_height) // strides[0] + 1
-    width = (x.shape[1] - kernel_width) // strides[1] + 1
+    across = dilated((kernel_height, kernel_width), dilations)
+    height = (x.shape[0] - across[0]) // strides[0] + 1
+    width = (x.shape[1] - across[1]) // strides[1] + 1
     channels = groups * group_channels
     if groups == kernel_height == kernel_width == 1:  # the map itself is its patches
         pixels = x[:: strides[0], :: strides[1]][:height, :width].reshape(height * width, group_channels)
         single: Array = (pixels @ kernel.reshape(group_channels, filters)).reshape(height, width, filters)
         return single
-    taps = [(ky, kx) for ky in range(kernel_height) for kx in range(kernel_width)]
+    taps = [(ky * dilations[0], kx * dilations[1]) for ky in range(kernel_height) for kx in range(kernel_width)]
     grouped_kernel = kernel.reshape(-1, groups, filters // groups).transpose(1, 0, 2)
     rows = max(1, _PATCHES // width)
     patches = np.empty((rows, width, groups, len(taps), group_channels), x.dtype)
     out: Array = np.empty((height, width, filters), np.result_type(x, kernel))
     for top in range(0, height, rows):
         count = min(rows, height - top)
-        for tap, (ky, kx) in enumerate(taps):
-            first = strides[0] * top + ky
-            window = x[first : first + strides[0] * count : strides[0], kx : kx + strides[1] * width : strides[1]]
+        for tap, (down, right) in enumerate(taps):
+            first = strides[0] * top + down
+            window = x[first : first + strides[0] * count : strides[0], right : right + strides[1] * width : strides[1]]
             patches[:count, :, :, tap] = window[:, :width, :channels].reshape(count, width, groups, group_channels)
         columns = patches[:count].reshape(count * width, groups, -1).transpose(1, 0, 2)
         out[top : top + count] = (columns @ grouped_kernel).transpose(1, 0, 2).reshape(count, width, filters)

@@ -20,6 +20,7 @@ class Dense(GraphOnlyOperator):
     advice = "run glsl_infer.compiler.ranges.prepare on the graph"
     has_kernel = True
     staged = True
+    on_parts = "products"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (outputs,)."""

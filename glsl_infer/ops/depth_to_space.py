@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.bindings import Read
@@ -16,35 +18,49 @@ if TYPE_CHECKING:
     from glsl_infer.program.layout import Range
 
 
-class DepthToSpace(CopyOperator):
-    """Attribute ``block`` b: pixel (y * b + i, x * b + j) has the channels from (i * b + j) * c on of pixel (y, x).
+ORDERS = ("depth_column_row", "column_row_depth")
+"""Whether the channels of a pixel follow one another, or the pixels of a channel."""
 
-    c is the number of output channels, input channels / b**2: what ``tf.nn.depth_to_space`` does for NHWC.
+
+class DepthToSpace(CopyOperator):
+    """Attribute ``block``, a number or (y, x): the channels of pixel (y, x) become those of a block of pixels.
+
+    With blocks of (v, h) and c output channels, channel k of pixel (y * v + i, x * h + j) is of pixel (y, x) the
+    channel (i * h + j) * c + k, by the ``order`` ``depth_column_row``: what ``tf.nn.depth_to_space`` does for NHWC, and
+    ONNX calls DCR. By ``column_row_depth`` it is k * v * h + i * h + j, as PyTorch's pixel shuffle, or ONNX's CRD.
     """
 
-    attrs = {"block": 2}
+    attrs = {"block": 2, "order": ORDERS[0]}
+    implied = ("order",)
     equal_scales = True
-    idle = {"block": 1}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (height * block, width * block, channels / block**2)."""
         height, width, channels = feature_map(node, inputs[0])
-        block = node.attrs["block"]
-        if block < 1 or channels % block**2:
+        down, across = block_of(node)
+        order = node.attrs.get("order", ORDERS[0])
+        if min(down, across) < 1 or channels % (down * across) or order not in ORDERS:
             raise ModelError.layer(
                 node.name,
-                f"depth to space of {channels} channels in blocks of {block}x{block}",
-                "the channels must be a multiple of the square of the block",
+                f"depth to space of {channels} channels in blocks of {down}x{across} by the order '{order}'",
+                f"the channels must be a multiple of the block's pixels, and the order one of {', '.join(ORDERS)}",
             )
-        return height * block, width * block, channels // block**2
+        return height * down, width * across, channels // (down * across)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Split the last axis and move its parts beside rows and columns."""
-        height, width, channels = inputs[0].shape
-        block = node.attrs["block"]
-        parts = inputs[0].reshape(height, width, block, block, channels // block**2)
-        moved: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * block, width * block, -1)
+        height, width, _ = inputs[0].shape
+        down, across = block_of(node)
+        if node.attrs["order"] == ORDERS[0]:
+            parts = inputs[0].reshape(height, width, down, across, -1)
+        else:
+            parts = np.moveaxis(inputs[0].reshape(height, width, -1, down, across), 2, 4)
+        moved: Array = parts.transpose(0, 2, 1, 3, 4).reshape(height * down, width * across, -1)
         return moved
+
+    def is_identity(self, node: Node, shape: Shape) -> bool:
+        """Return whether blocks are single pixels."""
+        return block_of(node) == (1, 1)
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return the input's range, which must be one for all channels: they become channels of several pixels."""
@@ -59,16 +75,21 @@ class DepthToSpace(CopyOperator):
     def passes(self, node: Node, build: Builder) -> None:
         """Draw one pass for each output slice; every pixel takes its lanes by where it lies in its block."""
         source = build.feature_map(node.inputs[0])
-        block = node.attrs["block"]
+        down, across = block_of(node)
+        phases, together = down * across, node.attrs["order"] == ORDERS[0]
         target = build.allocate_map(node, scales=source.scales, zeros=source.zeros)
         for index, view in enumerate(target.views):
             lanes = range(min(4, target.channels - 4 * index))
-            channels = [[phase * target.channels + 4 * index + lane for lane in lanes] for phase in range(block**2)]
+            wanted = [4 * index + lane for lane in lanes]
+            channels = [
+                [phase * target.channels + channel if together else channel * phases + phase for channel in wanted]
+                for phase in range(phases)
+            ]
             slices = sorted({channel // 4 for phase in channels for channel in phase})
-            reads = [Read(source.views[index], stride=(1.0 / block, 1.0 / block)) for index in slices]
+            reads = [Read(source.views[index], stride=(1.0 / across, 1.0 / down)) for index in slices]
             binding = build.bind(node, source=reads)
             lines = []
-            for place, one in enumerate(slices):
+            for place, source_slice in enumerate(slices):
                 lines.append(f"t = {binding.fetch('source', place, shift='shift')};")
                 # A factor of 0 or 1: for choices between texels, vc4's compiler keeps flags over a thread switch, which
                 # loses them (docs/videocore.md).
@@ -76,17 +97,27 @@ class DepthToSpace(CopyOperator):
                     lines += [
                         f"y.{lane} += max(1.0 - abs(phase - {number}.0), 0.0) * t.{'xyzw'[channel % 4]};"
                         for lane, channel in zip("xyzw", phase)
-                        if channel // 4 == one
+                        if channel // 4 == source_slice
                     ]
             fragment = codegen.fragment(
                 "depth_to_space.frag",
                 includes=["store.glsl"],
                 lines={"declarations": binding.declarations("source"), "phases": lines},
-                defines={"BLOCK": float(block), "TEXEL": binding.texel("source")},
+                defines={
+                    "BLOCK": float(down) if down == across else codegen.vec([across, down]),
+                    "ACROSS": float(across),
+                    "TEXEL": binding.texel("source"),
+                },
             )
             first = source.views[slices[0]]
             uniforms = {"origin": [float(first.x), float(first.y)], **binding.texels("source")}
             build.draw_tile(node, fragment, view, (target.width, target.height), binding, uniforms, part=str(index))
+
+
+def block_of(node: Node) -> tuple[int, int]:
+    """Return the height and the width of a block."""
+    block = node.attrs["block"]
+    return (int(block), int(block)) if isinstance(block, (int, float)) else (int(block[0]), int(block[1]))
 
 
 OPERATOR = DepthToSpace()

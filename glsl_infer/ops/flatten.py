@@ -25,6 +25,7 @@ class Flatten(Operator):
 
     attrs = {"scale": None}
     only_reshapes = True
+    on_parts = "rows"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (number of values,)."""
@@ -57,7 +58,8 @@ class Flatten(Operator):
             raise ModelError.layer(
                 node.name,
                 given,
-                f"at most {2 * MAX_TEXTURE_SIZE} values are supported; pool more, or use GlobalAveragePooling2D",
+                f"at most {2 * MAX_TEXTURE_SIZE} values are supported, more only in front of Dense; pool more, or "
+                "use GlobalAveragePooling2D",
             )
         average_to_vector(node, build, whole=False)
 

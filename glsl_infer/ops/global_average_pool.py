@@ -17,6 +17,7 @@ from glsl_infer.program.layout import View
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
     from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import FeatureMap, FixedPoint
 
 
 class GlobalAveragePool(Operator):
@@ -62,34 +63,67 @@ def average_to_vector(node: Node, build: Builder, *, whole: bool = True) -> None
     height, width = (source.height, source.width) if whole else (1, 1)
     pixels = [(0, 0)] if whole else [(x, y) for y in range(source.height) for x in range(source.width)]
     target = build.allocate_vector(node, len(pixels) * source.channels, node.attrs["scale"])
-    factor = fold.slices(source.scale_of / (255.0 * height * width * target.scale))
-    offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
-    alike = len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) == 1
-    texels, units = (None, ()) if alike else _constants(factor, offset)
-    table = "" if texels is None else build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+    draw = _Draws(node, build, source, target, (width, height))
     for half in range(2):
-        lanes = slice(2 * half, 2 * half + 2)
-        for index, view in enumerate(source.views):
+        for index in range(len(source.views)):
             if 4 * index + 2 * half >= source.channels:
                 continue
-            row = {"constants": [Read(View(table, 2 * index + half, 0), stride=(0.0, 0.0))]} if table else {}
             for number, pixel in enumerate(pixels):
-                binding = build.bind(node, source=[Read(view, pixel, (0.0, 0.0))], **row)
-                fragment = codegen.fragment(
-                    "global_average.frag",
-                    includes=["fixed_point.glsl", "turns.glsl"],
-                    lines={"declarations": binding.declarations("source")},
-                    defines={"WIDTH": width, "HEIGHT": height, **({"CONSTANTS": ROWS} if table else {})},
-                )
-                uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}
-                if table:
-                    uniforms["units"] = units
-                else:
-                    uniforms["half_of_slice"] = [float(half)]
-                    uniforms["factor"] = factor[index, lanes].tolist()
-                    uniforms["offset"] = offset[index, lanes].tolist()
-                place = View(target.texture, number * source.channels // 2 + 2 * index + half, 0)
-                build.draw_tile(node, fragment, place, (1, 1), binding, uniforms)
+                texel = number * source.channels // 2 + 2 * index + half
+                draw.texels(2 * index + half, pixel, texel)
+
+
+def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
+    """Append the draws that copy rows of a map to a vector; see ``ops.flatten_rows``."""
+    source = build.feature_map(node.inputs[0])
+    target = build.allocate_vector(node, 2 * source.width * count, node.attrs["scale"])
+    draw = _Draws(node, build, source, target, (1, 1))
+    for half in range(2):
+        for number in range(first, first + count):
+            pair, y = divmod(number, source.height)
+            if pair % 2 == half:
+                draw.texels(pair, (0, y), (number - first) * source.width, source.width)
+
+
+class _Draws:
+    """Draws of means over ``window`` (width, height) of a map, two channels at a time."""
+
+    def __init__(
+        self, node: Node, build: Builder, source: FeatureMap, target: FixedPoint, window: tuple[int, int]
+    ) -> None:
+        self._node, self._build, self._source, self._target = node, build, source, target
+        self._window = window
+        factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
+        offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
+        self._factor, self._offset = factor, offset
+        self._table, self._units = "", (1.0, 1.0)
+        if len({*zip(source.scale_of.tolist(), source.zero_of.tolist())}) > 1:
+            texels, self._units = _constants(factor, offset)
+            self._table = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+
+    def texels(self, pair: int, pixel: tuple[int, int], texel: int, count: int = 1) -> None:
+        """Draw ``count`` texels from ``texel`` on: channels 2 * pair and the next of pixels from ``pixel`` (x, y)."""
+        index, half = divmod(pair, 2)
+        build, table = self._build, self._table
+        row = {"constants": [Read(View(table, pair, 0), stride=(0.0, 0.0))]} if table else {}
+        read = Read(self._source.views[index], pixel, (float(count > 1), 0.0))
+        binding = build.bind(self._node, source=[read], **row)
+        fragment = codegen.fragment(
+            "global_average.frag",
+            includes=["fixed_point.glsl", "turns.glsl"],
+            lines={"declarations": binding.declarations("source")},
+            defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
+        )
+        uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}
+        if table:
+            uniforms["units"] = self._units
+        else:
+            lanes = slice(2 * half, 2 * half + 2)
+            uniforms["half_of_slice"] = [float(half)]
+            uniforms["factor"] = self._factor[index, lanes].tolist()
+            uniforms["offset"] = self._offset[index, lanes].tolist()
+        place = View(self._target.texture, texel, 0)
+        build.draw_tile(self._node, fragment, place, (count, 1), binding, uniforms)
 
 
 ROWS = 4
@@ -114,7 +148,7 @@ def _constants(
         uint8 (ROWS, 2 * slices, 4), and the units of factors and offsets.
     """
     numbers = np.concatenate([factor.reshape(-1, 2), offset.reshape(-1, 2)], axis=1).astype(np.float64)
-    units = [max(float(np.abs(some).max()), 1e-30) / _MOST for some in (numbers[:, :2], numbers[:, 2:])]
+    units = [max(float(np.abs(part).max()), 1e-30) / _MOST for part in (numbers[:, :2], numbers[:, 2:])]
     whole = np.rint(numbers / np.repeat(units, 2)).astype(np.int64) + _MIDDLE
     rows = [whole >> 16, (whole >> 8) & 255, whole & 255, np.zeros_like(whole)]
     rows[-1][1::2] = 255

@@ -50,11 +50,27 @@ class MaxPool(CopyOperator):
         draw_windows(node, build, "max_pool.frag", edge=0.5)
 
 
-def draw_windows(node: Node, build: Builder, template: str, *, edge: float) -> None:
-    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map."""
+MOST_IN_LOOPS, MOST_WRITTEN_OUT = 9, 49
+"""Most texels of a window whose loops are always unrolled, and of one that VideoCore IV has registers for without."""
+
+
+def written_out(pool: Sequence[int]) -> list[str]:
+    """Return a line ``add(x, y);`` for every texel of a window (height, width); none where loops are as good."""
+    if not MOST_IN_LOOPS < pool[0] * pool[1] <= MOST_WRITTEN_OUT:
+        return []
+    return [f"add({x}.0, {y}.0);" for y in range(pool[0]) for x in range(pool[1])]
+
+
+def draw_windows(node: Node, build: Builder, template: str, *, edge: float, texels: Sequence[str] = ()) -> None:
+    """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map.
+
+    ``texels`` are the lines of ``written_out``, for a template that has a place for them.
+    """
     (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
     defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+    if texels:
+        defines["WRITTEN_OUT"] = 1
     if any(node.attrs["padding"]):
         defines["BOUNDED"] = 1
 
@@ -65,7 +81,16 @@ def draw_windows(node: Node, build: Builder, template: str, *, edge: float) -> N
         return {"bounds": [*build.position(view, edge, edge), *last]}
 
     stride = (float(stride_x), float(stride_y))
-    slicewise(node, build, template, offset=(-left, -top), stride=stride, defines=defines, uniforms=bounds)
+    slicewise(
+        node,
+        build,
+        template,
+        offset=(-left, -top),
+        stride=stride,
+        defines=defines,
+        lines={"texels": texels},
+        uniforms=bounds,
+    )
 
 
 def pooled_shape(node: Node, shape: Shape) -> Shape:

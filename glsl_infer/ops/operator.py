@@ -29,6 +29,8 @@ class Operator(Traits, ABC):
     Attributes:
         attrs: every attribute a node may carry, with its default. Those that round to 8 bits have ``scales`` and
             ``zeros`` (see ``layout.Range``), those that store 16 bits have ``scale``; ``prepare`` sets them.
+        implied: the attributes that a bundle leaves out where they have their defaults. They are younger than bundles
+            of this format: so old files stay readable, and old readers refuse only what they cannot compute.
         weights: the weights a node may carry.
         keeps_range: whether its output in 8 bits has the ranges of its inputs.
         equal_scales: whether all channels of its inputs must have the same range.
@@ -37,6 +39,7 @@ class Operator(Traits, ABC):
     """
 
     attrs: dict[str, Any] = {}
+    implied: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
     keeps_range: bool = False
     equal_scales: bool = False

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
-    advice = "softmax is supported at the end of a network only"
+    advice = "softmax is supported of vectors, and at the end of a network"
     elementwise = True
+    on_vectors = "vector_softmax"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape."""

@@ -31,6 +31,9 @@ class Traits:
         idle: attributes with which it changes nothing; None if there are no such.
         on_cpu: whether it has no shader, and CPU parts compute it.
         on_vectors: the operator that does the same to vectors, which are stored in 16 bits; None if it has none.
+        on_parts: what it does with vectors that are held in parts (``optimize.long_vectors``): ``rows`` lays out a map,
+            ``join`` has the parts of all inputs, ``products`` sums over them, ``each`` takes them one by one, ``map``
+            puts them together; empty if it needs a whole vector.
         only_pads: whether it puts zeros around its input, by an attribute ``padding``.
         only_reshapes: whether it gives its values another shape, and nothing else.
         staged: whether others take its place when every value gets its range.
@@ -48,6 +51,7 @@ class Traits:
     idle: Mapping[str, Any] | None = None
     on_cpu: bool = False
     on_vectors: str | None = None
+    on_parts: str = ""
     only_pads: bool = False
     only_reshapes: bool = False
     staged: bool = False

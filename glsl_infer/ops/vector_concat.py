@@ -24,15 +24,11 @@ class VectorConcat(Operator):
     """All inputs, one after the other. Attribute ``scale``: that of the stored vector."""
 
     attrs = {"scale": None}
+    on_parts = "join"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return (sum of lengths,)."""
-        length = sum(vector(node, shape) for shape in inputs)
-        if length > 2 * MAX_TEXTURE_SIZE:
-            raise ModelError.layer(
-                node.name, f"a concatenation to {length} numbers", f"at most {2 * MAX_TEXTURE_SIZE} are supported"
-            )
-        return (length,)
+        return (sum(vector(node, shape) for shape in inputs),)
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Join the vectors."""
@@ -48,32 +44,44 @@ class VectorConcat(Operator):
 
     def passes(self, node: Node, build: Builder) -> None:
         """Draw a quad for each run of texels whose numbers come from the same vectors in the same way."""
-        sources = [build.fixed_point(name) for name in node.inputs]
-        target = build.allocate_vector(node, build.shapes[node.name][0], node.attrs["scale"])
-        places = [_Place(number, index) for number, source in enumerate(sources) for index in range(source.length)]
-        for run in _runs(places):
-            ends = (run.first, run.second or run.first)
-            reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]
-            binding = build.bind(node, source=reads)
-            factors = [sources[end.source].scale / target.scale for end in ends]
-            fragment = codegen.fragment(
-                "vector_concat.frag",
-                includes=["fixed_point.glsl"],
-                lines={"declarations": binding.declarations()},
-                defines={"FIRST": binding.fetch("source", 0), "SECOND": binding.fetch("source", 1)},
+        lengths = [build.fixed_point(name).length for name in node.inputs]
+        if sum(lengths) > 2 * MAX_TEXTURE_SIZE:
+            raise ModelError.layer(
+                node.name,
+                f"a concatenation to {sum(lengths)} numbers",
+                f"at most {2 * MAX_TEXTURE_SIZE} are supported, more only in front of Dense layers",
             )
-            uniforms = {
-                "lanes": [float(end.number % 2) for end in ends],
-                "factors": [factors[0], factors[1] if run.second else 0.0],
-            }
-            build.draw_tile(node, fragment, View(target.texture, run.texel, 0), (run.texels, 1), binding, uniforms)
+        draw_places(node, build, [Place(number, at) for number, length in enumerate(lengths) for at in range(length)])
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A number: of which input, and which of its numbers."""
 
     source: int
     number: int
+
+
+def draw_places(node: Node, build: Builder, places: Sequence[Place]) -> None:
+    """Append the draws of a vector whose numbers come from these places of the node's inputs."""
+    sources = [build.fixed_point(name) for name in node.inputs]
+    target = build.allocate_vector(node, len(places), node.attrs["scale"])
+    # Runs that are drawn alike stand together, and become one pass.
+    for run in sorted(_runs(places), key=_kind):
+        ends = (run.first, run.second or run.first)
+        reads = [Read(View(sources[end.source].texture, end.number // 2, 0)) for end in ends]
+        binding = build.bind(node, source=reads)
+        factors = [sources[end.source].scale / target.scale for end in ends]
+        fragment = codegen.fragment(
+            "vector_concat.frag",
+            includes=["fixed_point.glsl"],
+            lines={"declarations": binding.declarations()},
+            defines={"FIRST": binding.fetch("source", 0), "SECOND": binding.fetch("source", 1)},
+        )
+        uniforms = {
+            "lanes": [float(end.number % 2) for end in ends],
+            "factors": [factors[0], factors[1] if run.second else 0.0],
+        }
+        build.draw_tile(node, fragment, View(target.texture, run.texel, 0), (run.texels, 1), binding, uniforms)
 
 
 class _Run(NamedTuple):
@@ -81,11 +89,11 @@ class _Run(NamedTuple):
 
     texel: int
     texels: int
-    first: _Place
-    second: _Place | None
+    first: Place
+    second: Place | None
 
 
-def _runs(places: Sequence[_Place]) -> Iterator[_Run]:
+def _runs(places: Sequence[Place]) -> Iterator[_Run]:
     """Yield the runs of a vector whose numbers come from these places."""
     padded = [*places, *[None] * (len(places) % 2)]
     pairs = [(places[at], padded[at + 1]) for at in range(0, len(padded), 2)]
@@ -97,9 +105,15 @@ def _runs(places: Sequence[_Place]) -> Iterator[_Run]:
         start = texel
 
 
-def _next(place: _Place | None) -> _Place | None:
+def _kind(run: _Run) -> tuple[int, ...]:
+    """Return what passes differ in: the sources, and which half of a texel is read."""
+    ends = (run.first, run.second or run.first)
+    return (run.second is None, *(number for end in ends for number in (end.source, end.number % 2)))
+
+
+def _next(place: Place | None) -> Place | None:
     """Return the place two numbers on: the same half of the next texel."""
-    return None if place is None else _Place(place.source, place.number + 2)
+    return None if place is None else Place(place.source, place.number + 2)
 
 
 OPERATOR = VectorConcat()

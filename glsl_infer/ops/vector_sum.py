@@ -25,6 +25,7 @@ class VectorSum(Operator):
     """``activation(sum of all inputs)``. Attributes: ``activation``; ``scale`` of the stored vector."""
 
     attrs = {"activation": "linear", "scale": None}
+    on_parts = "each"
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the inputs' common length."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ZeroPadding(CopyOperator):
-    """Attribute ``padding``: (top, bottom, left, right) in pixels."""
+    """Attribute ``padding``: (top, bottom, left, right) in pixels, negative to crop."""
 
     attrs = {"padding": (0, 0, 0, 0)}
     idle = {"padding": (0, 0, 0, 0)}
@@ -26,9 +26,7 @@ class ZeroPadding(CopyOperator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape, grown by the padding."""
-        height, width, channels = feature_map(node, inputs[0])
-        top, bottom, left, right = node.attrs["padding"]
-        return height + top + bottom, width + left + right, channels
+        return padded_shape(node, inputs[0])
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Put zeros around the input."""
@@ -36,7 +34,7 @@ class ZeroPadding(CopyOperator):
 
     def padding(self, node: Node) -> int:
         """Return the widest of the four paddings."""
-        return int(max(node.attrs["padding"]))
+        return max(0, *(int(side) for side in node.attrs["padding"]))
 
     def passes(self, node: Node, build: Builder) -> None:
         """Copy the input together with its gutter, which is 0."""
@@ -58,10 +56,33 @@ class ZeroPadding(CopyOperator):
         )
 
 
-def pad(x: Array, padding: Sequence[int]) -> Array:
-    """Return ``x`` (height, width, channels) with zeros around it; ``padding`` is (top, bottom, left, right)."""
-    top, bottom, left, right = padding
-    return np.pad(x, ((top, bottom), (left, right), (0, 0))) if any(padding) else x
+def padded_shape(node: Node, shape: Shape) -> Shape:
+    """Return the shape of a map grown by the node's ``padding``.
+
+    Raises:
+        ModelError: a negative padding leaves nothing of the map.
+    """
+    height, width, channels = feature_map(node, shape)
+    top, bottom, left, right = node.attrs["padding"]
+    if height + min(top, 0) + min(bottom, 0) < 1 or width + min(left, 0) + min(right, 0) < 1:
+        raise ModelError.layer(
+            node.name, f"padding {(top, bottom, left, right)} of {height}x{width} pixels", "leave a pixel at least"
+        )
+    return height + top + bottom, width + left + right, channels
+
+
+def pad(x: Array, padding: Sequence[int], value: float = 0.0) -> Array:
+    """Return ``x`` (height, width, channels) with a number around it.
+
+    ``padding`` is (top, bottom, left, right); what is negative is cut off.
+    """
+    if not any(padding):
+        return x
+    if min(padding) < 0:
+        top, bottom, left, right = (max(0, -side) for side in padding)
+        x = x[top : x.shape[0] - bottom, left : x.shape[1] - right]
+    top, bottom, left, right = (max(0, side) for side in padding)
+    return np.pad(x, ((top, bottom), (left, right), (0, 0)), constant_values=x.dtype.type(value))
 
 
 OPERATOR = ZeroPadding()

@@ -237,9 +237,11 @@ def grids(height: int, width: int, tiles: int, gutter: int) -> tuple[Grid, ...]:
 
     least: list[Grid] = []  # wider and wider, so that another is worth a place only where it is lower
     for columns in range(1, tiles + 1):
-        one = grid(columns)
-        if max(one.width, one.height) <= MAX_TEXTURE_SIZE and (not least or one.height < least[-1].height):
-            least.append(one)
+        candidate = grid(columns)
+        if max(candidate.width, candidate.height) <= MAX_TEXTURE_SIZE and (
+            not least or candidate.height < least[-1].height
+        ):
+            least.append(candidate)
     return tuple(sorted(least, key=cost))
 
 

@@ -65,8 +65,8 @@ class Linker:
         }
         self._attributes = ["position", *(f"corner{index}" for index in range(varyings))]
         self._users: dict[str, str] = {}
-        for one in bundle.manifest.passes:
-            self._users.setdefault(one.program, one.layer)
+        for entry in bundle.manifest.passes:
+            self._users.setdefault(entry.program, entry.layer)
         self._gl, self._objects = context.gl, objects
         self._binaries = ProgramBinaries(context)
         self._cache: ProgramCache | None = None

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, probe
-from glsl_infer.compiler import amplification, lower, optimize
+from glsl_infer.compiler import amplification, optimize
 from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options, Tell, tell_nobody
-from glsl_infer.compiler.delegate import build, cpu_layers
-from glsl_infer.compiler.ranges import PreparedGraph, prepare, require_stored_values
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
+from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
+from glsl_infer.support import blas
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import PartReport, joined, part_reports, verified
 
 if TYPE_CHECKING:
+    from glsl_infer.importers.shared.verdict import Survey
     from glsl_infer.tools.videocore.verify import Verification
 
 _CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
@@ -57,7 +60,7 @@ class LayerReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class ExportReport:
     """What an export made.
 
     Attributes:
@@ -100,7 +103,8 @@ def export(
     calibration: Sequence[str | Path] = (),
     verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
-) -> Report:
+    known: Sequence[InputError] = (),
+) -> ExportReport:
     """Export a saved Keras model to a bundle file.
 
     Args:
@@ -112,29 +116,34 @@ def export(
         verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
             ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
+        known: problems that were met before, to be told with all others.
 
     Raises:
         InputError: whatever was given that cannot be used, all of it, naming files and layers.
         ModelError: a model so large that no reader takes its file; a file that is there already stays as it is.
     """
     options = options or Options()
-    problems: list[InputError] = []
+    problems: list[InputError] = list(known)
     names: tuple[str, ...] = ()
     try:
         names = () if labels is None else read_labels(labels)
     except InputError as error:
         problems.append(error)
     tell("loading the Keras model")
-    graph = _graph(model, options, problems)
+    survey = _survey(model, options, problems)
+    graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
+    guesses = survey is None or survey.problems  # then inputs are not those of the model
     samples: list[Inputs] | None = None
     try:
-        samples = calibration_samples(graph, calibration)
+        samples = calibration_samples(None if guesses else graph, calibration)
     except InputError as error:
         problems.append(error)
     if graph is None or problems or samples is None:
-        problems += [] if graph is None else _layer_problems(graph, samples, options)
+        if survey is not None and graph is not None:
+            given = () if guesses else samples or ()
+            problems += _layer_problems(graph, given, options, survey.guessed, ranged=bool(calibration or known))
         raise together(problems)
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
@@ -149,18 +158,20 @@ def export(
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
-def _graph(model: str | Path, options: Options, problems: list[InputError]) -> Graph | None:
-    """Return the model's graph, or None and add what is wrong with it to the problems."""
+def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
+    """Return what the importer says of the model, and add its problems; None where it is no model at all."""
     from glsl_infer.importers import keras
 
     ends = keras.Ends(options.input_ranges, options.fits, options.purposes)
     try:
-        return keras.load(model, options.input_range, ends)
+        survey = keras.survey(model, options.input_range, ends)
     except MissingExtraError:
         raise
     except InputError as error:
         problems.append(error)
         return None
+    problems += survey.problems
+    return survey
 
 
 def _labels_problems(
@@ -187,19 +198,22 @@ def _labels_problems(
     return []
 
 
-def _layer_problems(graph: Graph, samples: Sequence[Inputs] | None, options: Options) -> list[InputError]:
-    """Return what shaders cannot do of a network; without samples, as much as is known before ranges are."""
-    small = optimize.optimize(graph)
-    if options.delegate and cpu_layers(small):
-        return []
+def _layer_problems(
+    graph: Graph, samples: Sequence[Inputs], options: Options, guessed: Collection[str], *, ranged: bool
+) -> list[InputError]:
+    """Return what the compiler cannot do of a network; without samples, as much as is known before ranges are."""
     try:
-        require_stored_values(small)
-        if samples is not None:
-            prepared = prepare(small, samples, percentile=options.percentile, layout=options.layout)
-            lower.to_program(prepared.graph, layout=options.layout)
+        trial = compile_on_trial(
+            graph,
+            layout=options.layout,
+            samples=samples,
+            percentile=options.percentile,
+            guessed=guessed,
+            delegate=options.delegate,
+        )
     except ModelError as error:
         return [] if options.delegate and error.refused else [error]
-    return []
+    return [*trial.problems, *(() if ranged else trial.unranged)]
 
 
 def read_labels(path: str | Path) -> tuple[str, ...]:
@@ -225,9 +239,10 @@ def read_labels(path: str | Path) -> tuple[str, ...]:
     return labels
 
 
+@blas.one_thread()
 def report(
     program: CompiledNetwork, bundle: Bundle, prepared: PreparedGraph, calibration: Sequence[Inputs] = ()
-) -> Report:
+) -> ExportReport:
     """Return the report on an export that is not written yet: ``file_bytes`` is 0.
 
     Args:
@@ -281,7 +296,7 @@ def report(
         ),
         "slice_bytes": sum(_slice_bytes(program.values[layer.layer]) for layer in layers),
     }
-    return Report(
+    return ExportReport(
         tuple(layers),
         prepared.ranges,
         prepared.wide,

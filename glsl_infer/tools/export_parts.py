@@ -12,7 +12,7 @@ from glsl_infer.runtime import traffic
 from glsl_infer.tools.videocore.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from glsl_infer.tools.export import Report
+    from glsl_infer.tools.export import ExportReport
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def part_reports(made: Built) -> tuple[PartReport, ...]:
     return tuple(reports)
 
 
-def joined(reports: Sequence[Report], parts: tuple[PartReport, ...]) -> Report:
+def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
     """Return the report of a model whose GPU parts have these reports."""
     first = reports[0]
     together: dict[str, Any] = {

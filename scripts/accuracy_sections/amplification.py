@@ -52,7 +52,7 @@ def measure(trained: Sequence[Path], data: Path) -> Section:
 def _row(name: str, floats: Graph, stored: Graph, values: Mapping[str, Value], pictures: Pictures) -> Section:
     gains = amplification.gains(stored, values)
     errors = amplification.errors(floats, stored, list(pictures))
-    amplifying, off = max(gains, key=lambda one: gains[one]), max(errors, key=lambda one: errors[one])
+    amplifying, off = max(gains, key=lambda layer: gains[layer]), max(errors, key=lambda layer: errors[layer])
     return {
         "network": name,
         "convolutions": len(gains),

@@ -51,10 +51,10 @@ def photographs(data: Path, split: str, count: int, size: int) -> Pictures:
 
 def paths(data: Path, split: str) -> list[Path]:
     """Return the photographs of a split of ``SPLIT/CLASS/*.jpg``, in order."""
-    found = sorted((data / split).glob("*/*.jpg"))
-    if not found:
+    files = sorted((data / split).glob("*/*.jpg"))
+    if not files:
         raise InputError(f"{data / split}: no photographs; see the top of accuracy.py")
-    return found
+    return files
 
 
 def evenly(items: Sequence[Any], count: int) -> list[Any]:
@@ -104,10 +104,10 @@ def centred(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 def compared(logits: NDArray[Any], floats: NDArray[Any]) -> dict[str, float]:
     """Return how far logits are from the float ones: errors, their share of the spread, cosine, same first label."""
-    found, wanted = centred(logits), centred(floats)
-    errors, spread = np.abs(found - wanted), wanted.std(axis=0).mean()
-    lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(wanted, axis=1)
-    cosines = (found * wanted).sum(axis=1) / lengths
+    given, wanted = centred(logits), centred(floats)
+    errors, spread = np.abs(given - wanted), wanted.std(axis=0).mean()
+    lengths = np.linalg.norm(given, axis=1) * np.linalg.norm(wanted, axis=1)
+    cosines = (given * wanted).sum(axis=1) / lengths
     return {
         "mean": float(errors.mean()),
         "largest": float(errors.max()),
@@ -115,5 +115,5 @@ def compared(logits: NDArray[Any], floats: NDArray[Any]) -> dict[str, float]:
         "relative_largest": float(errors.max() / spread),
         "cosine_mean": float(cosines.mean()),
         "cosine_least": float(cosines.min()),
-        "same_top1": int((found.argmax(axis=1) == wanted.argmax(axis=1)).sum()),
+        "same_top1": int((given.argmax(axis=1) == wanted.argmax(axis=1)).sum()),
     }

@@ -23,7 +23,7 @@ CHILD = Path(__file__).resolve().parents[1] / "accuracy_operators.py"
 
 def measure(cases: int, bound: float) -> dict[str, Any]:
     """Draw ``cases`` random networks of each kind on every driver."""
-    found = {}
+    results = {}
     for name, chosen in DRIVERS.items():
         environment = {key: value for key, value in os.environ.items() if key != "MESA_GLES_VERSION_OVERRIDE"}
         environment.update(LIBGL_ALWAYS_SOFTWARE="1", **chosen)
@@ -31,6 +31,6 @@ def measure(cases: int, bound: float) -> dict[str, Any]:
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise RunError(f"{CHILD.name} on {name} ended with {done.returncode}; its message is above")
-        found[name] = {**json.loads(done.stdout), "environment": chosen}
-    worst = max(row["worst"] for one in found.values() for row in one["operators"].values())
-    return {"drivers": found, "worst": worst, "passed": worst <= bound}
+        results[name] = {**json.loads(done.stdout), "environment": chosen}
+    worst = max(row["worst"] for result in results.values() for row in result["operators"].values())
+    return {"drivers": results, "worst": worst, "passed": worst <= bound}

@@ -46,10 +46,13 @@ def measure(data: Path) -> Section:
         np.savez(folder / "pictures.npz", calibration=calibration, test=test)
         keras_side("mobilenet", folder, pictures=folder / "pictures.npz")
         networks = {}
-        for one in NETWORKS:
-            with np.load(folder / f"mobilenet-{one}.npz") as saved:
+        for network in NETWORKS:
+            with np.load(folder / f"mobilenet-{network}.npz") as saved:
                 logits = {key: saved[key] for key in ("logits", "noisy")}
-            networks[one] = {"graph": optimize.optimize(graph_file.read(folder / f"mobilenet-{one}.graph")), **logits}
+            networks[network] = {
+                "graph": optimize.optimize(graph_file.read(folder / f"mobilenet-{network}.graph")),
+                **logits,
+            }
     main = networks[NETWORKS[0]]
     exports = [
         _export(main["graph"], main["logits"], calibration, test, percentile, layers=percentile == PERCENTILES[0])
@@ -82,20 +85,20 @@ def _export(
     print(f"  percentile {percentile:g}", file=sys.stderr, flush=True)
     prepared = prepare(graph, list(calibration), percentile=percentile)
     made = bundle_of(prepared)
-    found: Section = {"percentile": percentile}
+    numbers: Section = {"percentile": percentile}
     with Session(made, selfcheck=True) as session:
         gpu = np.stack([session.run(picture) for picture in test])
-        found["statistics"] = vars(session.statistics())
+        numbers["statistics"] = vars(session.statistics())
         if layers:
-            found["layers"] = {
+            numbers["layers"] = {
                 "random": layer_rows(session, random_inputs(made, 0)),
                 "photograph": layer_rows(session, exact_inputs(made, test[0])),
             }
     exact = np.stack([reference.run(made, picture) for picture in test])
-    found.update({"exact": compared(exact, floats), "gpu": compared(gpu, floats), "gpu_exact": compared(gpu, exact)})
-    found["ratio"] = found["gpu"]["mean"] / found["exact"]["mean"]
-    found["wide"] = [{**vars(one), "narrow": _slices(made, one.layer)} for one in prepared.wide]
-    return found
+    numbers.update({"exact": compared(exact, floats), "gpu": compared(gpu, floats), "gpu_exact": compared(gpu, exact)})
+    numbers["ratio"] = numbers["gpu"]["mean"] / numbers["exact"]["mean"]
+    numbers["wide"] = [{**vars(wide), "narrow": _slices(made, wide.layer)} for wide in prepared.wide]
+    return numbers
 
 
 def bundle_of(prepared: PreparedGraph) -> Bundle:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from accuracy_sections.common import BOUNDS
-from accuracy_sections.page_networks import amplification, mobilenet, superres, textbook
+from accuracy_sections.page_networks import amplification, mobilenet, networks, superres, textbook
 from accuracy_sections.table import table
 
 NAMES = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
@@ -23,20 +23,15 @@ step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5
 LAYERS = """
 ## Layer by layer
 
-X22 at 385x385 with random weights. Each layer reads the exact reference's values, so that only its own error shows.
-*Fewest levels* counts the different values of a layer's output, *differing* the stored values that are not the
-reference's.
-
-{table}
-
-Worst of all: **{worst:.4f}**.
+X22 at 385x385 with random weights: {layers} layers. Each reads the exact reference's values, so that only its own error
+shows. Worst of all: **{worst:.4f}**; {differing:,} of {values:,} stored values are not the reference's.
 """
 
 END_TO_END = """
 ## End to end
 
-`{bundle}` on {photographs} photographs of trashnet's test split. The errors are those of logits minus their mean over
-the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (required: at least {least:g}).
+`{bundle}` on {photographs} photographs of trashnet's test split. Errors are those of logits minus their mean over
+the classes, against float32 Keras. Standard deviation of these logits: {spread:.2f} (at least {least:g}).
 
 {errors}
 
@@ -45,17 +40,14 @@ Limit of both ratios: {ratio}. The GPU's first label is Keras' on **{same} of {p
 Top-1 accuracy on the whole test split ({count} photographs):
 
 {top1}
-
-GPU and Keras agree on the first label of {agreement:.2f} % of them.
 """
 
 DRIVERS = """
 ## Every operator on three drivers
 
-{networks:,} random networks, {cases} of each of {kinds} kinds, the same on each driver (`tests/gl/random_networks.py`).
-Every layer reads random stored values. Networks that 32-bit sums cannot follow are left out.
-
-{drivers}
+{networks:,} random networks (`tests/gl/random_networks.py`), {cases} of each of {kinds} kinds, on {drivers}.
+Every layer reads random stored values. *Worst* is that of the drivers together. Networks that 32-bit sums cannot follow
+are left out.
 
 {table}
 
@@ -65,89 +57,77 @@ Worst of all: **{worst:.4f}**.
 COUNTS = """
 ## What a frame takes
 
-X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *bound* is the largest number of
-textures of a pass, *uniform vectors* is what the largest fragment shader needs. Baked and uniform weights give {same}
-in both layouts; weights in a texture have 8 or 16 bits.
+X22 at 385x385, 120 classes. *GL calls* are those between upload and read-back, *uniform vectors* is what the largest
+fragment shader needs. Baked and uniform weights give {same} in both layouts. [Others](design.md#where-weights-are).
 
 {table}
 """
 
 
-def layers(found: dict[str, Any]) -> str:
-    """Return the section on X22's layers, a row for each of its stages."""
-    stages: dict[str, list[dict[str, Any]]] = {}
-    for row in found["rows"]:
-        stages.setdefault(row["layer"].partition("-")[0], []).append(row)
-    rows = [
-        [
-            stage,
-            f"{len(members)}",
-            f"{sum(row['values'] for row in members):,}",
-            f"{min(row['levels'] for row in members):,}",
-            f"{max(row['worst'] for row in members):.4f}",
-            f"{sum(row['differing'] for row in members):,}",
-        ]
-        for stage, members in stages.items()
-    ]
-    head = ["stage", "layers", "values", "fewest levels", "worst", "differing"]
-    return LAYERS.format(worst=found["worst"], table=table(head, rows))
-
-
-def end_to_end(found: dict[str, Any]) -> str:
-    """Return the section on the trained model."""
-    errors = [
-        [NAMES[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in found["errors"].items()
-    ] + [["GPU / exact reference", f"{found['ratios']['mean']:.3f}", f"{found['ratios']['largest']:.3f}"]]
-    return END_TO_END.format(
-        bundle=found["bundle"],
-        photographs=found["photographs"],
-        spread=found["spread"],
-        least=BOUNDS["spread"],
-        errors=table(["", "mean", "largest"], errors),
-        ratio=BOUNDS["ratio"],
-        same=found["same_top1"],
-        agree=BOUNDS["same_top1"],
-        count=found["test_pictures"],
-        top1=table(list(NAMES.values()), [[f"{100 * found['top1'][key]:.2f} %" for key in NAMES]]),
-        agreement=100 * found["agreement"],
+def layers(numbers: dict[str, Any]) -> str:
+    """Return the section on X22's layers."""
+    rows = numbers["rows"]
+    return LAYERS.format(
+        layers=len(rows),
+        worst=numbers["worst"],
+        differing=sum(row["differing"] for row in rows),
+        values=sum(row["values"] for row in rows),
     )
 
 
-def drivers(found: dict[str, Any]) -> str:
+def end_to_end(numbers: dict[str, Any]) -> str:
+    """Return the section on the trained model."""
+    errors = [
+        [NAMES[key], f"{error['mean']:.4f}", f"{error['largest']:.4f}"] for key, error in numbers["errors"].items()
+    ] + [["GPU / exact reference", f"{numbers['ratios']['mean']:.3f}", f"{numbers['ratios']['largest']:.3f}"]]
+    return END_TO_END.format(
+        bundle=numbers["bundle"],
+        photographs=numbers["photographs"],
+        spread=numbers["spread"],
+        least=BOUNDS["spread"],
+        errors=table(["", "mean", "largest"], errors),
+        ratio=BOUNDS["ratio"],
+        same=numbers["same_top1"],
+        agree=BOUNDS["same_top1"],
+        count=numbers["test_pictures"],
+        top1=table(list(NAMES.values()), [[f"{100 * numbers['top1'][key]:.2f} %" for key in NAMES]]),
+    )
+
+
+def drivers(numbers: dict[str, Any]) -> str:
     """Return the section on random networks."""
-    all_of = found["drivers"]
+    all_of = numbers["drivers"]
     first = next(iter(all_of.values()))
-    names = [
-        [name, " ".join(f"`{key}={value}`" for key, value in one["environment"].items()), one["driver"]["version"]]
-        for name, one in all_of.items()
-    ]
+    kinds: dict[str, list[str]] = {}
+    for operator in sorted(first["operators"]):
+        kinds.setdefault(operator.partition(",")[0], []).append(operator)
     rows = [
         [
-            operator,
-            f"{row['layers']:,}",
-            f"{row['values']:,}",
-            *(f"{one['operators'][operator]['worst']:.4f}" for one in all_of.values()),
+            kind,
+            f"{sum(first['operators'][operator]['values'] for operator in members):,}",
+            f"{max(run['operators'][operator]['worst'] for run in all_of.values() for operator in members):.4f}",
         ]
-        for operator, row in sorted(first["operators"].items())
+        for kind, members in kinds.items()
     ]
     return DRIVERS.format(
         cases=first["cases"],
         kinds=first["kinds"],
         networks=first["cases"] * first["kinds"],
-        drivers=table(["driver", "selected by", "version"], names),
-        table=table(["operator", "layers", "values", *all_of], rows),
-        worst=found["worst"],
+        drivers=", ".join(all_of),
+        table=table(["operator", "values", "worst"], rows),
+        worst=numbers["worst"],
     )
 
 
-def counts(found: dict[str, Any]) -> str:
+def counts(numbers: dict[str, Any]) -> str:
     """Return the section on what a frame takes."""
-    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "textures", "bound", "uniform_vectors")
-    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in found["rows"]]
-    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes"]
+    columns = ("passes", "jobs", "programs", "gl_calls", "texture_bytes", "uniform_vectors")
+    fixed = [row for row in numbers["rows"] if row["weights"] != "auto"]
+    rows = [[row["layout"], row["weights"], *(f"{row[key]:,}" for key in columns)] for row in fixed]
+    head = ["layout", "weights", "passes", "jobs", "programs", "GL calls", "texture bytes", "uniform vectors"]
     return COUNTS.format(
-        same="the same logits, bit for bit" if found["same_logits"] else "**different logits**",
-        table=table([*head, "textures", "bound", "uniform vectors"], rows),
+        same="the same logits, bit for bit" if numbers["same_logits"] else "**different logits**",
+        table=table(head, rows),
     )
 
 
@@ -157,6 +137,7 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
     "drivers": drivers,
     "counts": counts,
     "mobilenet": mobilenet,
+    "networks": networks,
     "textbook": textbook,
     "superres": superres,
     "amplification": amplification,
@@ -164,8 +145,8 @@ SECTIONS: dict[str, Callable[[dict[str, Any]], str]] = {
 """The sections in their order, and what writes each."""
 
 
-def page(found: dict[str, dict[str, Any]]) -> str:
+def page(numbers: dict[str, dict[str, Any]]) -> str:
     """Return the page of all sections' numbers."""
-    machines = "; ".join(dict.fromkeys(found[key]["machine"] for key in SECTIONS))
+    machines = "; ".join(dict.fromkeys(numbers[key]["machine"] for key in SECTIONS))
     parts = [HEAD.format(machines=machines, bound=BOUNDS["layer"])]
-    return "".join([*parts, *(write(found[key]) for key, write in SECTIONS.items())])
+    return "".join([*parts, *(write(numbers[key]) for key, write in SECTIONS.items())])

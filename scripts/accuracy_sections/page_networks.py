@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from accuracy_sections.common import BOUNDS
-from accuracy_sections.table import layer_table, table
+from accuracy_sections.table import table
 from glsl_infer.compiler.amplification import MAX_ERROR, MAX_GAIN
 from glsl_infer.lowering.conv_texture import ROUNDING
 
 COMPARISON = [
     "mean",
     "largest",
-    "mean / spread",
-    "cosine, mean",
-    "cosine, least",
+    "cosine",
     "same first label",
 ]
 
@@ -27,28 +25,34 @@ MOBILENET = """
 factors and offsets. {calibration} training photographs of trashnet give batch norm statistics and calibrate the
 export; {photographs} photographs of the test split are measured.
 
-A random network is a hard case for 8 bits: each layer enlarges small changes, while its logits differ little between
-photographs (standard deviation {spread:.2f}). For comparison, *Keras, noise* is float32 Keras on photographs whose
-bytes are moved by -1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
+A random network is a hard case for 8 bits: each layer enlarges small changes, and its logits differ little between
+photographs (standard deviation {spread:.2f}). *Keras, noise* is float32 Keras on photographs whose bytes are moved by
+-1, 0 or 1 at random. The GPU's mean error may be {ratio} times the exact reference's.
 
 {ends}
 
-Its layers, on random stored values and on the exact reference's values of a photograph:
-
-{layers}
-
-Worst of all: **{worst:.4f}**. A frame takes:
-
-{frame}
-
-This was measured before a convolution could read any number of slices in one pass ([today](videocore.md#networks)).
+Its layers, on random stored values and on the exact reference's values of a photograph, at worst: **{worst:.4f}**.
 
 ### Which ranges
 
-The exact reference with other ranges, calibrated on the same photographs. *Varied* is the network above; *plain* has
-the batch norms that Keras starts with. *Headroom* is the factor by which a channel's range exceeds the values seen.
+The exact reference with other ranges. *Varied* is the network above; *plain* has Keras' first batch norms.
+*Headroom* is the factor by which a channel's range exceeds the values seen.
 
 {ranges}
+"""
+
+NETWORKS = """
+## Networks with random weights
+
+The networks of [videocore.md](videocore.md#networks), smaller where a CPU would take too long. {calibration} training
+photographs of trashnet give batch norm statistics and ranges; {photographs} of the test split are measured. *Cosine* is
+the least of a picture's outputs to float32 Keras; *error* the mean error divided by what outputs differ from picture to
+picture, means taken off.
+
+{table}
+
+Random layers enlarge the rounding of those before them: deep networks miss 0.999 in the exact reference already, and
+the GPU is as near as that.
 """
 
 TEXTBOOK = """
@@ -60,17 +64,9 @@ on the {photographs} photographs of the test split.
 
 {ends}
 
-GPU / exact reference, mean error: {ratio:.3f}. A frame takes:
-
-{frame}
-
-{layers}
-
-Worst of all: **{worst:.4f}**.
-
-The exact reference with other ranges:
-
-{ranges}
+GPU / exact reference, mean error: {ratio:.3f}. Its layers, at worst: **{worst:.4f}**. On ranges that these photographs
+give, the exact reference's mean error is {mean:.4f}, with a range for each layer {layer_ranges:.4f}, without headroom
+{no_headroom:.4f}.
 """
 
 SUPERRES = """
@@ -79,17 +75,15 @@ SUPERRES = """
 `{model}`, calibrated on the centres of {calibration} photographs and measured on those of {photographs} others,
 halved to {size}x{size}. [Its card](../models/superres-x2-96.md) has the quality of its pictures.
 
-{layers}
-
-Worst of all: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in {share:.5f}
-% of all values. A frame takes {frame}.
+Its layers, at worst: **{worst:.4f}**. GPU and exact reference differ by at most **{largest:g}** of 255 steps, in
+{share:.5f} % of all values.
 
 Error against the float network, in steps of 255:
 
 {floats}
 
-The largest errors occur where a value exceeds the range that calibration has seen: the end of the range is stored. The
-float network on {saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
+The largest errors occur where a value exceeds the range that calibration has seen. The float network on
+{saturation_photographs} photographs of trashnet's train split exceeds the ranges this often:
 
 {saturation}
 """
@@ -103,99 +97,109 @@ allowed for drivers. The *error* is the root mean square distance from the float
 photographs. `glsl-infer export` prints both and warns beyond that gain and beyond an error of {most_error:g} steps.
 
 {table}
-
-Large errors need no large gain: in random networks each of many layers enlarges the rounding of those before it.
 """
 
 
-def mobilenet(found: dict[str, Any]) -> str:
+def mobilenet(numbers: dict[str, Any]) -> str:
     """Return the section on MobileNet."""
     ends = []
-    for export in found["exports"]:
+    for export in numbers["exports"]:
         by = _by(export["percentile"])
         ends += [
             [f"exact reference, {by}", *_comparison(export["exact"])],
             [f"GPU, {by}", *_comparison(export["gpu"])],
         ]
-    ends.append(["Keras, noise", *_comparison(found["noisy"]["varied"])])
-    ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in found["exports"])
-    first = found["exports"][0]
+    ends.append(["Keras, noise", *_comparison(numbers["noisy"]["varied"])])
+    ratios = ", ".join(f"{export['ratio']:.3f} ({_by(export['percentile'])})" for export in numbers["exports"])
     ranges = [
         [
             *_range(varied),
             *(f"{row['mean']:.4f}" for row in (varied, plain)),
-            *(f"{row['cosine_mean']:.4f}" for row in (varied, plain)),
-            *(f"{row['same_top1']:.0f}" for row in (varied, plain)),
         ]
-        for varied, plain in zip(found["ranges"]["varied"], found["ranges"]["plain"], strict=True)
+        for varied, plain in zip(numbers["ranges"]["varied"], numbers["ranges"]["plain"], strict=True)
+        if varied["per_channel"] or varied["percentile"] >= 100.0
     ]
-    heads = [f"{head}, {name}" for head in ("mean error", "cosine", "same label") for name in ("varied", "plain")]
     return MOBILENET.format(
-        **{key: found[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
+        **{key: numbers[key] for key in ("size", "calibration", "photographs", "spread", "worst", "classes")},
         ratio=BOUNDS["ratio"],
-        layers=layer_table(found["layers"]),
         ends=f"{table(['', *COMPARISON], ends)}\n\nGPU / exact reference, mean error: {ratios}.",
-        frame=_frame(first["statistics"]),
-        ranges=table([*RANGE, *heads], ranges),
+        ranges=table([*RANGE, "mean error, varied", "mean error, plain"], ranges),
     )
 
 
-def textbook(found: dict[str, Any]) -> str:
+def networks(numbers: dict[str, Any]) -> str:
+    """Return the section on networks with random weights."""
+    rows = [
+        [
+            row["network"].rpartition("-")[0],
+            f"{row['size']}",
+            f"{row['passes']:,}",
+            f"{row['exact']['cosine_least']:.5f}",
+            f"{row['gpu']['cosine_least']:.5f}",
+            f"{row['gpu_exact']['cosine_least']:.5f}",
+            f"{row['exact']['relative_mean']:.2f}",
+            f"{row['gpu']['relative_mean']:.2f}",
+        ]
+        for row in numbers["rows"]
+    ]
+    ends = ["cosine, exact reference", "cosine, GPU", "GPU to exact reference", "error, exact reference", "error, GPU"]
+    return NETWORKS.format(
+        calibration=numbers["calibration"],
+        photographs=numbers["photographs"],
+        table=table(["network", "pixels", "passes", *ends], rows),
+    )
+
+
+def textbook(numbers: dict[str, Any]) -> str:
     """Return the section on the textbook's network."""
     names = {"float": "float32 Keras", "exact": "exact reference", "gpu": "GPU"}
     ends = [
         [
             name,
-            f"{100 * found['top1'][key]:.2f} %",
-            *(_comparison(found["errors"][key]) if key != "float" else ["-"] * len(COMPARISON)),
+            f"{100 * numbers['top1'][key]:.2f} %",
+            *(_comparison(numbers["errors"][key]) if key != "float" else ["-"] * len(COMPARISON)),
         ]
         for key, name in names.items()
     ]
-    ranges = [
-        [*_range(row), f"{100 * row['top1']:.2f} %", f"{row['mean']:.4f}", f"{row['same_top1']:.0f}"]
-        for row in found["ranges"]
-    ]
+    largest = [row for row in numbers["ranges"] if row["percentile"] >= 100.0]
+    layer = next(row for row in largest if not row["per_channel"])
+    tight = next(row for row in largest if row["per_channel"] and row["headroom"] == 1.0)
     return TEXTBOOK.format(
-        **{key: found[key] for key in ("size", "calibration", "photographs", "worst", "ratio")},
+        **{key: numbers[key] for key in ("size", "calibration", "photographs", "worst", "ratio")},
         ends=table(["", "top-1", *COMPARISON], ends),
-        frame=_frame(found["statistics"]),
-        layers=layer_table(found["layers"]),
-        ranges=table([*RANGE, "top-1", "mean error", "same first label"], ranges),
+        mean=numbers["ranges"][0]["mean"],
+        layer_ranges=layer["mean"],
+        no_headroom=tight["mean"],
     )
 
 
-def superres(found: dict[str, Any]) -> str:
+def superres(numbers: dict[str, Any]) -> str:
     """Return the section on the super-resolution network."""
     names = {"exact": "exact reference", "gpu": "GPU"}
-    floats = [[names[key], f"{one['mean']:.3f}", f"{one['largest']:.2f}"] for key, one in found["float"].items()]
-    statistics = found["statistics"]
+    floats = [[names[key], f"{off['mean']:.3f}", f"{off['largest']:.2f}"] for key, off in numbers["float"].items()]
     return SUPERRES.format(
-        **{key: found[key] for key in ("model", "calibration", "photographs", "size", "worst")},
-        layers=layer_table(found["layers"]),
-        largest=found["gpu_exact"]["largest"],
-        share=100 * found["gpu_exact"]["share"],
-        frame=f"{statistics['passes']} passes in {statistics['jobs']} jobs, {statistics['programs']} programs, "
-        f"{statistics['gl_calls']} GL calls and {statistics['texture_bytes']:,} bytes of textures",
+        **{key: numbers[key] for key in ("model", "calibration", "photographs", "size", "worst")},
+        largest=numbers["gpu_exact"]["largest"],
+        share=100 * numbers["gpu_exact"]["share"],
         floats=table(["", "mean", "largest"], floats),
-        saturation_photographs=found["saturation"]["photographs"],
+        saturation_photographs=numbers["saturation"]["photographs"],
         saturation=table(
-            ["layer", "values", "beyond its range", "in photographs", "by at most", "highest end of a range"],
+            ["layer", "values", "beyond its range", "by at most", "highest end of a range"],
             [
                 [
                     row["layer"],
                     f"{row['values']:,}",
                     f"{row['beyond']:,}",
-                    f"{row['pictures']:,}",
                     f"{row['largest']:.3f}" if row["beyond"] else "-",
                     f"{row['highest']:.3f}",
                 ]
-                for row in found["saturation"]["rows"]
+                for row in numbers["saturation"]["rows"]
             ],
         ),
     )
 
 
-def amplification(found: dict[str, Any]) -> str:
+def amplification(numbers: dict[str, Any]) -> str:
     """Return the section on gains and errors."""
     rows = [
         [
@@ -206,13 +210,13 @@ def amplification(found: dict[str, Any]) -> str:
             f"{row['error']['value']:.2f} ({row['error']['layer']})",
             "yes" if row["warnings"] else "no",
         ]
-        for row in found["rows"]
+        for row in numbers["rows"]
     ]
     return AMPLIFICATION.format(
         most_gain=MAX_GAIN,
         most_error=MAX_ERROR,
         rounding=ROUNDING,
-        photographs=found["photographs"],
+        photographs=numbers["photographs"],
         table=table(["network", "convolutions", "median gain", "largest gain", "largest error", "warned of"], rows),
     )
 
@@ -221,23 +225,15 @@ def _by(percentile: float) -> str:
     return "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
 
 
-def _comparison(one: dict[str, float]) -> list[str]:
+def _comparison(errors: dict[str, float]) -> list[str]:
     return [
-        f"{one['mean']:.4f}",
-        f"{one['largest']:.3f}",
-        f"{one['relative_mean']:.3f}",
-        f"{one['cosine_mean']:.4f}",
-        f"{one['cosine_least']:.4f}",
-        f"{one['same_top1']:.0f}",
+        f"{errors['mean']:.4f}",
+        f"{errors['largest']:.3f}",
+        f"{errors['cosine_mean']:.4f}",
+        f"{errors['same_top1']:.0f}",
     ]
 
 
 def _range(row: dict[str, Any]) -> list[str]:
     headroom = f"{row['headroom']:g}" if row["per_channel"] else "-"
     return ["channel" if row["per_channel"] else "layer", _by(row["percentile"]), headroom]
-
-
-def _frame(statistics: dict[str, int]) -> str:
-    keys = ("passes", "jobs", "programs", "gl_calls", "texture_bytes")
-    head = ["passes", "jobs", "programs", "GL calls", "texture bytes"]
-    return table(head, [[f"{statistics[key]:,}" for key in keys]])

@@ -60,8 +60,11 @@ def measure(keras: Path, data: Path) -> Section:
         "statistics": statistics,
         "gpu_exact": {"largest": float(steps.max()), "share": float((steps > 0).mean())},
         "float": {
-            key: {"mean": float(np.abs(one - floats).mean() * 255), "largest": float(np.abs(one - floats).max() * 255)}
-            for key, one in (("exact", exact), ("gpu", gpu))
+            key: {
+                "mean": float(np.abs(pixels - floats).mean() * 255),
+                "largest": float(np.abs(pixels - floats).max() * 255),
+            }
+            for key, pixels in (("exact", exact), ("gpu", gpu))
         },
         "saturation": saturation(bundles.read(keras.with_suffix(".glslnn")), data),
         "passed": worst <= BOUNDS["layer"],
@@ -92,9 +95,9 @@ def saturation(made: Bundle, data: Path) -> Section:
 
 def centres(data: Path, split: str, count: int, size: int) -> Pictures:
     """Return the centres of photographs at half their size: the exact 2x2 average, as the network was trained on."""
-    found = []
+    squares = []
     for path in evenly(paths(data, split), count):
         picture = open_image(path)
         left, top = ((length - 2 * size) // 2 for length in picture.size)
-        found.append(np.asarray(picture.crop((left, top, left + 2 * size, top + 2 * size)).reduce(2), np.uint8))
-    return np.stack(found)
+        squares.append(np.asarray(picture.crop((left, top, left + 2 * size, top + 2 * size)).reduce(2), np.uint8))
+    return np.stack(squares)

@@ -38,9 +38,9 @@ def measure(data: Path) -> Section:
         keras_side("textbook", folder, data=data, size=SIZE)
         graph = optimize.optimize(graph_file.read(folder / "textbook.graph"))
         with np.load(folder / "textbook.npz") as saved:
-            found = {key: saved[key] for key in ("logits", "test", "labels", "train")}
-    floats, test, labels = found["logits"], found["test"], found["labels"]
-    calibration = evenly(list(found["train"]), CALIBRATION)
+            arrays = {key: saved[key] for key in ("logits", "test", "labels", "train")}
+    floats, test, labels = arrays["logits"], arrays["test"], arrays["labels"]
+    calibration = evenly(list(arrays["train"]), CALIBRATION)
     prepared = prepare(graph, calibration)
     made = bundle_of(prepared)
     with Session(made, selfcheck=True) as session:

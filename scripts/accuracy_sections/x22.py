@@ -42,15 +42,15 @@ def measure_end_to_end(bundle: Path, keras: Path, data: Path) -> Section:
         gpu = np.stack([session.run(picture) for picture in pictures])
     chosen = np.arange(PHOTOGRAPHS) * len(pictures) // PHOTOGRAPHS
     results = {"float": floats, "exact": exact, "gpu": gpu}
-    some = {key: value[chosen] for key, value in results.items()}
-    centred = {key: value - value.mean(axis=1, keepdims=True) for key, value in some.items()}
+    evenly_chosen = {key: value[chosen] for key, value in results.items()}
+    centred = {key: value - value.mean(axis=1, keepdims=True) for key, value in evenly_chosen.items()}
     errors = {key: np.abs(centred[key] - centred["float"]) for key in ("exact", "gpu")}
     ratios = {
         "mean": float(errors["gpu"].mean() / errors["exact"].mean()),
         "largest": float(errors["gpu"].max() / errors["exact"].max()),
     }
     spread = float(centred["float"].std(axis=0).mean())
-    same = int((some["gpu"].argmax(axis=1) == some["float"].argmax(axis=1)).sum())
+    same = int((evenly_chosen["gpu"].argmax(axis=1) == evenly_chosen["float"].argmax(axis=1)).sum())
     enough = spread >= BOUNDS["spread"] and same >= BOUNDS["same_top1"]
     return {
         "bundle": bundle.name,

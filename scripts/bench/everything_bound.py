@@ -42,14 +42,14 @@ def everything_bound(calls: Sequence[Call], passes: Sequence[Pass]) -> list[Call
         elif name.startswith("glUniform"):
             uniforms.setdefault(_program(state), {})[arguments[0]] = call
         elif name == "glDrawArrays":
-            made += [state[one] for one in STATE]
+            made += [state[key] for key in STATE]
             for number in sorted(textures)[: len(next(draws).textures)]:
                 made += textures[number]
             made += uniforms.get(_program(state), {}).values()
             made.append(call)
         else:
             if name == "glClear":
-                made += [state[one] for one in STATE[:2]]
+                made += [state[key] for key in STATE[:2]]
             made.append(call)
     return made
 

@@ -35,14 +35,14 @@ def draws(session: Session) -> list[float]:
     """Return the CPU time of every draw of a frame, in ms, in order."""
     size = session.bundle.manifest.input.size
     session.upload(np.zeros((size, size, 3), np.uint8))
-    found = []
+    durations = []
     for function, arguments in session.frame:
         started = time.thread_time()
         function(*arguments)
         if function.__name__ == "glDrawArrays":
-            found.append(1e3 * (time.thread_time() - started))
+            durations.append(1e3 * (time.thread_time() - started))
     session.read_back()
-    return found
+    return durations
 
 
 def measure(bundle: Path) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Keras' side of side_by_side.py: the model as a .keras file and as a .tflite file.
 
-    keras_models.py FOLDER [--keras FILE] [--size 385]
+    keras_models.py FOLDER [--keras FILE] [--network x22] [--size 385]
 
-Writes FOLDER/model.keras (a copy of FILE; without one X22 with random weights, 120 classes) and FOLDER/model.tflite
+Writes FOLDER/model.keras (a copy of FILE, or a network with random weights and 120 classes) and FOLDER/model.tflite
 (float32, as the converter makes it by default). A process of its own: TensorFlow and Mesa's LLVM cannot share one.
 """
 
@@ -22,10 +22,17 @@ SCRIPTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(SCRIPTS.parent), str(SCRIPTS)]
 
 import keras  # noqa: E402
+import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
-from accuracy_keras import random_x22  # noqa: E402
+from accuracy_keras import random_mobilenet, random_x22  # noqa: E402
 
 import training.layers  # noqa: E402, F401  (registers the layers that a model may have)
+from glsl_infer.bundle import probe  # noqa: E402
+
+NETWORKS = {
+    "x22": random_x22,
+    "mobilenet": lambda size: random_mobilenet(np.asarray(probe.picture(size))[None], varied=False),
+}
 
 
 def main() -> int:
@@ -33,11 +40,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--keras", dest="model", type=Path)
+    parser.add_argument("--network", choices=NETWORKS, default="x22")
     parser.add_argument("--size", type=int, default=385)
     args = parser.parse_args()
     saved = args.folder / "model.keras"
     if args.model is None:
-        random_x22(args.size).save(saved)
+        NETWORKS[args.network](args.size).save(saved)
     else:
         shutil.copyfile(args.model, saved)
     model = keras.saving.load_model(saved, compile=False)

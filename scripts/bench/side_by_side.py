@@ -2,6 +2,7 @@
 """Time the engine beside what one would use instead, and beside its own two plainest forms, in one run.
 
     python scripts/bench/side_by_side.py                       # X22 at 385x385, random weights: about 3 minutes
+    python scripts/bench/side_by_side.py --network mobilenet   # MobileNet v1 0.25 at 128x128, random weights
     python scripts/bench/side_by_side.py --keras models/trashnet-x22-129.keras --json
     python scripts/bench/side_by_side.py --folder F --prepare  # only what takes TensorFlow, into F
     python scripts/bench/side_by_side.py --folder F --only planned,literal     # on a machine without it
@@ -55,6 +56,9 @@ UNIFORM = "all-uniform"
 UNCACHED = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0", "KERAS_BACKEND": "tensorflow"}
 MOST_OFF = 2.0
 """By how much logits may differ: ours are of 8-bit feature maps."""
+SIZES = {"x22": 385, "mobilenet": 128}
+"""Networks that it can be without --keras, and the size of their pictures."""
+
 FACTS = ("draws", "programs", "jobs", "gl_calls", "activation_bytes")
 
 
@@ -103,7 +107,7 @@ def run(command: Sequence[str], what: str) -> None:
         raise RunError(f"{what} failed: {last}")
 
 
-def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -> None:
+def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int, network: str = "x22") -> None:
     """Make the files that are not there yet.
 
     Raises:
@@ -112,16 +116,19 @@ def prepare(folder: Path, names: Sequence[str], keras: Path | None, size: int) -
     model = folder / "model.keras"
     missing = any(not (folder / CONTENDERS[name].file).exists() for name in [UNIFORM, *names])
     if missing and not (model.exists() and model.with_suffix(".tflite").exists()):
-        given = ["--keras", str(keras)] if keras else ["--size", str(size)]
+        given = ["--keras", str(keras)] if keras else ["--network", network, "--size", str(size)]
         run([sys.executable, str(HERE / "keras_models.py"), str(folder), *given], "making the models by Keras")
     for name in dict.fromkeys([UNIFORM, *names]):  # the first says which layers read the picture
-        one = CONTENDERS[name]
-        if one.file.endswith(".glslnn") and not (folder / one.file).exists():
+        contender = CONTENDERS[name]
+        if contender.file.endswith(".glslnn") and not (folder / contender.file).exists():
             labels = _labels(folder, keras)
-            layers = _picture_layers(folder / CONTENDERS[UNIFORM].file) if one.picture else []
-            command = module_command("glsl_infer", "export", model, "-o", folder / one.file)
-            command += ["--labels", str(labels), *one.export]
-            run([*command, *(f"--weights-for={layer}={one.picture}" for layer in layers)], f"exporting {one.file}")
+            layers = _picture_layers(folder / CONTENDERS[UNIFORM].file) if contender.picture else []
+            command = module_command("glsl_infer", "export", model, "-o", folder / contender.file)
+            command += ["--labels", str(labels), *contender.export]
+            run(
+                [*command, *(f"--weights-for={layer}={contender.picture}" for layer in layers)],
+                f"exporting {contender.file}",
+            )
     there = importlib.util.find_spec("ai_edge_litert") or (folder / "site/ai_edge_litert").exists()
     if any(CONTENDERS[name].runner == "litert" for name in names) and not there:
         # Apart, and without what it depends on: it must not change what TensorFlow is installed with.
@@ -151,12 +158,12 @@ class Process:
     """
 
     def __init__(self, name: str, folder: Path, picture: Path, context: str) -> None:
-        one = CONTENDERS[name]
+        contender = CONTENDERS[name]
         self.name = name
-        command = [sys.executable, str(HERE / "side_by_side_worker.py"), one.runner, str(folder / one.file)]
+        command = [sys.executable, str(HERE / "side_by_side_worker.py"), contender.runner, str(folder / contender.file)]
         site = os.pathsep.join(filter(None, [str(folder / "site"), os.environ.get("PYTHONPATH", "")]))
         self._process = subprocess.Popen(
-            [*command, str(picture), "--threads", str(one.threads), "--context", context],
+            [*command, str(picture), "--threads", str(contender.threads), "--context", context],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -205,22 +212,22 @@ def measure(folder: Path, names: Sequence[str], context: str, starts: int, round
             started[name].append(running[-1].first["first_result"])
         timed: dict[str, list[dict[str, list[float]]]] = {name: [] for name in names}
         for _ in bar(range(rounds), "rounds"):
-            for one in running:
-                timed[one.name].append(one.frames(frames))
-        base = np.asarray(next(one for one in running if one.name == BASE).first["logits"])
-        for one in running:
-            if not difference(np.asarray(one.first["logits"]), base) <= MOST_OFF:  # NaN neither
-                raise RunError(f"{one.name} computes something else than {BASE}: not the same model")
-        found = {one.name: summary(one, timed[one.name], timed[BASE], base) for one in running}
+            for process in running:
+                timed[process.name].append(process.frames(frames))
+        base = np.asarray(next(process for process in running if process.name == BASE).first["logits"])
+        for process in running:
+            if not difference(np.asarray(process.first["logits"]), base) <= MOST_OFF:  # NaN neither
+                raise RunError(f"{process.name} computes something else than {BASE}: not the same model")
+        results = {process.name: summary(process, timed[process.name], timed[BASE], base) for process in running}
         for name, times in started.items():
-            found[name] |= {
+            results[name] |= {
                 "first_result_ms": statistics.median(times),
                 "first_result_ratio": spread([mine / its for mine, its in zip(times, started[BASE])]),
             }
-        return found
+        return results
     finally:
-        for one in running:
-            one.close()
+        for process in running:
+            process.close()
 
 
 def difference(mine: np.ndarray, logits: np.ndarray) -> float:
@@ -229,19 +236,22 @@ def difference(mine: np.ndarray, logits: np.ndarray) -> float:
 
 
 def summary(
-    one: Process, rounds: Sequence[dict[str, list[float]]], base: Sequence[dict[str, list[float]]], logits: np.ndarray
+    process: Process,
+    rounds: Sequence[dict[str, list[float]]],
+    base: Sequence[dict[str, list[float]]],
+    logits: np.ndarray,
 ) -> dict[str, Any]:
     """Return a contender's numbers: medians in milliseconds; median, least and largest of the rounds' ratios."""
-    found: dict[str, Any] = dict(one.first["facts"])
+    numbers: dict[str, Any] = dict(process.first["facts"])
     for step in rounds[0]:
-        found[f"{step}_ms"] = statistics.median(time for times in rounds for time in times[step])
+        numbers[f"{step}_ms"] = statistics.median(time for times in rounds for time in times[step])
         if step in base[0]:
             ratios = [statistics.median(x[step]) / statistics.median(y[step]) for x, y in zip(rounds, base)]
-            found[f"{step}_ratio"] = spread(ratios)
-    mine = np.asarray(one.first["logits"])
-    found["same_label"] = bool(mine.argmax() == logits.argmax())
-    found["logits_off"] = difference(mine, logits)
-    return found
+            numbers[f"{step}_ratio"] = spread(ratios)
+    mine = np.asarray(process.first["logits"])
+    numbers["same_label"] = bool(mine.argmax() == logits.argmax())
+    numbers["logits_off"] = difference(mine, logits)
+    return numbers
 
 
 def spread(ratios: Sequence[float]) -> list[float]:
@@ -249,20 +259,20 @@ def spread(ratios: Sequence[float]) -> list[float]:
     return [statistics.median(ratios), min(ratios), max(ratios)]
 
 
-def table(found: dict[str, dict[str, Any]]) -> list[str]:
+def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """Return the lines of a Markdown table, a row for each contender."""
     lines = [
         "| | draws | programs | jobs | GL calls | activations, MB | frame, ms | ratio | submit, ms | ratio "
         "| first result, ms | ratio |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for name, one in found.items():
-        cells = [name, *(f"{one[key]:,}" if key in one else "-" for key in FACTS[:-1])]
-        cells.append(f"{one['activation_bytes'] / 1e6:.2f}" if "activation_bytes" in one else "-")
+    for name, numbers in results.items():
+        cells = [name, *(f"{numbers[key]:,}" if key in numbers else "-" for key in FACTS[:-1])]
+        cells.append(f"{numbers['activation_bytes'] / 1e6:.2f}" if "activation_bytes" in numbers else "-")
         for step in ("total", "submit", "first_result"):
-            if f"{step}_ratio" in one:
-                middle, least, most = one[f"{step}_ratio"]
-                cells += [f"{one[f'{step}_ms']:.2f}", f"{middle:.3f} ({least:.3f} to {most:.3f})"]
+            if f"{step}_ratio" in numbers:
+                middle, least, most = numbers[f"{step}_ratio"]
+                cells += [f"{numbers[f'{step}_ms']:.2f}", f"{middle:.3f} ({least:.3f} to {most:.3f})"]
             else:
                 cells += ["-", "-"]
         lines.append(f"| {' | '.join(cells)} |")
@@ -272,8 +282,9 @@ def table(found: dict[str, dict[str, Any]]) -> list[str]:
 def main() -> int:
     """Prepare, measure, print; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
-    parser.add_argument("--keras", type=Path, help="the model; default: X22 with random weights")
-    parser.add_argument("--size", type=int, default=385, help="of the default model's pictures (385)")
+    parser.add_argument("--keras", type=Path, help="the model; default: --network")
+    parser.add_argument("--network", choices=SIZES, default="x22", help="with random weights (x22)")
+    parser.add_argument("--size", type=int, help="of that network's pictures (x22: 385, mobilenet: 128)")
     parser.add_argument("--folder", type=Path, help="where files are kept and found again; default: none are kept")
     parser.add_argument("--prepare", action="store_true", help="make the files in --folder and end")
     usual = ",".join(name for name in CONTENDERS if name not in ("literal", UNIFORM))
@@ -296,23 +307,23 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as scratch:
             folder = args.folder or Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            prepare(folder, names, args.keras, args.size)
+            prepare(folder, names, args.keras, args.size or SIZES[args.network], args.network)
             times = args.starts, args.rounds, args.frames
-            found = {} if args.prepare else measure(folder, names, args.context, *times)
+            results = {} if args.prepare else measure(folder, names, args.context, *times)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     if args.json:
-        print(json.dumps(found, indent=1))
-    elif found:
-        renderer = found[BASE]["renderer"]
+        print(json.dumps(results, indent=1))
+    elif results:
+        renderer = results[BASE]["renderer"]
         print(
             "\n".join(
                 [
                     f"{renderer}; ratios to {BASE}: median (least to largest) of {args.rounds} rounds, of "
                     f"{args.starts} starts for the first result",
                     "",
-                    *table(found),
+                    *table(results),
                 ]
             )
         )

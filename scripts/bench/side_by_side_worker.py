@@ -82,7 +82,7 @@ class Engine:
             "programs": counts["programs"],
             "jobs": counts["jobs"],
             "gl_calls": counts["gl_calls"]["frame"],
-            "activation_bytes": sum(4 * one.width * one.height for one in targets),
+            "activation_bytes": sum(4 * texture.width * texture.height for texture in targets),
             "renderer": machine.describe(self._session.context)["renderer"],
         }
 

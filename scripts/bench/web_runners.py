@@ -139,7 +139,7 @@ def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
     """Run all in one page, one after the other, in every second round the other way around; return medians."""
     tfjs = [("tfjs", f"{backend} {way}") for backend in BACKENDS for way in WAYS]
     places = [("glsl-infer", weights) for weights in WEIGHTS] + tfjs
-    found: dict[str, dict[str, Any]] = {" ".join(place): {"first": [], "frame": []} for place in places}
+    results: dict[str, dict[str, Any]] = {" ".join(place): {"first": [], "frame": []} for place in places}
     with Site({"": WEB / "dist", "made": made}) as site:
         for number in range(rounds):
             with Browser(patience=PATIENCE) as browser:
@@ -147,22 +147,28 @@ def measure(size: int, rounds: int, frames: int, made: Path) -> dict[str, Any]:
                 page.evaluate(START_GPU)
                 for runner, argument in places[:: -1 if number % 2 else 1]:
                     result = page.evaluate(MEASURE, runner, argument, size, frames)
-                    one = found[f"{runner} {argument}"]
-                    one["first"].append(result["first"])
-                    one["frame"] += result["times"]
-                    one["logits"] = result["logits"]
-    for one in found.values():
-        one |= {key: float(np.median(one[key])) for key in ("first", "frame")}
-    exact = np.array(found[f"tfjs webgl {WAYS[0]}"]["logits"])
-    for name, one in found.items():
-        difference = np.array(one.pop("logits")) - exact
-        one["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
-        one["bytes"] = sum(file.stat().st_size for file in files(name, made))
-    faster = min((found[f"tfjs webgl {way}"] for way in WAYS), key=lambda one: float(one["frame"]))
+                    numbers = results[f"{runner} {argument}"]
+                    numbers["first"].append(result["first"])
+                    numbers["frame"] += result["times"]
+                    numbers["logits"] = result["logits"]
+    for numbers in results.values():
+        numbers |= {key: float(np.median(numbers[key])) for key in ("first", "frame")}
+    exact = np.array(results[f"tfjs webgl {WAYS[0]}"]["logits"])
+    for name, numbers in results.items():
+        difference = np.array(numbers.pop("logits")) - exact
+        numbers["logits_differ_by"] = float(np.abs(difference - difference.mean()).max())
+        numbers["bytes"] = sum(file.stat().st_size for file in files(name, made))
+    faster = min((results[f"tfjs webgl {way}"] for way in WAYS), key=lambda numbers: float(numbers["frame"]))
     for weights in WEIGHTS:
-        one = found[f"glsl-infer {weights}"]
-        one["ratios"] = {key: one[key] / faster[key] for key in COLUMNS}
-    return {"size": size, "rounds": rounds, "frames": frames, "spread_of_logits": float(exact.std()), "runners": found}
+        numbers = results[f"glsl-infer {weights}"]
+        numbers["ratios"] = {key: numbers[key] / faster[key] for key in COLUMNS}
+    return {
+        "size": size,
+        "rounds": rounds,
+        "frames": frames,
+        "spread_of_logits": float(exact.std()),
+        "runners": results,
+    }
 
 
 def files(name: str, made: Path) -> list[Path]:
@@ -177,11 +183,11 @@ def files(name: str, made: Path) -> list[Path]:
 def table(results: dict[str, Any]) -> str:
     """Return the numbers as a Markdown table; in parentheses the ratio to the faster tfjs on WebGL."""
     lines = ["| runner | frame, ms | first result, ms | kB transferred | logits differ by |", "|---|---|---|---|---|"]
-    for name, one in results["runners"].items():
-        cells = [f"{one['frame']:.1f}", f"{one['first']:.0f}", f"{one['bytes'] / 1000:.0f}"]
-        if "ratios" in one:
-            cells = [f"{cell} ({one['ratios'][key]:.2f})" for cell, key in zip(cells, COLUMNS)]
-        lines.append(f"| {name} | {' | '.join(cells)} | {one['logits_differ_by']:.3f} |")
+    for name, numbers in results["runners"].items():
+        cells = [f"{numbers['frame']:.1f}", f"{numbers['first']:.0f}", f"{numbers['bytes'] / 1000:.0f}"]
+        if "ratios" in numbers:
+            cells = [f"{cell} ({numbers['ratios'][key]:.2f})" for cell, key in zip(cells, COLUMNS)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {numbers['logits_differ_by']:.3f} |")
     lines.append(f"\nThe logits' standard deviation is {results['spread_of_logits']:.3f}.")
     return "\n".join(lines)
 

@@ -38,9 +38,8 @@ What people measured with one command, on whatever they have:
     glsl-infer report --minutes 10          # also: does it stay as fast when it gets warm?
 
 The report says which driver runs, whether every layer of every shipped model is right on it, and how long a frame
-takes. It has the GPU's own counters where the driver gives them (Mesa's vc4 does). It names no user, host or folder.
-Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts it into `boards/` and this table.
-`scripts/boards/table.py` writes this page.
+takes. It names no user, host or folder. Please attach the .json file to an issue; `scripts/boards/add FILE.json` puts
+it into `boards/` and this table. `scripts/boards/table.py` writes this page.
 
 ## Milliseconds of a frame
 
@@ -93,13 +92,13 @@ def predict() -> None:
     from glsl_infer.tools.videocore import estimate
 
     driver = videocore.find()
-    found: dict[str, dict[str, Any]] = {board.name: {} for board in estimate.BOARDS}
+    times_of: dict[str, dict[str, Any]] = {board.name: {} for board in estimate.BOARDS}
     for path in sorted(MODELS.glob("*.glslnn")):
         report = videocore.report(*videocore.measure(path, driver), path.name)
         for board in estimate.BOARDS:
             times = estimate.estimate(report, board)
-            found[board.name][path.stem] = {key: round(value, 1) for key, value in vars(times).items()}
-    write_text(BOARDS / PREDICTED, json.dumps(found, indent=1) + "\n")
+            times_of[board.name][path.stem] = {key: round(value, 1) for key, value in vars(times).items()}
+    write_text(BOARDS / PREDICTED, json.dumps(times_of, indent=1) + "\n")
 
 
 def page() -> str:
@@ -142,8 +141,8 @@ def _estimate(times: dict[str, float]) -> str:
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *([cell.replace("|", "/") for cell in row] for row in rows)]
-    return [f"| {' | '.join(line)} |" for line in lines]
+    first, *others = (f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in (head, *rows))
+    return [first, f"|{'---|' * len(head)}", *others]
 
 
 def main() -> int:

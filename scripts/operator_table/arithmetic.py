@@ -110,6 +110,42 @@ ACTIVATIONS = Group(
 )
 
 
+def _more(x: Any) -> Any:
+    """Return a map of numbers from 0.25 to 1."""
+    return K.clip(_pool(x), 0.25, 1.0)
+
+
+def _of_more(text: str, function: Callable[[Any], Any], restrictions: str = "") -> Row:
+    """Return the row of a function that has no values at 0, or endless ones."""
+    return Row(text, "alone", lambda x: function(_more(x)), restrictions)
+
+
+_NEAR_0 = "numbers below 2^-40 are taken as that"
+
+POWERS = Group(
+    "Powers, roots and limits",
+    "These are activations as well: fused behind a convolution, an addition or a dense layer they cost no pass. Alone "
+    "each is one pass with one fetch.",
+    (
+        _fused("an operation", "`abs(x)`", lambda: abs),
+        _fused("an operation", "`x ** 2`", lambda: lambda y: y**2),
+        _alone("an operation", "`keras.ops.absolute`", lambda: K.absolute),
+        _alone("an operation", "`keras.ops.square`", lambda: K.square),
+        _alone("an operation", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
+        _alone("x_min=-0.5, x_max=0.25", "`keras.ops.clip`", lambda: lambda y: K.clip(y, -0.5, 0.25)),
+        _alone("an operation", "`keras.ops.hard_tanh`", lambda: K.hard_tanh),
+        _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
+        _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
+        _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
+        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers where y is not whole"),
+        _of_more("`keras.ops.rsqrt`", lambda y: K.rsqrt(y), _NEAR_0),
+        _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
+        _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
+        _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
+    ),
+)
+
+
 def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) -> Row:
     """Return the row of a scale and an offset behind a convolution; a sigmoid follows, which needs no pictures."""
     return Row(
@@ -173,12 +209,12 @@ AFFINE = Group(
         _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel"),
         _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one for each channel"),
         _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one for each channel"),
-        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one for each channel; not `2 / x`"),
+        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one for each channel"),
         _folded(
             "`keras.ops.divide(x, 2)`",
             _BEHIND,
             lambda y: K.divide(y, 2.0),
-            "a number, or one for each channel; not `2 / x`",
+            "a number, or one for each channel",
         ),
         _folded("`-x`", _BEHIND, lambda y: -y),
     ),
@@ -190,8 +226,8 @@ def _two(x: Any) -> tuple[Any, Any]:
 
 
 def _plus(x: Any) -> Any:
-    one, other = _two(x)
-    return one + other
+    left, other = _two(x)
+    return left + other
 
 
 def _residual(x: Any) -> Any:
@@ -249,4 +285,4 @@ SUMS = Group(
     ),
 )
 
-GROUPS = (ACTIVATIONS, AFFINE, SUMS)
+GROUPS = (ACTIVATIONS, POWERS, AFFINE, SUMS)

@@ -28,10 +28,10 @@ def _separable(x: Any) -> Any:
 CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
-    "batch normalisation, residual and activation are included; strides and padding cost nothing. A convolution is "
-    "*wide* if its input lies in more than 8 textures (`--layout planar`: more than 32 channels), or if it has more "
-    "weights than a uniform array holds while constants would take long to compile. Every few slices are then added up "
-    "to 16-bit partial sums in two passes, and one more pass adds those.",
+    "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. A "
+    "convolution whose input lies in more than 8 textures (`--layout planar`: more than 32 channels), or with too many "
+    "weights for its shaders, is *wide*: two passes store 16-bit partial sums of every few slices, and one more pass "
+    "adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -40,6 +40,12 @@ CONVOLUTIONS = Group(
         Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2)),
         Row("Conv2D", "kernel 2x5, strides (2, 1), `same`; 8 to 8", _conv(8, (2, 5), padding="same", strides=(2, 1))),
         Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), "any size that fits the map"),
+        Row(
+            "Conv2D",
+            "kernel 3x3, dilation_rate 2, `same`; 8 to 8",
+            _conv(8, 3, padding="same", dilation_rate=2),
+            "any, also another for each axis; taps that never meet the map are left out",
+        ),
         Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "any number of channels"),
         Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
         Row(
@@ -68,6 +74,11 @@ DEPTHWISE = Group(
     (
         Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
         Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2)),
+        Row(
+            "DepthwiseConv2D",
+            "kernel 3x3, dilation_rate (1, 3), `same`; 8",
+            _depthwise(3, padding="same", dilation_rate=(1, 3)),
+        ),
         Row("DepthwiseConv2D", "depth_multiplier 2, 3x3; 8 to 16", _depthwise(3, depth_multiplier=2)),
         Row(
             "DepthwiseConv2D, BatchNormalization, ReLU(6), Conv2D, BatchNormalization, ReLU(6)",

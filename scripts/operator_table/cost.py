@@ -73,7 +73,7 @@ def cost(row: Row, made: Bundle, without: Bundle | None, calibrated: bool) -> Co
         given, left = totals(made), totals(without)
         passes, fetched = given[0] - left[0], given[1] - left[1]
         becomes = row.into if row.into in IDLE else f"part of {row.into}"
-    tolerances = [one for one in map(tolerance, nodes) if one is not None]
+    tolerances = [limit for limit in map(tolerance, nodes) if limit is not None]
     drawn = None if row.into in IDLE else max(tolerances, default=None)
     return Cost(becomes, passes, fetched / output_texels(made), drawn, calibrated and row.into not in IDLE)
 

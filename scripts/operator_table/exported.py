@@ -72,12 +72,12 @@ def export(folder: Path) -> None:
 def read(folder: Path) -> dict[str, Exported]:
     """Return what ``export`` wrote, by the rows' names."""
     notes = json.loads((folder / "rows.json").read_text("utf-8"))
-    found = {}
+    rows = {}
     for row in ROWS:
         with np.load(folder / f"{row.name}.npz") as saved:
             picture, expected = saved["picture"], saved["expected"]
         without = None if row.without is None else bundles.read(folder / f"{row.name}.without.glslnn")
-        found[row.name] = Exported(
+        rows[row.name] = Exported(
             row,
             bundles.read(folder / f"{row.name}.glslnn"),
             without,
@@ -86,4 +86,4 @@ def read(folder: Path) -> dict[str, Exported]:
             picture,
             expected,
         )
-    return found
+    return rows

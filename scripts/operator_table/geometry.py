@@ -11,6 +11,21 @@ def _on_stem(layer: Any, channels: int = 8) -> Any:
     return lambda x: layer(stem(x, channels))
 
 
+def _joined(x: Any) -> Any:
+    first, second = K.split(x, 2, axis=-1)
+    return L.Concatenate()([second, first])
+
+
+def _shuffled(x: Any) -> Any:
+    return L.Reshape((8, 8, 8))(L.Permute((1, 2, 4, 3))(L.Reshape((8, 8, 2, 4))(x)))
+
+
+def _gated(x: Any) -> Any:
+    features = stem(x)
+    gate = L.Dense(8, activation="sigmoid", name="stem-gate")(L.GlobalAveragePooling2D(name="stem-pool")(features))
+    return features * gate[:, None, None]
+
+
 PARTS = Group(
     "Parts, mirrors, other sizes",
     "One pass for all slices. Parts, mirrors and exchanged axes cost one fetch and round nothing; `nearest` as well. "
@@ -27,7 +42,19 @@ PARTS = Group(
             "`keras.ops.pad`",
             "reflect, 1 pixel; 8 channels",
             _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), "reflect")),
-            "`constant` with zeros, `reflect`, `symmetric`",
+            "`constant`, `reflect`, `symmetric`",
+        ),
+        Row(
+            "`keras.ops.pad`",
+            "constant_values=2, 1 pixel; 8 channels",
+            _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=2.0)),
+            "needs pictures: its range holds the number as well",
+        ),
+        Row(
+            "`keras.ops.pad`",
+            "channels, with zeros; 8 to 16 channels",
+            _on_stem(lambda x: K.pad(x, ((0, 0), (0, 0), (0, 0), (2, 6)))),
+            "zeros only",
         ),
         Row("Resizing", "to 12x5, `bilinear`; 8 channels", _on_stem(lambda x: L.Resizing(12, 5)(x)), "no antialias"),
         Row(
@@ -50,6 +77,19 @@ PARTS = Group(
             "a part for each place in a block",
         ),
         Row(
+            "`keras.ops.split`",
+            "into 2; 8 channels",
+            _on_stem(_joined),
+            "channels, rows or columns; of maps and vectors",
+        ),
+        Row(
+            "Reshape, Permute, Reshape",
+            "channels in another order; 8 channels",
+            _on_stem(_shuffled),
+            "as far as an operator of this page does the same",
+        ),
+        Row("`x[:, None, None]`", "a vector of 8, as a gate", _gated, "and `x[:, 0, 0]`"),
+        Row(
             "GlobalMaxPooling2D",
             "8x8 pixels, 8 channels",
             _on_stem(lambda x: L.GlobalMaxPooling2D()(x)),
@@ -68,13 +108,23 @@ COMPOSED = Group(
             "Conv2DTranspose",
             "2x2, strides 2, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 2, 2)(x)),
-            "equal strides of both axes",
+            "any kernel and strides",
         ),
         Row(
             "Conv2DTranspose",
             "3x3, strides 2, `same`, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 3, 2, "same")(x)),
-            "equal strides of both axes",
+            "no part is cut off afterwards",
+        ),
+        Row(
+            "Conv2DTranspose",
+            "4x4, strides 2, `same`, to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, 4, 2, "same")(x)),
+        ),
+        Row(
+            "Conv2DTranspose",
+            "3x2, strides (3, 1), output_padding (1, 0), to 4 channels",
+            _on_stem(lambda x: L.Conv2DTranspose(4, (3, 2), (3, 1), output_padding=(1, 0))(x)),
         ),
     ),
 )

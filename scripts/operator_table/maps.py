@@ -61,7 +61,18 @@ POOLING = Group(
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
         Row("AveragePooling2D", "2x2, `valid`; 8 channels", _average(2)),
-        Row("AveragePooling2D", "3x3, strides 1, `same`; 8 channels", _average(3, 1, "same")),
+        Row(
+            "AveragePooling2D",
+            "3x3, strides 1, `same`; 8 channels",
+            _average(3, 1, "same"),
+            "padding does not count",
+        ),
+        Row(
+            "AveragePooling2D",
+            "(3, 2), strides (1, 2), `same`; 8 channels",
+            _average((3, 2), (1, 2), "same"),
+            "padding does not count",
+        ),
         Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3)), "as the layer"),
         Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), "as the layer"),
         Row(

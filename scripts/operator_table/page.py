@@ -15,8 +15,7 @@ from operator_table.row import TOLERANCE, Group, Refusal, Row
 HEAD = f"""# Operators
 
 Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses anything else, names the
-layer and says what to change ([list](#what-is-refused)). Every row of this page is tested: its model is exported, run
-and compared with Keras.
+layer and says what to change ([list](#what-is-refused)). Every row is tested: exported, run and compared with Keras.
 
 A model is functional or sequential, with up to 16 inputs and outputs. An input is a picture of 1, 3 or 4 channels, or
 numbers: a vector, or a map with any channels. An output is a vector (of classes, with `--labels`), a feature map, or
@@ -25,9 +24,9 @@ what [host steps](bundle-format.md#host-steps) make of some.
 ## How to read the tables
 
 - *becomes*: the operators of the bundle, one module each in `glsl_infer/ops/`, or the layer that absorbs this one.
-- *passes*: draws, counted in the manifest.
-- *fetches*: texels read for each pixel of each *slice* of the output, counted in the shaders. A slice is 4 channels.
-  Multiply by your slices and pixels to compare layers. A VideoCore IV reads at best 6 texels a cycle, at 250 MHz.
+- *passes*: draws.
+- *fetches*: texels read for each pixel of each *slice* of the output. A slice is 4 channels. Multiply by your slices
+  and pixels to compare layers.
 
 Costs are for the sizes shown, with `--layout atlas --weights uniform`. An absorbed layer has the cost that it adds.
 Weights in a texture make a convolution one pass, with two more fetches for each input channel of each tap.
@@ -37,10 +36,10 @@ Weights in a texture make a convolution one pass, with two more fetches for each
 
 ## Ranges
 
-A feature map has 8 bits, so each channel needs a range. Sigmoids and ReLU with a `max_value` have one. ReLU and layers
-without an activation do not: rows with *needs pictures* need `glsl-infer export --calibrate DIR` with typical pictures.
-A channel's range is half as wide again as its values there; values beyond it are clipped. `--percentile 99.9` ignores
-rare extremes. Calibration also improves ReLU(6) if its values stay small. Vectors have 16 bits and need no pictures.
+A feature map has 8 bits, so each channel needs a range. Sigmoids and ReLU with a `max_value` have one. Rows with *needs
+pictures* need `glsl-infer export --calibrate DIR` with typical pictures. A channel's range is half as wide again as its
+values there; values beyond it are clipped. `--percentile 99.9` ignores rare extremes. Calibration also improves ReLU(6)
+if its values stay small. Vectors have 16 bits and need no pictures.
 """
 
 LAYOUTS = f"""
@@ -52,12 +51,12 @@ with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textur
 
 ## Limits
 
-- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector.
+- 16 inputs and 16 outputs, a picture or map of at most 2048 x 2048 pixels, 4,096 numbers in a vector
+  unless Flatten, Concatenate or Dense leads to Dense, a Reshape or the output.
 - Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
   gutters must fit.
-- At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees). In atlas they hold any number of input
-  slices.
-- Weights are float32, or 16 bits in a Dense; quantised Keras models are refused.
+- At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees).
+- Quantised Keras models are refused.
 - A bundle lists what it needs of a driver; a runner refuses a driver that has less.
 """
 
@@ -71,11 +70,12 @@ All other layers of Keras, and these. The message names the layer.
 TAIL = """
 ## How this page is made
 
-`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`.
-`tests/keras/test_operator_table.py` compares each model with Keras and each refusal with its words.
-`tests/gl/test_operator_table.py` runs each bundle, checks every layer on random stored inputs, and fails if this page
-is out of date.
+`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`. The
+`test_operator_table.py` of `tests/keras` and of `tests/gl` check each row.
 """
+
+SHARED = ("fused", "alone")
+"""Ends of options: how an activation stands."""
 
 COLUMNS = ("Keras layer", "becomes", "passes", "fetches", "notes")
 
@@ -115,17 +115,24 @@ def _merged(rows: Iterable[tuple[Row | Refusal, tuple[str, ...]]]) -> list[tuple
     lines: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for row, cells in rows:
         lines.setdefault(cells, {}).setdefault(row.options, []).append(row.layer)
+    return [("<br>".join(_titles(by_options)), cells) for cells, by_options in lines.items()]
+
+
+def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return what layers are called; words of one layer that end alike, as "relu, fused", share a line."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for options, layers in by_options.items():
+        word, _, end = options.rpartition(", ")
+        shared = end in SHARED and word.isidentifier()
+        lines.setdefault((", ".join(dict.fromkeys(layers)), end if shared else options), []).append(word)
     return [
-        (
-            "<br>".join(_title(", ".join(dict.fromkeys(layers)), options) for options, layers in by_options.items()),
-            cells,
-        )
-        for cells, by_options in lines.items()
+        layers
+        if options == "any"
+        else f"{layers}: {', '.join(words)}, {options}"
+        if options in SHARED
+        else f"{layers}: {options}"
+        for (layers, options), words in lines.items()
     ]
-
-
-def _title(layers: str, options: str) -> str:
-    return layers if options == "any" else f"{layers}: {options}"
 
 
 def _costs(row: Row, cost: Cost) -> tuple[str, ...]:

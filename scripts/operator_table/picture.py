@@ -24,8 +24,17 @@ def _mean_and_spread(x: Any) -> Any:
 
 
 def _augmented(x: Any) -> Any:
-    x = L.RandomTranslation(0.1, 0.1)(L.RandomZoom(0.1)(L.RandomRotation(0.1)(L.RandomFlip()(x))))
-    return conv(L.RandomBrightness(0.1)(L.RandomContrast(0.1)(x)))
+    for layer in (L.RandomFlip(), L.RandomRotation(0.1), L.RandomTranslation(0.1, 0.1), L.RandomZoom(0.1)):
+        x = layer(x)
+    for name in ("RandomBrightness", "RandomContrast", "RandomColorDegeneration", "RandomHue", "RandomSaturation"):
+        x = getattr(L, name)(0.1)(x)
+    for name in ("RandomSharpness", "RandomPosterization"):
+        x = getattr(L, name)(1)(x)
+    for name in ("AugMix", "CutMix", "MixUp", "RandAugment", "Solarization", "RandomColorJitter", "RandomShear"):
+        x = getattr(L, name)()(x)
+    for name in ("ElasticTransform", "Erasing", "GaussianBlur", "Grayscale", "Invert", "Perspective"):
+        x = getattr(L, f"Random{name}")()(x)
+    return conv(L.MaxNumBoundingBoxes(1)(x))
 
 
 _PICTURE = "any height and width"
@@ -113,7 +122,7 @@ PICTURE = Group(
             bytes=BYTES,
         ),
         Row(
-            "RandomFlip, RandomRotation, RandomZoom, RandomTranslation, RandomContrast, RandomBrightness",
+            "Random... (all but RandomCrop), AugMix, CutMix, MixUp, RandAugment, Solarization, MaxNumBoundingBoxes",
             "augmentation",
             _augmented,
             "dropped",

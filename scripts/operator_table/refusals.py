@@ -33,8 +33,12 @@ def _quantised(x: Any) -> Any:
 
 UNKNOWN = (
     _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
-    _unknown(
-        "Lambda", "layers and operations of the tables above", lambda x: L.Lambda(lambda y: y, name="subject")(stem(x))
+    Refusal(
+        "Lambda",
+        "any",
+        "a Lambda cannot be exported; write what it computes with keras.ops",
+        "layers and operations of the tables above",
+        lambda x: L.Lambda(lambda y: y, name="subject")(stem(x)),
     ),
     Refusal(
         "Dense", "a class of your own", f"a Dense {_LAYERS}", "Keras' own layers: names alone are not trusted", _custom
@@ -50,13 +54,6 @@ UNKNOWN = (
 
 
 OPTIONS = (
-    Refusal(
-        "Conv2D, DepthwiseConv2D",
-        "dilation_rate other than 1",
-        "dilation_rate=(2, 2); only (1, 1) can be exported",
-        "strides, or a larger kernel",
-        lambda x: L.Conv2D(4, 3, dilation_rate=2, name="subject")(stem(x)),
-    ),
     Refusal(
         "all layers on maps",
         "data_format='channels_first'",
@@ -128,7 +125,14 @@ def _operation(text: str, name: str, says: str, instead: str, build: Any) -> Ref
 
 
 OPERATIONS = (
-    _operation("x ** 2", "power", f"a Power {_OPERATIONS}", "no replacement", lambda x: stem(x) ** 2),
+    _operation(
+        "2 ** x",
+        "power",
+        "a power whose exponent is no number; give it as a number, or use keras.ops.exp of a product",
+        "`keras.ops.exp(0.6931472 * x)`",
+        lambda x: 2.0 ** stem(x),
+    ),
+    _operation("x ** 9", "power", "a power of 9; give one from -2 to 8, not 0", "products", lambda x: stem(x) ** 9),
     _operation(
         "x[:, 0]",
         "get_item",

@@ -57,60 +57,38 @@ RANGES = (
 PLACES_OF_LAYERS = (
     Refusal(
         "Softmax",
-        "not at the end",
-        "a softmax in this place has no shader; softmax is supported at the end of a network only",
+        "of a map, not at the end",
+        "a softmax in this place has no shader; softmax is supported of vectors, and at the end of a network",
         "the end of the model",
-        lambda x: L.Dense(3)(L.Softmax(name="subject")(L.Dense(4)(vector(x)))),
+        lambda x: L.Conv2D(3, 1)(L.Softmax(name="subject")(stem(x))),
     ),
     Refusal(
-        "Reshape",
-        "anything but vectors and 1x1 maps",
-        "a reshape in this place has no shader; it can be exported from a vector to (1, 1, length) and back, or from a",
-        "Flatten in front of Dense, DepthToSpace for larger maps",
-        lambda x: L.Reshape((4, 4, 32), name="subject")(stem(x)),
-    ),
-    Refusal(
-        "GlobalAveragePooling2D",
-        "keepdims=True, with a map of 1x1 pixels at the end of the model",
-        "a reshape in this place has no shader; it can be exported from a vector to (1, 1, length) and back, or from a",
-        "Flatten, Reshape or another GlobalAveragePooling2D behind it",
-        lambda x: L.GlobalAveragePooling2D(keepdims=True, name="subject")(stem(x)),
-        subject="subject-map",
-    ),
-    Refusal(
-        "Rescaling, BatchNormalization",
-        "on a vector, with no Dense before or behind",
-        "a rescaling in this place has no shader; rescaling is supported on the picture, after a dense layer, or on a "
-        "feature map",
-        "in front of the pooling",
-        lambda x: L.Rescaling(2.0, name="subject")(vector(x)),
+        "Softmax",
+        "of more than 1,024 values, not at the end",
+        "vector softmax of 1026 values; at most 1024 are supported; use a shorter Dense before it",
+        "a shorter vector",
+        lambda x: L.Dense(3)(L.Softmax(name="subject")(L.Dense(1026)(vector(x)))),
     ),
 )
 
 SIZES = (
     Refusal(
         "Flatten",
-        "an odd number of channels",
-        "flattening a map of 8x8 pixels and 5 channels; make the number of channels even, or the map 1x1 pixels",
-        "an even number",
-        lambda x: L.Dense(2)(L.Flatten(name="subject")(stem(x, 5))),
-    ),
-    Refusal(
-        "Flatten",
-        "more than 4,096 values",
-        "flattening a map of 20x20 pixels and 12 channels; at most 4096 values are supported; pool more, or use "
-        "GlobalAveragePooling2D",
-        "GlobalAveragePooling2D",
-        lambda x: L.Dense(2)(L.Flatten(name="subject")(stem(x, 12))),
+        "more than 4,096 values, with no Dense behind",
+        "flattening a map of 20x20 pixels and 12 channels; at most 4096 values are supported, more only in front of "
+        "Dense; pool more, or use GlobalAveragePooling2D",
+        "Dense, or GlobalAveragePooling2D",
+        lambda x: L.Flatten(name="subject")(stem(x, 12)),
         shape=(20, 20, 3),
     ),
     Refusal(
-        "Dense",
-        "more than 2,048 outputs",
-        "a dense layer of 8 inputs and 2050 outputs; at most 4096 inputs and 2048 outputs are supported",
-        "fewer classes",
-        lambda x: L.Dense(2050, name="subject")(vector(x)),
-        subject="subject-products",
+        "`x[:, 1:]`",
+        "of a vector of more than 4,096 values",
+        "a vector_gather of a vector of 4200 values; at most 4096 values are supported, more only from Flatten or "
+        "Concatenate to Dense",
+        "a Dense of fewer outputs",
+        lambda x: L.Dense(4200)(vector(x))[:, 1:],
+        subject="get_item",
     ),
     Refusal(
         "all layers on maps",

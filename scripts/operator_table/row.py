@@ -26,9 +26,9 @@ class _Names:
 
     def __getattr__(self, name: str) -> Any:
         for module in self._modules:
-            found = getattr(importlib.import_module(module), name, None)
-            if found is not None:
-                return found
+            value = getattr(importlib.import_module(module), name, None)
+            if value is not None:
+                return value
         raise AttributeError(name)
 
 

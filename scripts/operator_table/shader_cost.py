@@ -59,9 +59,9 @@ def preprocessed(shader: str) -> str:
         elif words[0] == "#undef":
             if all(active):
                 macros.pop(words[1], None)
-        elif words[0] == "#define" and "texture2D" not in line and (found := _MACRO.match(line)):
+        elif words[0] == "#define" and "texture2D" not in line and (match := _MACRO.match(line)):
             if all(active):
-                with_parameters[found[1]] = (re.findall(r"\w+", found[2]), found[3].strip())
+                with_parameters[match[1]] = (re.findall(r"\w+", match[2]), match[3].strip())
         elif words[0] != "#version":
             raise ValueError(f"a directive that is not understood: {line}")
     return "\n".join(lines)
@@ -73,10 +73,10 @@ def _is_true(term: str, macros: dict[str, str], line: str) -> bool:
     Raises:
         ValueError: another term.
     """
-    found = _DEFINED.fullmatch(term)
-    if found is None:
+    match = _DEFINED.fullmatch(term)
+    if match is None:
         raise ValueError(f"a directive that is not understood: {line}")
-    return (found[2] in macros) != bool(found[1])
+    return (match[2] in macros) != bool(match[1])
 
 
 def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> str:
@@ -84,7 +84,7 @@ def _called(call: re.Match[str], macros: dict[str, tuple[list[str], str]]) -> st
     if call[1] not in macros:
         return call[0]
     parameters, body = macros[call[1]]
-    values = dict(zip(parameters, (one.strip() for one in call[2].split(","))))
+    values = dict(zip(parameters, (argument.strip() for argument in call[2].split(","))))
     return _NAME.sub(lambda name: values.get(name[0], name[0]), body)
 
 
@@ -92,7 +92,7 @@ def _expanded(name: str, macros: dict[str, str]) -> str:
     if name not in macros:
         return name
     rest = {key: value for key, value in macros.items() if key != name}
-    return _NAME.sub(lambda one: _expanded(one[0], rest), macros[name])
+    return _NAME.sub(lambda match: _expanded(match[0], rest), macros[name])
 
 
 def _count(text: str, functions: dict[str, str]) -> int:

@@ -16,6 +16,15 @@ def _pair(x: Any) -> list[Any]:
     return [vector(x), L.Dense(8, name="stem-dense")(L.GlobalAveragePooling2D(name="stem-other")(x))]
 
 
+def _affine(x: Any) -> Any:
+    return L.BatchNormalization(name="norm")(vector(x)) * 2.0 + 1.0
+
+
+def _quotient(x: Any) -> Any:
+    first, second = _pair(x)
+    return first / L.Activation("exponential", name="stem-positive")(second)
+
+
 def _two_maps(x: Any) -> list[Any]:
     """Return two maps whose pixels are rows of 4 numbers."""
     return [stem(x), L.Conv2D(4, 3, strides=2, activation="sigmoid", name="stem-far")(x)]
@@ -41,8 +50,9 @@ VECTORS = Group(
     "inputs, and fetches three quarters of a texel for each weight, and a few more for the sums. Here a slice is 4 "
     "values.",
     (
-        Row("Dense", "8 to 5", _dense, "up to 4,096 inputs and 2,048 outputs"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "up to 4,096 inputs and 2,048 outputs"),
+        Row("Dense", "8 to 5", _dense, "any number of inputs and outputs"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "any number of inputs and outputs"),
+        Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time, then joined"),
         Row(
             "Dense",
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
@@ -61,8 +71,21 @@ VECTORS = Group(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
             lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
-            "even number of channels, up to 4,096 values",
+            "up to 4,096 values, in front of Dense any number",
         ),
+        Row(
+            "Flatten, Dense",
+            "a map of 8x8 pixels, 5 channels, to 3",
+            lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))),
+            "rows of pixels, two channels each, so that each row is one quad",
+        ),
+        Row(
+            "Flatten, Dense",
+            "a map of 8x8 pixels, 80 channels, to 3",
+            lambda x: L.Dense(3)(L.Flatten()(stem(x, 80))),
+            "in parts of up to 4,096 values, whose results are added",
+        ),
+        Row("Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x))),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
             "`keras.ops.reshape`", "a map of 1x1 pixels to a vector; 8 channels", lambda x: K.reshape(_HEAD(x), (-1, 8))
@@ -73,6 +96,42 @@ VECTORS = Group(
             lambda x: L.Reshape((3,))(L.Conv2D(3, 1)(L.Reshape((1, 1, 8))(vector(x)))),
             "computed on the vector",
         ),
+        Row(
+            "Reshape",
+            "a vector to 4x4 pixels of 8 channels",
+            lambda x: L.Reshape((4, 4, 8))(L.Dense(128, activation="sigmoid")(vector(x))),
+            "what generators begin with",
+        ),
+        Row(
+            "Reshape",
+            "a vector to 4x4 pixels of 1 channel",
+            lambda x: L.Reshape((4, 4, 1))(L.Dense(16, activation="sigmoid")(vector(x))),
+            "a quad for each pixel, where the number of channels is odd",
+        ),
+        Row(
+            "Reshape",
+            "a map of 2x2 pixels of 8 channels to 4x4 of 2",
+            lambda x: L.Reshape((4, 4, 2))(_map_to_classes(size=7)(x)),
+            "as Flatten, then Reshape",
+        ),
+        Row("BatchNormalization, `x * 2 + 1`", "on a vector; 8", _affine, "part of a Dense before or behind it"),
+        *(
+            Row(layer, "two vectors of 8", build, "or of 8 and 1")
+            for layer, build in (
+                ("Multiply", lambda x: L.Multiply()(_pair(x))),
+                ("Subtract", lambda x: L.Subtract()(_pair(x))),
+                ("Maximum", lambda x: L.Maximum()(_pair(x))),
+                ("Minimum", lambda x: L.Minimum()(_pair(x))),
+                ("`x / y`", _quotient),
+            )
+        ),
+        Row(
+            "Softmax",
+            "of a vector of 8, inside a model",
+            lambda x: L.Dense(3)(L.Softmax()(vector(x))),
+            "up to 1,024 values",
+        ),
+        Row("`x[:, 1:7:2]`", "of a vector of 8", lambda x: vector(x)[:, 1:7:2]),
         *(
             Row(
                 layer,

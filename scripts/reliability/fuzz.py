@@ -147,11 +147,11 @@ class Fuzzing:
                     self._found("sound bundles", "they give other results than before", self.findings)
                 return kind, "complete"
 
-    def _found(self, kind: str, what: str, found: list[dict[str, str]]) -> None:
+    def _found(self, kind: str, what: str, findings: list[dict[str, str]]) -> None:
         self._keep.mkdir(parents=True, exist_ok=True)
-        kept = self._keep / f"{'driver' if found is self.driver else 'finding'}-{len(found)}.glslnn"
+        kept = self._keep / f"{'driver' if findings is self.driver else 'finding'}-{len(findings)}.glslnn"
         kept.write_bytes((self._folder / "current.glslnn").read_bytes())
-        found.append({"kind": kind, "what": what, "file": str(kept)})
+        findings.append({"kind": kind, "what": what, "file": str(kept)})
 
 
 def _environment() -> dict[str, str]:

@@ -51,7 +51,7 @@ def main() -> None:
         for kind, member in MEMBERS.items():
             (seeds / member).write_bytes(kind + members[member])
 
-        def one(tried: bytes) -> None:
+        def attempt(tried: bytes) -> None:
             if tried.startswith(b"PK"):
                 path.write_bytes(tried)
             elif tried[:1] in MEMBERS:
@@ -62,9 +62,11 @@ def main() -> None:
                 _ = bundles.read(path).graph
 
         given = sys.argv[1:]
-        limits = [limit for limit in LIMITS if not any(one.startswith(limit.split("=")[0]) for one in given)]
-        own = [one for one in given if not one.startswith("-")]
-        atheris.Setup([sys.argv[0], *limits, *(one for one in given if one not in own), *own, str(seeds)], one)
+        limits = [limit for limit in LIMITS if not any(argument.startswith(limit.split("=")[0]) for argument in given)]
+        own = [argument for argument in given if not argument.startswith("-")]
+        atheris.Setup(
+            [sys.argv[0], *limits, *(argument for argument in given if argument not in own), *own, str(seeds)], attempt
+        )
         atheris.Fuzz()
 
 

@@ -46,13 +46,13 @@ def work(job: dict[str, Any]) -> None:
     _say({"start_rss": _status("VmRSS")})
     path, number = folder / "current.glslnn", 0
 
-    def attempt(one: Mutated) -> None:
+    def attempt(mutated: Mutated) -> None:
         nonlocal number
         if time.monotonic() > deadline:
             return
         number += 1
-        path.write_bytes(one.data)
-        _say({"kind": one.kind})
+        path.write_bytes(mutated.data)
+        _say({"kind": mutated.kind})
         started = time.monotonic()
         try:
             verdict = trial.check(path, context)

@@ -98,23 +98,23 @@ def read(path: Path) -> Numbers:
         InputError: they are not there, or damaged.
     """
     try:
-        found: Numbers = json.loads(path.read_text("utf-8"))
+        budget: Numbers = json.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(
             f"{path}: {error.strerror}; python scripts/vc4/budget.py --write measures and stores"
         ) from None
     except ValueError as error:
         raise InputError(f"{path}: not JSON ({error}); python scripts/vc4/budget.py --write writes it again") from None
-    return found
+    return budget
 
 
-def write(path: Path, found: Numbers) -> None:
+def write(path: Path, counted: Numbers) -> None:
     """Store numbers, a line for each layer; until all is written, what was there stays.
 
     Raises:
         InputError: the file cannot be written.
     """
-    text = re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(found, indent=1))
+    text = re.sub(r"\{[^{}]*\}", lambda match: re.sub(r"\s+", " ", match[0]), json.dumps(counted, indent=1))
     try:
         write_text(path, f"{text}\n")
     except OSError as error:
@@ -132,16 +132,16 @@ def main() -> int:
     try:
         driver = vc4.find(args.driver)
         stored = {} if args.write and not args.budget.exists() else read(args.budget)
-        found = {path.stem: numbers(measured(path, driver)) for path in bar(models(), "vc4")}
-        changed = {name: differences(stored.get(name), new) for name, new in found.items()}
-        changed |= {name: ["is gone"] for name in stored if name not in found}
+        counted = {path.stem: numbers(measured(path, driver)) for path in bar(models(), "vc4")}
+        changed = {name: differences(stored.get(name), new) for name, new in counted.items()}
+        changed |= {name: ["is gone"] for name in stored if name not in counted}
         for name, lines in changed.items():
             for line in lines:
                 print(f"{name}: {line}", file=sys.stderr if args.json else sys.stdout)
         if args.json:
-            print(json.dumps(found, indent=1))
+            print(json.dumps(counted, indent=1))
         if args.write:
-            write(args.budget, found)
+            write(args.budget, counted)
             return 0
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -64,7 +64,7 @@ _REPORT = re.compile(r"MESA_SHADER_FRAGMENT shader: (\d+) inst, (\d+) threads, .
 _CALLBACK = CFUNCTYPE(None, c_uint, c_uint, c_uint, c_uint, c_int, c_char_p, c_void_p)
 
 
-class Report(NamedTuple):
+class Compiled(NamedTuple):
     """What the driver says of one fragment shader."""
 
     instructions: int
@@ -101,7 +101,7 @@ class Compiler:
         self._gl = context.gl
         if "VC4" not in self._gl.text(GL.GL_RENDERER):
             raise ContextError(f"the OpenGL driver is '{self._gl.text(GL.GL_RENDERER)}'", "start this without --here")
-        self._found: list[Report] = []
+        self._found: list[Compiled] = []
         self._callback = _CALLBACK(self._hear)  # kept: the driver has only its address
         _function("glDebugMessageCallbackKHR", _CALLBACK, c_void_p)(self._callback, None)
         for what in (0x92E0, 0x8242):  # GL_DEBUG_OUTPUT, GL_DEBUG_OUTPUT_SYNCHRONOUS
@@ -118,7 +118,7 @@ class Compiler:
             self._gl.VertexAttribPointer(location, 4, GL.GL_FLOAT, 0, 0, None)
             self._gl.EnableVertexAttribArray(location)
 
-    def compile(self, vertex: bytes, fragment: bytes, name: str) -> Report:
+    def compile(self, vertex: bytes, fragment: bytes, name: str) -> Compiled:
         """Return the report of a fragment shader.
 
         Raises:
@@ -139,7 +139,7 @@ class Compiler:
     def _hear(self, source: int, kind: int, name: int, severity: int, length: int, text: bytes, user: int) -> None:
         report = _REPORT.search(text.decode())
         if report:
-            self._found.append(Report(*map(int, report.groups())))
+            self._found.append(Compiled(*map(int, report.groups())))
 
 
 def _function(name: str, *arguments: Any) -> Any:
@@ -148,7 +148,7 @@ def _function(name: str, *arguments: Any) -> Any:
 
 def measure() -> dict[str, Any]:
     """Return, on the vc4 driver, what the table shows: {step: {weights mode: {kind of layer: numbers}}}."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     with Context() as context:
         compiler = Compiler(context)
         for step, mode in bar([(k, mode) for k in range(len(STEPS)) for mode in ("uniform", "baked")], "steps"):
@@ -156,9 +156,9 @@ def measure() -> dict[str, Any]:
                 graph = prepare(optimize.optimize(x22(SIZE, CLASSES)), []).graph
                 program = lower.to_program(graph, weights=mode)
             lines = LATE_FETCH.encode() if step >= 3 else b""
-            found.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)
+            numbers.setdefault(STEPS[step], {})[mode] = summed(program, compiler, lines)
         compiler.close()
-    return found
+    return numbers
 
 
 def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[str, Any]:
@@ -166,40 +166,40 @@ def summed(program: CompiledNetwork, compiler: Compiler, lines: bytes) -> dict[s
 
     Programs that differ in numbers alone are compiled once: all 1,123 of the baked ones would take a minute.
     """
-    reports: dict[Any, Report] = {}
-    rows: dict[str, list[tuple[Report, int]]] = {kind: [] for kind in KINDS}
+    reports: dict[Any, Compiled] = {}
+    rows: dict[str, list[tuple[Compiled, int]]] = {kind: [] for kind in KINDS}
     total = 0
-    for one in program.passes:
-        made = next(entry for entry in program.programs if entry.name == one.program)
+    for drawn in program.passes:
+        made = next(entry for entry in program.programs if entry.name == drawn.program)
         fragment = program.members[made.fragment]
         key = re.sub(rb"-?\d+\.\d+(e-?\d+)?", b"#", fragment)
         if key not in reports:
             source = program.members[PRELUDE] + lines + fragment
             reports[key] = compiler.compile(program.members[made.vertex], source, made.name)
-        pixels = sum(quad.width * quad.height for quad in one.quads)
+        pixels = sum(quad.width * quad.height for quad in drawn.quads)
         total += reports[key].instructions * pixels
         for kind, ending in KINDS.items():
-            if re.search(f"({ending})$", one.layer):
+            if re.search(f"({ending})$", drawn.layer):
                 rows[kind].append((reports[key], pixels))
     return {
         "total": total,
         "kinds": {
             kind: {
-                "instructions": sum(report.instructions * n for report, n in some) / sum(n for _, n in some),
-                "most_instructions": max(report.instructions for report, _ in some),
-                "cycles": sum(report.cycles * n for report, n in some) / sum(n for _, n in some),
-                "most_cycles": max(report.cycles for report, _ in some),
-                "threads": min(report.threads for report, _ in some),
+                "instructions": sum(report.instructions * n for report, n in members) / sum(n for _, n in members),
+                "most_instructions": max(report.instructions for report, _ in members),
+                "cycles": sum(report.cycles * n for report, n in members) / sum(n for _, n in members),
+                "most_cycles": max(report.cycles for report, _ in members),
+                "threads": min(report.threads for report, _ in members),
             }
-            for kind, some in rows.items()
+            for kind, members in rows.items()
         },
     }
 
 
-def page(found: dict[str, Any]) -> str:
+def page(numbers: dict[str, Any]) -> str:
     """Return the table: instructions / estimated cycles of a pass, by kind, and the frame in both weights modes."""
     rows = []
-    for number, (step, modes) in enumerate(found.items()):
+    for number, (step, modes) in enumerate(numbers.items()):
         kinds = modes["uniform"]["kinds"].values()
         cells = [f"{kind['instructions']:.0f} / {kind['cycles']:.0f}" for kind in kinds]
         totals = [f"{modes[mode]['total'] / 1e6:.1f}" for mode in ("uniform", "baked")]
@@ -228,8 +228,8 @@ def main() -> int:
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    found = json.loads(done.stdout)
-    print(json.dumps(found, indent=1) if args.json else page(found))
+    numbers = json.loads(done.stdout)
+    print(json.dumps(numbers, indent=1) if args.json else page(numbers))
     return 0
 
 

@@ -1,223 +1,207 @@
 #!/usr/bin/env python3
 """Compile convolutions of many shapes for a VideoCore IV, and say which run out of registers or fall to one thread.
 
-    python scripts/vc4/convolutions.py                     # all of them: some minutes
-    python scripts/vc4/convolutions.py --every 20          # one of 20
-    python scripts/vc4/convolutions.py --kernel 3 --slices 16 --weights baked uniform
-    python scripts/vc4/convolutions.py --json
+    python scripts/vc4/convolutions.py --every 6                     # one batch of six
+    python scripts/vc4/convolutions.py --processes 16 --write        # all 420, into tests/vc4/convolutions.json
+    python scripts/vc4/convolutions.py --shard 1/4 --out part1.json  # a fourth of them, on one of four machines
+    python scripts/vc4/convolutions.py --merge part*.json --write
 
-Each convolution reads a map of its own and writes two slices. What a compiler makes of a shader depends on shapes, and
-hardly on the size of maps: only on how tiles lie in their texture. The driver is found as by
-``glsl-infer vc4``. Ends with 1 where a shader fails or has one thread.
+It needs NumPy and the driver, which is found as by ``glsl-infer vc4``, and no Keras. ``convolution_cases.py`` draws the
+convolutions. Each reads a map of its own and writes two or three slices. Ends with 1 where a shader fails, or has one
+thread, and ``REASONS`` has no reason for it.
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
+import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
 import numpy as np
+from convolution_cases import Batch, batches, network
 
 from glsl_infer import bundle as bundles
-from glsl_infer.cli.progress import bar
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
-from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import weight_bytes
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
-KERNELS = (1, 2, 3, 5, 7, 9)
-SLICES = (1, 2, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64, 128)
-WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
-KINDS = ("plain", "residual", "strided", "groups", "depthwise")
-ACTIVATIONS = ("relu(6)", "linear", "piecewise_linear_sigmoid", "sigmoid", "hard_sigmoid", "relu")
-FILTERS = 8
-SIZES = (16, 5, 33, 16, 12, 56)
-"""Of maps, by turns of batches. Small ones and large ones have their tiles in other places."""
-
+TABLE = ROOT / "tests/vc4/convolutions.json"
 SIXTEEN = "texture-16"
 """Weights of 16 bits in a texture, where 8 would do."""
 
-MOST_COLUMNS = 4700
-"""Shapes with more columns of weights are left out: 3x3 over 512 channels has 4608."""
-
-BATCH = 12
-"""Convolutions in a bundle: starting the driver takes longer than compiling one of them."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A convolution: its window, input slices of each output slice, what else there is to it, and where weights go."""
-
-    kernel: int
-    slices: int
-    kind: str
-    weights: str
-    activation: str
-
-    @property
-    def name(self) -> str:
-        """What the layer is called."""
-        return f"k{self.kernel}s{self.slices}-{self.kind}-{self.weights}"
+REASONS: dict[str, str] = {}
+"""Why a case may fail or have one thread, by its name."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a case compiles to: passes for each output slice, and of its longest program what the driver says."""
+    """What a case compiles to: passes for each output slice, and of its longest program what the driver says.
 
-    case: Case
+    Attributes:
+        taken: where its weights are.
+        ratio: instructions times pixels to the floor; None where there is no floor (``videocore.floor``).
+        reason: why it may fail, or have one thread.
+    """
+
+    name: str
+    size: int
+    activation: str
     taken: str
     passes: float
     instructions: int
     fetches: int
     threads: int
     temporaries: int
+    ratio: float | None
     failure: str
+    reason: str
 
     @property
     def bad(self) -> bool:
-        """Whether it does not run as it should."""
-        return bool(self.failure) or self.threads == 1
+        """Whether it does not run as it should, and nobody says why."""
+        return (bool(self.failure) or self.threads < 2) and not self.reason
 
 
-def cases() -> Iterator[Case]:
-    """Yield all of the sweep; activations take turns."""
-    turns = itertools.cycle(ACTIVATIONS)
-    for kernel, slices, kind, weights in itertools.product(KERNELS, SLICES, KINDS, WEIGHTS):
-        columns = kernel * kernel * (slices if kind != "depthwise" else 1) * 4
-        if columns > MOST_COLUMNS or (kind == "depthwise" and slices > 1):
-            continue
-        yield Case(kernel, slices, kind, weights, next(turns))
-
-
-def layers(case: Case, before: str, channels: int) -> list[Node]:
-    """Return the nodes of a case, the last of which is the convolution; they read ``before`` of some channels."""
-    rng = np.random.default_rng(0)
-    around = ((case.kernel - 1) // 2, case.kernel // 2) * 2
-    groups = {"groups": 2, "depthwise": FILTERS}.get(case.kind, 1)
-    wide = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
-
-    def convolution(name: str, inputs: tuple[str, ...], shape: tuple[int, ...], **attrs: Any) -> Node:
-        kernel = rng.normal(0.0, 1.0 / np.sqrt(np.prod(shape[:3])), shape).astype(np.float32)
-        weights = {"kernel": kernel, "bias": rng.normal(0.0, 0.5, shape[3]).astype(np.float32)}
-        attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "relu(6)", **attrs}
-        return Node(name, "conv2d", inputs, attrs, weights)
-
-    nodes = [Node(f"{case.name}-up", "upsample_nearest", (before,), {"size": (2, 2)})]
-    nodes = [] if case.kind != "strided" else nodes
-    read = nodes[-1].name if nodes else before
-    nodes.append(convolution(f"{case.name}-feed", (read,), (1, 1, channels, wide)))
-    inputs: tuple[str, ...] = (nodes[-1].name,)
-    if case.kind == "residual":
-        nodes.append(convolution(f"{case.name}-side", (read,), (1, 1, channels, FILTERS)))
-        inputs = (*inputs, nodes[-1].name)
-    stride = 2 if case.kind == "strided" else 1
-    shape = (case.kernel, case.kernel, wide // groups, FILTERS)
-    options = {"strides": (stride, stride), "padding": around, "groups": groups, "activation": case.activation}
-    return [*nodes, convolution(case.name, inputs, shape, **options)]
-
-
-def compiled(
-    some: Sequence[Case], driver: Driver, uniform_vectors: int, folder: Path, size: int = SIZES[0]
-) -> list[Result]:
-    """Compile some cases, whose weights go to the same place, in one bundle of pictures of ``size`` pixels."""
-    nodes = [Node("image", "input", (), {"shape": (size, size, 3)})]
-    for case in some:
-        channels = 3 if len(nodes) == 1 else FILTERS
-        nodes += layers(case, nodes[-1].name, channels)
-    picture = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)
-    options = Options(
-        weights=some[0].weights.removesuffix("-16"),
-        memory="naive",
-        uniform_vectors=uniform_vectors,
-    )
-    graph = Graph("convolutions", tuple(nodes), nodes[-1].name)
-    with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if some[0].weights == SIXTEEN else np.inf):
-        made, program, _ = build(graph, (), options=options, calibration=[picture])
+def compiled(batch: Batch, driver: Driver, uniform_vectors: int, folder: Path) -> list[Result]:
+    """Compile the convolutions of a batch."""
+    weights = batch.cases[0].weights
+    picture = np.random.default_rng(0).integers(0, 256, (batch.size, batch.size, 3), np.uint8)
+    options = Options(weights=weights.removesuffix("-16"), memory="naive", uniform_vectors=uniform_vectors)
+    with mock.patch.object(weight_bytes, "MOST_NOISE", 0.0 if weights == SIXTEEN else np.inf):
+        made, program, _ = build(network(batch), (), options=options, calibration=[picture])
     path = folder / "convolutions.glslnn"
     bundles.write(made, path)
     _, measured = vc4.measure(path, driver)
-    found = []
-    for case in some:
-        passes = [entry for entry in made.manifest.passes if entry.layer in (case.name, f"{case.name}-products")]
-        names = list(dict.fromkeys(entry.program for entry in passes))
-        shaders = [measured.programs[name] for name in names if name in measured.programs]
-        longest = max(shaders, key=lambda one: one.instructions, default=None)
-        failures = [measured.failures[name] for name in names if name in measured.failures]
+    rows = {row.layer: row for row in vc4.report(made, measured).rows}
+    results = []
+    for case in batch.cases:
+        names = (case.name, f"{case.name}-products")
+        passes = [entry for entry in made.manifest.passes if entry.layer in names]
+        programs = list(dict.fromkeys(entry.program for entry in passes))
+        shaders = [measured.programs[name] for name in programs if name in measured.programs]
+        longest = max(shaders, key=lambda shader: shader.instructions, default=None)
+        failures = [measured.failures[name] for name in programs if name in measured.failures]
         choice = program.choices.get(case.name)
-        found.append(
+        slices = -(-program.graph.shapes[case.name][2] // 4)
+        floor = rows[names[0]].least_total if choice is not None else None
+        results.append(
             Result(
-                case,
+                case.name,
+                batch.size,
+                case.activation,
                 "partial sums" if choice is None else choice.mode,
-                len(passes) / (FILTERS // 4),
+                len(passes) / slices,
                 longest.instructions if longest else 0,
                 longest.fetches if longest else 0,
                 min((shader.threads for shader in shaders if shader.fetches), default=0),
                 longest.temporaries if longest else 0,
+                round(rows[names[0]].total / floor, 3) if floor else None,
                 failures[0] if failures else "",
+                REASONS.get(case.name, ""),
             )
         )
-    return found
+    return results
+
+
+def _in_a_folder(batch: Batch, driver: Driver, uniform_vectors: int) -> list[Result]:
+    with tempfile.TemporaryDirectory() as folder:
+        return compiled(batch, driver, uniform_vectors, Path(folder))
+
+
+def read(path: Path) -> list[Result]:
+    """Return the rows of a table."""
+    return [Result(**row) for row in json.loads(path.read_text("utf-8"))]
+
+
+def written(results: Sequence[Result]) -> str:
+    """Return a table as JSON, a row a line."""
+    rows = ",\n".join(json.dumps(asdict(result)) for result in sorted(results, key=lambda result: _number(result.name)))
+    return f"[\n{rows}\n]\n"
+
+
+def _number(name: str) -> int:
+    return int(name[1:].partition("-")[0])
+
+
+def measure(chosen: Sequence[Batch], driver: Driver, uniform_vectors: int, processes: int) -> list[Result]:
+    """Compile batches in processes beside each other, and print each when it is done."""
+    results: list[Result] = []
+    with ProcessPoolExecutor(processes) as pool:
+        parts = pool.map(_in_a_folder, chosen, [driver] * len(chosen), [uniform_vectors] * len(chosen))
+        for part in parts:
+            print_rows(part)
+            results += part
+    return results
+
+
+def print_rows(results: Sequence[Result]) -> None:
+    """Print a line for each."""
+    for result in results:
+        numbers = (result.instructions, result.fetches, result.threads, result.temporaries)
+        ratio = "-" if result.ratio is None else f"{result.ratio:.2f}"
+        said = result.failure and f" {result.failure} {result.reason}"
+        print(
+            f"{result.name:36} {result.size:4} {result.taken:>12} {result.passes:6.1f}",
+            *(f"{number:6}" for number in numbers),
+            f"{ratio:>6}{said}",
+            flush=True,
+        )
+
+
+def shard(text: str) -> tuple[int, int]:
+    """Return the numbers of ``--shard``."""
+    part, _, count = text.partition("/")
+    if not (part.isdigit() and count.isdigit() and 1 <= int(part) <= int(count)):
+        raise argparse.ArgumentTypeError(f"'{text}'; write the number of the part and of all, as 1/4")
+    return int(part), int(count)
 
 
 def main() -> int:
     """Compile, print; return the exit code."""
     parser = argparse.ArgumentParser(description="Compile many convolutions for a VideoCore IV.", allow_abbrev=False)
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="one case of N")
-    parser.add_argument("--kernel", type=int, nargs="+", default=KERNELS)
-    parser.add_argument("--slices", type=int, nargs="+", default=SLICES)
-    parser.add_argument("--kind", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--weights", nargs="+", choices=WEIGHTS, default=WEIGHTS)
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="one batch of N")
+    parser.add_argument("--shard", type=shard, default=(1, 1), metavar="I/N", help="part I of N")
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help="batches at a time")
     parser.add_argument("--uniform-vectors", type=int, default=LONGEST_ARRAY, help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
-    parser.add_argument("--json", action="store_true", help="print a row for each as JSON")
+    parser.add_argument("--merge", type=Path, nargs="+", default=[], metavar="FILE", help="take these tables instead")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the table as JSON")
+    parser.add_argument("--write", action="store_true", help=f"the same as --out {TABLE.relative_to(ROOT)}")
     args = parser.parse_args()
-    chosen = [
-        case
-        for case in cases()
-        if case.kernel in args.kernel and case.slices in args.slices and case.kind in args.kind
-        if case.weights in args.weights
-    ][:: args.every]
-    alike = [[one for one in chosen if one.weights == mode] for mode in WEIGHTS]
-    batches = [some[first : first + BATCH] for some in alike for first in range(0, len(some), BATCH)]
-    found: list[Result] = []
     try:
-        driver = vc4.find(args.driver)
-        with tempfile.TemporaryDirectory() as folder:
-            for batch, size in zip(bar(batches, "convolutions"), itertools.cycle(SIZES)):
-                found += compiled(batch, driver, args.uniform_vectors, Path(folder), size)
+        if args.merge:
+            results = [result for path in args.merge for result in read(path)]
+        else:
+            part, count = args.shard
+            chosen = list(batches())[:: args.every][part - 1 :: count]
+            heads = ("weights", "passes", "inst", "fetch", "thr", "temps", "floor")
+            print(f"{'convolution':36} {'size':>4} {heads[0]:>12}", *(f"{head:>6}" for head in heads[1:]))
+            results = measure(chosen, vc4.find(args.driver), args.uniform_vectors, args.processes)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    if args.json:
-        print(json.dumps([asdict(one) for one in found], indent=1))
-    else:
-        print_table(found)
-    return int(any(one.bad for one in found))
-
-
-def print_table(found: Sequence[Result]) -> None:
-    """Print a line for each, and how many are bad."""
-    heads = ("convolution", "weights", "passes", "inst", "fetches", "threads", "temps", "failure")
-    print(f"{heads[0]:28} {heads[1]:>12}", *(f"{head:>7}" for head in heads[2:-1]), f" {heads[-1]}")
-    for one in found:
-        numbers = (one.instructions, one.fetches, one.threads, one.temporaries)
-        print(
-            f"{one.case.name:28} {one.taken:>12} {one.passes:7.1f}",
-            *(f"{number:7}" for number in numbers),
-            f" {one.failure}",
-        )
-    print(f"{len(found)} convolutions, {sum(one.bad for one in found)} of them fail or have one thread")
+    out: Any = TABLE if args.write else args.out
+    if out is not None:
+        out.write_text(written(results), "utf-8")
+    bad = [result.name for result in results if result.bad]
+    print(f"{len(results)} convolutions, {len(bad)} of them fail or have one thread: {', '.join(bad) or 'none'}")
+    return int(bool(bad))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ Mesa's driver for the Raspberry Pi has them, unless ``--uniform-vectors`` says l
 from __future__ import annotations
 
 import argparse
+import resource
 import subprocess
 import sys
 import tempfile
@@ -59,13 +60,16 @@ KERAS = (
 )
 NETWORKS = (*KERAS, "x22-385")
 PICTURES = 4
+COSTS = ("passes", "jobs", "programs", "weights", "million", "floor", "Zero W, ms")
+HEADS = ("network", *COSTS, "export, s", "of all cores", "peak, MB")
 
 
 @dataclass(frozen=True)
 class Row:
     """A network's numbers; ``millions`` are instructions times pixels, ``floor`` those that its products need.
 
-    ``seconds`` and ``processor`` (seconds of all cores together) are those of the export.
+    ``seconds`` and ``processor`` (seconds of all cores together) are those of the export. ``peak`` is the most bytes
+    that this process had until its end.
     """
 
     name: str
@@ -78,12 +82,13 @@ class Row:
     zero: float
     seconds: float
     processor: float
+    peak: int
     problems: Sequence[str]
 
 
 def pictures(size: int) -> list[NDArray[np.uint8]]:
     """Return windows of the photographs in docs/images."""
-    found = []
+    windows = []
     rng = np.random.default_rng(0)
     files = sorted((ROOT / "docs/images").glob("*.jpg"))
     for index in range(PICTURES):
@@ -91,8 +96,8 @@ def pictures(size: int) -> list[NDArray[np.uint8]]:
         side = int(rng.integers(min(photograph.size) // 2, min(photograph.size) + 1))
         left, top = (int(rng.integers(length - side + 1)) for length in photograph.size)
         window = photograph.crop((left, top, left + side, top + side)).resize((size, size))
-        found.append(np.asarray(window.convert("RGB"), np.uint8))
-    return found
+        windows.append(np.asarray(window.convert("RGB"), np.uint8))
+    return windows
 
 
 def graph_of(name: str, folder: Path) -> Graph:
@@ -119,6 +124,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         made, program, _ = build(graph, labels, options=options, calibration=pictures(int(name.rpartition("-")[2])))
         bundles.write(made, folder / "network.glslnn", read_back=True)
         seconds, processor = time.monotonic() - began, time.process_time() - worked
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         report = vc4.report(*vc4.measure(folder / "network.glslnn", driver), name)
     modes = [choice.mode for choice in program.choices.values()]
     counts = ", ".join(f"{modes.count(mode)} {mode}" for mode in dict.fromkeys(modes))
@@ -135,6 +141,7 @@ def row(name: str, driver: Driver, options: Options) -> Row:
         estimate.estimate(report, estimate.BOARDS[0]).total,
         seconds,
         processor,
+        peak,
         [f"{problem.layer}: {problem.text}" for problem in report.problems if problem.fatal],
     )
 
@@ -147,24 +154,25 @@ def main() -> int:
     parser.add_argument("--weights", default="auto", help="see glsl-infer export")
     parser.add_argument("--driver", type=Path, metavar="DIR", help="folder of Mesa's vc4 driver and shim")
     args = parser.parse_args()
-    print("| network | passes | jobs | programs | weights | million | floor | Zero W, ms | export, s | of all cores |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print(f"| {' | '.join(HEADS)} |")
+    print(f"| {' | '.join(['---'] * len(HEADS))} |")
     failed = False
     options = Options(weights=args.weights, uniform_vectors=args.uniform_vectors)
     for name in args.only:
         try:
-            found = row(name, vc4.find(args.driver), options)
+            result = row(name, vc4.find(args.driver), options)
         except GlslInferError as error:
             failed = True
             print(f"| {name} | {error} |", flush=True)
             continue
-        failed = failed or bool(found.problems)
+        failed = failed or bool(result.problems)
         print(
-            f"| {name} | {found.passes:,} | {found.jobs} | {found.programs} | {found.modes} | {found.millions:.1f} | "
-            f"{found.floor:.1f} | {found.zero:.0f} | {found.seconds:.0f} | {found.processor:.0f} |",
+            f"| {name} | {result.passes:,} | {result.jobs} | {result.programs} | {result.modes} | "
+            f"{result.millions:.1f} | {result.floor:.1f} | {result.zero:.0f} | {result.seconds:.0f} | "
+            f"{result.processor:.0f} | {result.peak / 1e6:.0f} |",
             flush=True,
         )
-        for problem in found.problems:
+        for problem in result.problems:
             print(f"{name}: {problem}", file=sys.stderr)
     return int(failed)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Keras' side of networks.py: ``networks_keras.py NAME FOLDER`` writes FOLDER/NAME.graph.
+"""Keras' side of networks.py: ``networks_keras.py NAME FOLDER [SIZE]`` writes FOLDER/NAME.graph.
 
-FOLDER/pictures.npz has uint8 (n, size, size, 3) ``pictures``, whose statistics the batch norms get.
+FOLDER/pictures.npz has uint8 (n, size, size, 3) ``pictures``, whose statistics the batch norms get. If it has ``test``
+pictures, too, FOLDER/NAME.npz gets the network's ``outputs`` for these. SIZE is another side than the name's.
 """
 
 from __future__ import annotations
@@ -141,37 +142,41 @@ def srcnn(size: int) -> keras.Model:
 
 
 NETWORKS = {
-    "mobilenet-0.25-128": (lambda: mobilenet(128, 0.25), SIGNED),
-    "mobilenet-1.0-224": (lambda: mobilenet(224, 1.0), SIGNED),
-    "mobilenet-v2-224": (lambda: mobilenet_v2(224), SIGNED),
-    "squeezenet-224": (lambda: squeezenet(224), POSITIVE),
-    "resnet20-32": (lambda: resnet20(32), POSITIVE),
-    "unet-128": (lambda: unet(128), POSITIVE),
-    "srcnn-96": (lambda: srcnn(96), POSITIVE),
-    "efficientnet-lite0-224": (lambda: efficientnet_lite0(224), SIGNED),
-    "inception-v3-299": (lambda: application("InceptionV3", 299), SIGNED),
-    "resnet50-224": (lambda: application("ResNet50", 224), SIGNED),
-    "resnet50-v2-224": (lambda: application("ResNet50V2", 224), SIGNED),
-    "densenet121-224": (lambda: application("DenseNet121", 224), SIGNED),
-    "densenet169-224": (lambda: application("DenseNet169", 224), SIGNED),
-    "densenet201-224": (lambda: application("DenseNet201", 224), SIGNED),
-    "vgg16-224": (lambda: application("VGG16", 224, include_top=False), SIGNED),
-    "vgg19-224": (lambda: application("VGG19", 224, include_top=False), SIGNED),
+    "mobilenet-0.25-128": (lambda size: mobilenet(size, 0.25), SIGNED),
+    "mobilenet-1.0-224": (lambda size: mobilenet(size, 1.0), SIGNED),
+    "mobilenet-v2-224": (mobilenet_v2, SIGNED),
+    "squeezenet-224": (squeezenet, POSITIVE),
+    "resnet20-32": (resnet20, POSITIVE),
+    "unet-128": (unet, POSITIVE),
+    "srcnn-96": (srcnn, POSITIVE),
+    "efficientnet-lite0-224": (efficientnet_lite0, SIGNED),
+    "inception-v3-299": (lambda size: application("InceptionV3", size), SIGNED),
+    "resnet50-224": (lambda size: application("ResNet50", size), SIGNED),
+    "resnet50-v2-224": (lambda size: application("ResNet50V2", size), SIGNED),
+    "densenet121-224": (lambda size: application("DenseNet121", size), SIGNED),
+    "densenet169-224": (lambda size: application("DenseNet169", size), SIGNED),
+    "densenet201-224": (lambda size: application("DenseNet201", size), SIGNED),
+    "vgg16-224": (lambda size: application("VGG16", size, include_top=False), SIGNED),
+    "vgg19-224": (lambda size: application("VGG19", size, include_top=False), SIGNED),
 }
 """Makers, and the values of bytes 0 and 255. Preprocessing by ImageNet's means is left out: weights are random."""
 
 
 def main() -> None:
-    """Write the graph."""
+    """Write the graph, and the outputs."""
     name, folder = sys.argv[1], Path(sys.argv[2])
+    size = int(sys.argv[3] if len(sys.argv) > 3 else name.rpartition("-")[2])
     make, (low, high) = NETWORKS[name]
     keras.utils.set_random_seed(21)
     with np.load(folder / "pictures.npz") as saved:
-        given = saved["pictures"].astype(np.float32) / np.float32(255.0) * np.float32(high - low) + np.float32(low)
-    model = make()
+        given = {key: saved[key].astype(np.float32) / np.float32(255.0) for key in saved.files}
+    given = {key: values * np.float32(high - low) + np.float32(low) for key, values in given.items()}
+    model = make(size)
     if any(isinstance(layer, layers.BatchNormalization) for layer in model.layers):
-        randomise_norms(model, given, 21, varied=False)
+        randomise_norms(model, given["pictures"], 21, varied=False)
     graph_file.write(to_graph(model, (low, high)), folder / f"{name}.graph")
+    if "test" in given:
+        np.savez(folder / f"{name}.npz", outputs=np.asarray(model.predict(given["test"], batch_size=1, verbose=0)))
 
 
 if __name__ == "__main__":

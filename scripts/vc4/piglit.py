@@ -138,7 +138,7 @@ def run(folder: Path, jobs: int) -> dict[str, tuple[str, str]]:
     chosen = list(tests(piglit))
     with ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda test: judged(test[1]), bar(chosen, "piglit"))
-        return {name: one for (name, _), one in zip(chosen, results)}
+        return {name: result for (name, _), result in zip(chosen, results)}
 
 
 def report(results: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def report(results: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
         if word not in ("pass", "skip"):
             reason = next((reason for pattern, reason in REASONS.items() if re.search(pattern, name)), "")
             others[name] = [word, said, reason] if word == "fail" else [word, said]
-    return {"results": dict(sorted(Counter(one[0] for one in results.values()).items())), "others": others}
+    return {"results": dict(sorted(Counter(result[0] for result in results.values()).items())), "others": others}
 
 
 def main() -> int:

@@ -97,7 +97,7 @@ def main() -> int:
     ]
     print("\n".join(more))
     if args.write:
-        text = re.sub(r"\{[^{}]*\}", lambda one: re.sub(r"\s+", " ", one[0]), json.dumps(made, indent=1))
+        text = re.sub(r"\{[^{}]*\}", lambda match: re.sub(r"\s+", " ", match[0]), json.dumps(made, indent=1))
         STORED.write_text(f"{text}\n", "utf-8")
         return 0
     return 1 if more else 0

@@ -20,7 +20,7 @@ class Jvm:
         self.command = list(command)
 
     def start(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        words = [*self.command, *(str(one) for one in arguments)]
+        words = [*self.command, *(str(argument) for argument in arguments)]
         return subprocess.run(words, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300)
 
     def json(self, *arguments: object) -> Any:

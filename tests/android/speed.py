@@ -70,7 +70,7 @@ def main() -> None:
     tools = Tools()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sources = [ANDROID / one / "src" / "main" / "java" for one in ("runner", "desktop")]
+        sources = [ANDROID / part / "src" / "main" / "java" for part in ("runner", "desktop")]
         tools.javac(sources, folder, classpath=[tools.jna], android=False)
         runner = Jvm(tools.java([folder], "glslinfer.desktop.Main"))
         rows = [measure(runner, model) for model in tqdm(arguments.models, disable=None)]

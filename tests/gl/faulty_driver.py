@@ -19,9 +19,9 @@ CONTEXT_LOST = 0x0507
 
 def first_layer_of(bundle: Bundle, layer: str) -> tuple[str, bytes]:
     """Return the first layer that is drawn with the (first) program of ``layer``, and that program's own text."""
-    name = next(one.program for one in bundle.manifest.passes if one.layer == layer)
-    program = next(one for one in bundle.manifest.programs if one.name == name)
-    first = next(one.layer for one in bundle.manifest.passes if one.program == name)
+    name = next(entry.program for entry in bundle.manifest.passes if entry.layer == layer)
+    program = next(entry for entry in bundle.manifest.programs if entry.name == name)
+    first = next(entry.layer for entry in bundle.manifest.passes if entry.program == name)
     return first, bundle.members[program.fragment]
 
 

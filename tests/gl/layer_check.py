@@ -49,7 +49,7 @@ def make_bundle(
 
 def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]) -> NDArray[np.float64]:
     """Return the float64 output before rounding, in steps of what its texture stores (saturated like a store)."""
-    exact = ops.get(node.op).reference(node, [np.asarray(one, np.float64) for one in inputs])
+    exact = ops.get(node.op).reference(node, [np.asarray(values, np.float64) for values in inputs])
     value = made.values[node.name]
     low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
     return np.clip(in_steps(exact, value), low, high)

@@ -53,10 +53,12 @@ def crops(count: int) -> NDArray[np.uint8]:
     """Random windows of the photographs in docs/images."""
     rng = np.random.default_rng(0)
     photographs = [open_image(path) for path in sorted((ROOT / "docs/images").glob("*.jpg"))]
-    found = []
+    pictures = []
     for index in range(count):
         photograph = photographs[index % len(photographs)]
         side = int(rng.integers(SIZE, min(photograph.size) + 1))
         left, top = (int(rng.integers(length - side + 1)) for length in photograph.size)
-        found.append(np.asarray(photograph.crop((left, top, left + side, top + side)).resize((SIZE, SIZE)), np.uint8))
-    return np.stack(found)
+        pictures.append(
+            np.asarray(photograph.crop((left, top, left + side, top + side)).resize((SIZE, SIZE)), np.uint8)
+        )
+    return np.stack(pictures)

@@ -13,6 +13,7 @@ import numpy as np
 from graphs import conv_node, dense_node, input_node, pool_node
 from layer_check import layer_error, make_bundle, stored_inputs
 from random_spatial import SPATIAL
+from random_windows import WINDOWS
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
@@ -233,6 +234,7 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "dense": before_dense,
     "flatten": flatten,
     **SPATIAL,
+    **WINDOWS,
 }
 """What a network can have in its middle."""
 

@@ -44,7 +44,7 @@ def picamera2(monkeypatch: pytest.MonkeyPatch) -> Iterator[Picamera]:
     library.close()
 
 
-class Driver:
+class CameraDriver:
     """Imports dma-bufs as far as anyone can tell: an EGLImage of a texture with the bytes that lie there."""
 
     def __init__(self) -> None:
@@ -74,11 +74,11 @@ class Driver:
 
 
 @pytest.fixture
-def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> Driver:
+def driver(context: Context, monkeypatch: pytest.MonkeyPatch) -> CameraDriver:
     why = image_refusal(context)
     if why is not None:
         pytest.skip(why)
-    made = Driver()
+    made = CameraDriver()
     monkeypatch.setattr(dma_import, "EglImage", made)
     monkeypatch.setattr(dma_import, "refusal", lambda context: None)
     monkeypatch.setattr(dma_import, "MODIFIERS_EXTENSION", "no extension")
@@ -99,7 +99,7 @@ def labels(capsys: Capture) -> dict[int, object]:
     return {one["frame"] % len(PICTURES): one["predictions"] for one in lines}
 
 
-def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_the_same_labels_as_of_copies(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
     assert camera(model, "--frames", "40") == 0
     shared = labels(capsys)
     assert ways(picamera2) == ["XBGR8888"]
@@ -126,7 +126,9 @@ def test_without_the_extension_frames_are_copied(
     assert (printed.err, printed.out.count("\n")) == ("", 3)
 
 
-def test_a_driver_that_refuses_the_format(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_a_driver_that_refuses_the_format(
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
+) -> None:
     driver.refuses = True
     assert camera(model, "--frames", "3") == 0
     assert ways(picamera2) == ["XBGR8888", "BGR888"]
@@ -139,7 +141,9 @@ def test_a_driver_that_refuses_the_format(picamera2: Picamera, driver: Driver, m
     assert "refuses it (EGL_BAD_ATTRIBUTE); frames are copied to the GPU instead" in printed.err
 
 
-def test_a_driver_that_reads_something_else(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_a_driver_that_reads_something_else(
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
+) -> None:
     driver.garbles = True
     assert camera(model, "--frames", "3") == 0
     assert ways(picamera2) == ["XBGR8888", "BGR888"]
@@ -147,14 +151,16 @@ def test_a_driver_that_reads_something_else(picamera2: Picamera, driver: Driver,
     assert driver.alive == 0
 
 
-def test_a_camera_that_gives_another_format(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_a_camera_that_gives_another_format(
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture
+) -> None:
     picamera2.gives["XBGR8888"] = "YUYV"
     assert camera(model, "--frames", "3") == 0
     assert ways(picamera2) == ["YUYV", "BGR888"]
     assert "note: the camera gives YUYV and not XBGR8888; frames are copied" in capsys.readouterr().err
 
 
-def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
     picamera2.left = 7
     assert camera(model) == 1
     assert "picamera2: the camera gives no more frames (the cable)" in capsys.readouterr().err
@@ -162,7 +168,7 @@ def test_a_camera_that_is_unplugged(picamera2: Picamera, driver: Driver, model: 
 
 
 def test_an_error_in_the_middle_gives_everything_back(
-    picamera2: Picamera, driver: Driver, model: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = dma_import.Importer.texture
 
@@ -178,7 +184,7 @@ def test_an_error_in_the_middle_gives_everything_back(
     assert driver.alive == 0
 
 
-def test_every_and_a_slow_reader(picamera2: Picamera, driver: Driver, model: Path, capsys: Capture) -> None:
+def test_every_and_a_slow_reader(picamera2: Picamera, driver: CameraDriver, model: Path, capsys: Capture) -> None:
     picamera2.left = 400
     assert camera(model, "--every", "7") == 1, "it ends when the camera is unplugged"
     numbers = [json.loads(line)["frame"] for line in capsys.readouterr().out.splitlines()]
@@ -186,7 +192,7 @@ def test_every_and_a_slow_reader(picamera2: Picamera, driver: Driver, model: Pat
 
 
 def test_the_window_copies(
-    picamera2: Picamera, driver: Driver, model: Path, tmp_path: Path, screen: str, capsys: Capture
+    picamera2: Picamera, driver: CameraDriver, model: Path, tmp_path: Path, screen: str, capsys: Capture
 ) -> None:
     argv = ["camera", "--source", "picamera2", "--model", str(model), "--window", "--frames", "2"]
     assert main([*argv, "--screenshot", str(tmp_path / "shot.png")]) == 0

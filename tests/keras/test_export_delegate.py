@@ -21,7 +21,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vit")
     keras.utils.set_random_seed(0)
     x = keras.Input((16, 16, 3), name="picture")
-    y = L.Reshape((16, 8))(L.Conv2D(8, 4, strides=4, activation="relu")(x))
+    y = L.Reshape((16, 8), name="rows")(L.Conv2D(8, 4, strides=4, activation="relu", name="stem")(x))
     y = L.Add()([y, L.MultiHeadAttention(2, 4, name="heads")(y, y)])
     y = L.Conv2D(4, 3, activation="relu", name="behind")(L.Reshape((4, 4, 8))(y))
     keras.Model(x, L.Dense(2)(L.GlobalAveragePooling2D()(y))).save(folder / "m.keras")
@@ -50,7 +50,7 @@ def test_parts_are_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     kinds = ["gpu", "cpu", "gpu"]
     assert [part["kind"] for part in report["parts"]] == kinds and "behind" in report["parts"][1]["layers"]
     drawn = [layer["layer"] for layer in report["layers"]]
-    assert drawn[0] == "conv2d" and "behind" not in drawn
+    assert drawn[0] == "stem" and "behind" not in drawn
     assert main(["inspect", str(out), "--json"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert [part["kind"] for part in described["parts"]] == kinds
@@ -59,7 +59,7 @@ def test_parts_are_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_no_delegate(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert export(model, tmp_path / "m.glslnn", "--no-delegate") == 2
-    assert "layer 'reshape': a reshape in this place has no shader" in capsys.readouterr().err
+    assert "layer 'rows': a reshape in this place has no shader" in capsys.readouterr().err
     assert not (tmp_path / "m.glslnn").exists()
 
 

@@ -76,6 +76,67 @@ def test_operations(name: str, operation: Callable) -> None:
     assert functions(graph) == [name]
 
 
+def positive(x: keras.KerasTensor) -> keras.KerasTensor:
+    """Numbers of 0.5 and more."""
+    return L.Conv2D(6, 1, activation="relu")(x) + 0.5
+
+
+@pytest.mark.parametrize(
+    "name, operation",
+    [
+        ("absolute", keras.ops.abs),
+        ("absolute", abs),
+        ("square", keras.ops.square),
+        ("square", lambda x: x**2),
+        ("power", lambda x: keras.ops.power(x, 3)),
+        ("power", lambda x: x**1.5),
+        ("power", lambda x: x**-0.75),
+        ("sqrt", keras.ops.sqrt),
+        ("sqrt", lambda x: x**0.5),
+        ("rsqrt", keras.ops.rsqrt),
+        ("log", keras.ops.log),
+        ("reciprocal", keras.ops.reciprocal),
+        ("reciprocal", lambda x: 1.0 / x),
+        ("reciprocal", lambda x: 3.0 / x),
+        ("clip", lambda x: keras.ops.clip(x, -0.5, 0.75)),
+        ("relu", lambda x: keras.ops.clip(x, 0.0, 0.75)),
+        ("clip", keras.ops.hard_tanh),
+        ("at_least", lambda x: keras.ops.maximum(x, 0.25)),
+        ("relu", lambda x: keras.ops.maximum(0.0, x)),
+        ("at_most", lambda x: keras.ops.minimum(x, 0.25)),
+    ],
+)
+def test_powers_and_limits(name: str, operation: Callable) -> None:
+    x = keras.Input((4, 4, 3))
+    found = functions(check(x, operation(positive(x))))
+    assert found == ["relu", name]
+
+
+def test_a_squared_difference() -> None:
+    x = keras.Input((4, 4, 3))
+    assert functions(check(x, (L.Conv2D(6, 1)(x) - L.Conv2D(6, 1)(x)) ** 2)) == ["square"]
+
+
+def test_a_function_fuses_behind_a_convolution() -> None:
+    x = keras.Input((4, 4, 3))
+    graph = check(x, abs(-L.Conv2D(6, 1)(x)))
+    assert [node.op for node in graph.nodes] == ["input", "conv2d"]
+
+
+@pytest.mark.parametrize(
+    "operation, message",
+    [
+        (lambda x: x**9, "a power of 9; give one from -2 to 8"),
+        (lambda x: 2.0**x, "a power whose exponent is no number"),
+        (lambda x: x / 0.0, "a TrueDivide by 0"),
+    ],
+)
+def test_powers_that_are_refused(operation: Callable, message: str) -> None:
+    x = keras.Input((4, 4, 3))
+    with pytest.raises(ModelError, match=message):
+        to_graph(keras.Model(x, operation(x)))
+
+
 def test_slopes_of_a_dense_layer() -> None:
     x = keras.Input((4, 4, 3))
     y = L.Dense(5, activation=slopes((5,)))(L.GlobalAveragePooling2D()(L.Conv2D(6, 1)(x)))
@@ -98,5 +159,6 @@ def test_equal_slopes_are_one_number() -> None:
 
 def test_every_form_has_a_way_in_from_keras() -> None:
     reached = {function.name for function in FUNCTIONS.values()} | set(LAYERS)
+    reached |= {"absolute", "at_least", "at_most", "log", "power", "reciprocal", "rsqrt", "sqrt", "square"}
     assert set(FORMS) - reached == {"gelu_tanh", "piecewise_linear", "piecewise_linear_sigmoid"}
     assert np.isfinite([function.slope for function in FUNCTIONS.values() if function.slope]).all()

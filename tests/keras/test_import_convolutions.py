@@ -35,6 +35,39 @@ def test_depthwise(size, channels, multiplier, kernel, stride, padding, bias, ac
     assert node.weights["kernel"].shape == (*kernel, 1, channels * multiplier)
 
 
+@given(
+    size=st.integers(4, 10),
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    dilation=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    kind=st.sampled_from(["conv", "groups", "depthwise", "separable"]),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=20, deadline=None)
+def test_dilation(size, kernel, dilation, kind, seed) -> None:
+    x = keras.Input((size, size + 1, 3))
+    options = {"padding": "same", "dilation_rate": dilation, "name": "apart"}
+    layer = {
+        "conv": lambda: L.Conv2D(3, kernel, **options),
+        "groups": lambda: L.Conv2D(4, kernel, groups=2, **options),
+        "depthwise": lambda: L.DepthwiseConv2D(kernel, **options),
+        "separable": lambda: L.SeparableConv2D(4, kernel, **options),
+    }[kind]()
+    check(x, layer(L.Conv2D(4, 1)(x)), seed)
+
+
+def test_a_window_wider_than_the_map_is_its_middle() -> None:
+    x = keras.Input((8, 10, 3))
+    graph = check(x, L.Conv2D(4, 3, padding="same", dilation_rate=(12, 9), name="apart")(L.Conv2D(4, 1)(x)))
+    node = graph.by_name["apart"]
+    assert node.weights["kernel"].shape[:2] == (1, 3)
+    assert (node.attrs["padding"], node.attrs["dilations"]) == ((0, 0, 9, 9), (12, 9))
+
+
+def test_a_valid_window_with_dilation() -> None:
+    x = keras.Input((11, 9, 3))
+    check(x, L.Conv2D(4, (3, 2), dilation_rate=(4, 5))(x))
+
+
 def test_dense_on_a_map_is_a_convolution() -> None:
     x = keras.Input((4, 5, 3))
     graph = check(x, L.Dense(6, activation="relu", name="pixels")(x))

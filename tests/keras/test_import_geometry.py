@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import keras
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from imported import check
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.keras import to_graph
+from glsl_infer.ops.depth_to_space import block_of
 
 L = keras.layers
 
@@ -72,6 +75,49 @@ def test_pad(mode: str) -> None:
     check(x, keras.ops.pad(features(x), ((0, 0), (1, 2), (3, 0), (0, 0)), mode))
 
 
+@pytest.mark.parametrize("widths, value", [(((0, 0), (1, 2), (3, 0), (0, 0)), -1.5), (2, 0.0)])
+def test_pad_with_a_number(widths, value: float) -> None:
+    x = keras.Input((8, 7, 3))
+    widths = widths if isinstance(widths, tuple) else ((0, 0), (widths, widths), (0, 0), (0, 0))
+    graph = check(x, keras.ops.pad(features(x), widths, constant_values=value))
+    assert graph.by_name[graph.output].op == ("constant_padding" if value else "zero_padding")
+
+
+@pytest.mark.parametrize("rows", [(0, 0), (1, 2)])
+def test_pad_channels_with_zeros(rows: tuple[int, int]) -> None:
+    x = keras.Input((8, 7, 3))
+    narrow = L.ReLU()(features(x))
+    y = L.Add()(
+        [keras.ops.pad(narrow, ((0, 0), rows, rows, (1, 6))), L.Conv2D(13, 1)(L.ZeroPadding2D((rows, rows))(x))]
+    )
+    check(x, y)
+
+
+def test_pad_channels_with_a_number_is_refused() -> None:
+    x = keras.Input((8, 7, 3))
+    with pytest.raises(ModelError, match="channels can be padded with zeros"):
+        to_graph(keras.Model(x, keras.ops.pad(features(x), ((0, 0), (0, 0), (0, 0), (1, 0)), constant_values=2.0)))
+
+
+@pytest.mark.parametrize("op", ["max", "average"])
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize(
+    "pool, strides", [((3, 2), (2, 1)), ((1, 4), (1, 3)), ((8, 7), None), ((5, 5), (3, 4)), (3, 2)]
+)
+def test_pooling_with_unequal_windows(op: str, padding: str, pool, strides) -> None:
+    x = keras.Input((8, 7, 3))
+    layer = {"max": L.MaxPooling2D, "average": L.AveragePooling2D}[op](pool, strides, padding)
+    check(x, layer(features(x)))
+
+
+@pytest.mark.parametrize("kernel, strides", [((2, 4), (3, 1)), ((4, 2), (1, 2)), (2, 1), ((6, 1), (2, 3))])
+def test_even_kernels_and_unequal_strides(kernel, strides) -> None:
+    x = keras.Input((8, 7, 3))
+    for padding in ("same", "valid"):
+        y = L.Conv2D(5, kernel, strides, padding)(x)
+        check(x, L.SeparableConv2D(4, kernel, padding=padding, depth_multiplier=2)(y) if padding == "same" else y)
+
+
 def test_rows_and_columns_exchanged() -> None:
     x = keras.Input((8, 7, 3))
     check(x, L.Permute((2, 1, 3))(features(x)))
@@ -87,24 +133,48 @@ def test_global_max(keepdims: bool) -> None:
 
 @given(
     kernel=st.tuples(st.integers(1, 5), st.integers(1, 5)),
-    stride=st.integers(1, 4),
+    strides=st.tuples(st.integers(1, 4), st.integers(1, 4)),
     padding=st.sampled_from(["same", "valid"]),
+    more=st.sampled_from([None, None, (0, 0), (1, 1), (2, 0), (0, 3)]),
     filters=st.integers(1, 5),
     activation=st.sampled_from([None, "relu"]),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=15, deadline=None)
-def test_transposed_convolution(kernel, stride, padding, filters, activation, seed) -> None:
+@settings(max_examples=30, deadline=None)
+def test_transposed_convolution(kernel, strides, padding, more, filters, activation, seed) -> None:
     x = keras.Input((4, 5, 3))
-    layer = L.Conv2DTranspose(filters, kernel, stride, padding, activation=activation)
-    if min(kernel) < stride and padding == "valid":
-        return  # refused, below
+    if more is not None:
+        assume(more[0] < strides[0] and more[1] < strides[1])
+    layer = L.Conv2DTranspose(filters, kernel, strides, padding, output_padding=more, activation=activation)
+    shape = layer.compute_output_shape((1, 4, 5, 3))
+    # TensorFlow computes none that its convolution would not bring back to the input's size.
+    assume(padding == "valid" or [-(-size // step) for size, step in zip(shape[1:3], strides)] == [4, 5])
     check(x, layer(x), seed)
 
 
-def test_output_padding() -> None:
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_transposed_with_dilation(padding: str) -> None:
     x = keras.Input((4, 5, 3))
-    check(x, L.Conv2DTranspose(3, 4, 2, "same", output_padding=1)(x))
+    try:
+        y = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))(x)
+    except ValueError:
+        pytest.skip("this backend of Keras has none")
+    check(x, y)
+
+
+@pytest.mark.parametrize("strides", [8, (6, 8), (1, 5), 5])
+def test_transposed_with_large_strides(strides) -> None:
+    x = keras.Input((3, 2, 3))
+    graph = check(x, L.Conv2DTranspose(2, 10, strides, "same")(x))
+    assert all(math.prod(block_of(node)) <= 16 for node in graph.nodes if node.op == "depth_to_space")
+
+
+def test_transposed_convolutions_need_no_cut_where_padding_can_do_it() -> None:
+    x = keras.Input((4, 5, 3))
+    graph = check(x, L.Conv2DTranspose(2, 3, 2, "same")(x))
+    assert [node.op for node in graph.nodes] == ["input", "conv2d", "depth_to_space"]
+    graph = check(x, L.Conv2DTranspose(2, 3, 1, "same")(x))
+    assert [node.op for node in graph.nodes] == ["input", "conv2d"]
 
 
 @given(

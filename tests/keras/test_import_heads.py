@@ -65,8 +65,43 @@ def test_pooling_of_what_is_pooled() -> None:
     assert tail_of(check(x, y)) == ["global_average_pool"]
 
 
-def test_other_reshapes_stay_and_compute_the_same() -> None:
+def test_other_reshapes_go_by_way_of_vectors() -> None:
     x, y = body()
-    assert tail_of(check(x, L.Reshape((2, 8, 8), name="other")(y))) == ["reshape"]
+    assert tail_of(check(x, L.Reshape((2, 8, 8), name="other")(y))) == ["flatten", "vector_map"]
+    odd = L.Reshape((2, 8, 3))(L.Conv2D(3, 1)(y))
+    assert tail_of(check(x, odd)) == ["conv2d", "flatten_rows", "vector_gather", "vector_map"]
     y = L.Reshape((2, 2, 2))(L.GlobalAveragePooling2D()(y))
-    assert tail_of(check(x, L.Conv2D(4, 2)(y))) == ["global_average_pool", "reshape", "conv2d"]
+    assert tail_of(check(x, L.Conv2D(4, 2)(y))) == ["global_average_pool", "vector_map", "conv2d"]
+
+
+def test_a_generator_and_an_autoencoder() -> None:
+    x, y = body()
+    y = L.Dense(6, activation="tanh")(L.Flatten()(y))
+    y = L.LeakyReLU(0.2)(L.BatchNormalization()(L.Dense(3 * 3 * 10, use_bias=False)(y)))
+    y = L.UpSampling2D()(L.Reshape((3, 3, 10))(y))
+    assert tail_of(check(x, L.Conv2D(3, 3, activation="sigmoid")(y))) == [
+        "flatten_rows",
+        "dense",
+        "dense",
+        "vector_map",
+        "upsample_nearest",
+        "conv2d",
+    ]
+
+
+def test_softmax_between_dense_layers() -> None:
+    x, y = body()
+    y = L.Dense(4, activation="softmax")(L.GlobalAveragePooling2D()(y))
+    assert tail_of(check(x, L.Dense(2)(y))) == ["global_average_pool", "dense", "vector_softmax", "dense"]
+
+
+def test_operations_and_constants_on_vectors() -> None:
+    x, y = body()
+    y = L.GlobalAveragePooling2D()(y)
+    a, b = L.Dense(8, activation="silu")(y), L.Dense(8)(y)
+    y = L.ReLU()(L.BatchNormalization()(L.Multiply()([a, b]))) - L.Dense(1)(y)
+    y = L.Maximum()([y / 3.0, L.Minimum()([a, b])])
+    assert tail_of(check(x, L.Dense(2)(y))) == [
+        *["global_average_pool", "dense", "dense", "vector_binary", "vector_affine", "dense"],
+        *["vector_binary", "vector_affine", "vector_binary", "vector_binary", "dense"],
+    ]

@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from imported import check, check_model
 
-from glsl_infer.errors import ModelError
-from glsl_infer.importers.keras import to_graph
-
 L = keras.layers
 
 
@@ -78,13 +75,6 @@ def test_adapted_normalization_inside(invert: bool) -> None:
     x = keras.Input((5, 5, 3))
     layer = L.Normalization(axis=None, mean=0.5, variance=4.0, invert=invert)
     check(x, layer(L.MaxPooling2D(2)(L.Conv2D(4, 1, activation="relu")(x))))
-
-
-def test_shapes_that_do_not_fit_are_refused_by_name() -> None:
-    x = keras.Input((6, 6, 3))
-    vectors = [L.Dense(4, name=f"d{index}")(L.Flatten()(x)) for index in range(2)]
-    with pytest.raises(ModelError, match="multiply"):
-        to_graph(keras.Model(x, L.Multiply(name="product")(vectors)))
 
 
 def test_a_whole_block_of_mobilenet_v3() -> None:

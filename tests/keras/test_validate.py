@@ -16,6 +16,7 @@ from PIL import Image
 from planted import executed, plant
 
 from glsl_infer import bundle
+from glsl_infer.graph import reference
 from glsl_infer.importers.keras import tensors_of, to_graph
 from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.validate.keras_outputs import computed_nodes
@@ -137,6 +138,19 @@ def test_a_softmax_of_each_pixel(folder: Path, tmp_path: Path, inside: bool) -> 
     assert found["outputs"][0]["softmax"] == inside, "logits inside a layer are nobody's to compare with"
     assert found["outputs"][0]["cosine"] > 0.999
     assert "top1" not in found["outputs"][0]
+
+
+def test_a_grey_picture(folder: Path, tmp_path: Path) -> None:
+    """(28, 28, 1), as MNIST's: from photographs in colours, and run with an array without a third axis."""
+    keras.utils.set_random_seed(7)
+    picture = keras.Input((28, 28, 1))
+    x = keras.layers.Conv2D(8, 3, activation="relu")(picture)
+    x = keras.layers.Dense(10)(keras.layers.GlobalAveragePooling2D()(x))
+    found = validated(folder, tmp_path, keras.Model(picture, x), 10)
+    assert found["outputs"][0]["cosine"] > 0.999
+    made = bundle.read(tmp_path / "m.glslnn")
+    assert (made.manifest.input.height, made.manifest.input.width, made.manifest.input.channels) == (28, 28, 1)
+    assert reference.run(made, np.zeros((28, 28, 1), np.uint8)).shape == (10,)
 
 
 def test_only_tensors_that_keras_has_are_compared() -> None:

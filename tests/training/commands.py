@@ -13,7 +13,7 @@ SMALLEST = ["--stages=1", "--input-size=17", "--width=0.25", "--batch=8", "--see
 
 def run(data: Path, out: Path, *more: object) -> int:
     """Train and return the exit code."""
-    return train.main(["--data", str(data), "--out", str(out), *SMALLEST, *(str(one) for one in more)])
+    return train.main(["--data", str(data), "--out", str(out), *SMALLEST, *(str(word) for word in more)])
 
 
 def history(out: Path) -> list[dict[str, Any]]:

@@ -35,13 +35,13 @@ def pictures(side: int = 11) -> Pictures:
     """Return pictures of noisy colours: 24 to learn from, 10 to validate."""
     rng = np.random.default_rng(0)
 
-    def some(count: int, side: int) -> tuple[Any, Any]:
+    def drawn(count: int, side: int) -> tuple[Any, Any]:
         labels = np.arange(count) % 3
         colours = 80 + 90 * np.eye(3)[labels][:, None, None]
         return np.clip(rng.normal(colours, 60, (count, side, side, 3)), 0, 255).astype(np.uint8), labels
 
-    (train, train_labels), (val, val_labels) = some(24, side), some(10, SIZE)
-    return Pictures(train, train_labels, some(16, SIZE)[0], val, val_labels, 3)
+    (train, train_labels), (val, val_labels) = drawn(24, side), drawn(10, SIZE)
+    return Pictures(train, train_labels, drawn(16, SIZE)[0], val, val_labels, 3)
 
 
 def loop(recipe: Recipe, path: Path, **options: Any) -> Loop:

@@ -33,7 +33,8 @@ def test_the_text_stands_for_the_same_function(text: str) -> None:
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_values_lie_in_the_range_and_come_close_to_its_ends(text: str) -> None:
-    function, y = activation(text), at(text, np.linspace(-70.0, 70.0, 140_001))
+    far = np.array([-1e5, -500.0, 500.0, 1e5])  # what roots and logarithms need
+    function, y = activation(text), at(text, np.concatenate([np.linspace(-70.0, 70.0, 140_001), far]))
     assert y.min() >= function.low - 1e-12 and y.max() <= function.high + 1e-12
     assert y.min() == pytest.approx(function.low, abs=0.02) if math.isfinite(function.low) else y.min() < -3.0
     assert y.max() == pytest.approx(function.high, abs=0.02) if math.isfinite(function.high) else y.max() > 9.0
@@ -54,6 +55,8 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
     assert (least <= y.min(axis=0) + 1e-12).all() and (greatest >= y.max(axis=0) - 1e-12).all()
     finest = width / 4000.0 * function.steepest(-100.0, 500.0) + 1e-12  # between two of the points
     jump = 1.0 if text.startswith("bent_relu") else 0.0
+    if "rsqrt" in text or "reciprocal" in text or ("(-" in text and text.startswith("power")):
+        jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # there they are 2^20 and more
     assert (least >= y.min(axis=0) - finest - jump).all() and (greatest <= y.max(axis=0) + finest + jump).all()
 
 
@@ -86,6 +89,16 @@ def test_what_weights_may_scale_is_scaled_alike(text: str) -> None:
         ("hard_silu", -0.375),
         ("leaky_relu(0.3)", -0.45),
         ("bent_relu(0.5,1)", -1.25),
+        ("absolute", 1.5),
+        ("square", 2.25),
+        ("reciprocal", -1.0 / 1.5),
+        ("power(3)", -3.375),
+        ("power(-2)", 1.0 / 2.25),
+        ("power(1.5)", 0.0),
+        ("sqrt", 0.0),
+        ("log", -40.0 * math.log(2.0)),
+        ("clip(-1,1)", -1.0),
+        ("at_most(-2)", -2.0),
     ],
 )
 def test_values_by_their_formulas(text: str, value: float) -> None:
@@ -98,13 +111,16 @@ def test_values_by_their_formulas(text: str, value: float) -> None:
         ("relu(0)", "a relu with a maximum of 0; it must be positive"),
         ("relu(-1)", "must be positive"),
         ("bent_relu(0.5,2,1)", "it must be above 0 and above the threshold"),
+        ("power(0)", "a power of 0; give one from -2 to 8, not 0"),
+        ("power(9)", "a power of 9; give one from -2 to 8"),
+        ("clip(1,1)", "a clip to 1 and 1; the first must be less"),
         ("tanh(1)", "is not of the form tanh"),
         ("tanh(", "is not of the form tanh"),
         ("leaky_relu", r"is not of the form leaky_relu\(SLOPE\)"),
         ("leaky_relu(0.1,0.2)", "is not of the form"),
         ("prelu()", "is not of the form"),
         ("elu(1e+31)", "not finite, or too large"),
-        ("wave", r"no activation is called 'wave'; there are: bent_relu\(SLOPE"),
+        ("wave", r"no activation is called 'wave'; there are: absolute, at_least\(LOW\)"),
     ],
 )
 def test_what_is_no_activation_is_refused(text: str, message: str) -> None:

@@ -96,6 +96,8 @@ def test_large_weights_that_cancel_are_warned_of(factor: float, warned: bool) ->
     if warned:
         assert found[0].startswith("layer 'difference': a step in what it reads may be 4000 steps of its output")
         assert "train it with weight decay, or give more varied pictures with --calibrate DIR" in found[0]
+        (calibrated,) = amplification.warnings(gains, {}, calibrated=True)
+        assert calibrated.endswith("or calibrate with more varied pictures"), "nobody is told to do what was done"
 
 
 def test_32_bit_sums_round_as_much_as_the_gain_says() -> None:

@@ -19,11 +19,11 @@ from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
-from glsl_infer.tools.export import LayerReport, Report
+from glsl_infer.tools.export import ExportReport, LayerReport
 from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 
-def report() -> Report:
+def report() -> ExportReport:
     layers = (
         LayerReport("conv", "conv2d", (63, 63, 32), "baked", 8, 8, 1, (256, 128), 16.031, 0.289),
         LayerReport("each", "conv2d", (63, 63, 32), "baked", 8, 8, 8, (63, 63)),
@@ -44,14 +44,14 @@ def report() -> Report:
     )
     costs = {"baked": 3950.4, "uniform": None, "texture": 1234.0}
     weights = (WeightsChoice("conv", "baked", 8, 3969, 75, costs, "an array would be too long"),)
-    return Report(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights)
+    return ExportReport(layers, ranges, wide, (choice,), ("layer 'pool': coarse",), totals, memory, weights)
 
 
 @pytest.fixture
 def exported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
-    def export(*args: Any, **options: Any) -> Report:
+    def export(*args: Any, **options: Any) -> ExportReport:
         options.pop("tell")("a step")
         calls.append((args, options))
         return report()
@@ -78,7 +78,7 @@ def test_export_says_what_videocore_compiles(
     checked = Verification("VC4 V3D 2.1", "20 seconds were over", layers)
     asked = []
 
-    def export(*_: Any, **options: Any) -> Report:
+    def export(*_: Any, **options: Any) -> ExportReport:
         asked.append(options["verify_seconds"])
         return replace(report(), videocore=checked)
 
@@ -130,7 +130,10 @@ def test_export_prints_a_report(
         purposes={"b": "values"},
     )
     assert exported == [
-        ((model, out, labels), {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0})
+        (
+            (model, out, labels),
+            {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0, "known": []},
+        )
     ]
     output = capsys.readouterr()
     assert output.err == "warning: layer 'pool': coarse\n"
@@ -166,7 +169,7 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "note": "",
     }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
-    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0}
+    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0, "known": []}
 
 
 def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:

@@ -15,6 +15,7 @@ from tiny import LABELS, tiny_graph, write_tiny
 from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.importers import keras
+from glsl_infer.importers.shared.verdict import Survey
 
 TEXT = "give a UTF-8 text file, one label a line"
 
@@ -38,7 +39,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keras gives the tiny network."""
-    monkeypatch.setattr(keras, "load", lambda path, *_: tiny_graph())
+    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -111,7 +112,7 @@ def test_a_layer_is_said_beside_the_labels(
     """A ReLU without pictures to calibrate with: known only after the model is read."""
     rng = np.random.default_rng(0)
     body = [input_node(6), conv_node(rng, "open", ("image",), 3, 4, activation="relu")]
-    monkeypatch.setattr(keras, "load", lambda path, *_: classifier(rng, body, 4))
+    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), classifier(rng, body, 4)))
     export_arguments["--labels"].write_text("a\nb\n")
     assert main(list(map(str, export(export_arguments)))) == 2
     first, labels, layer = capsys.readouterr().err.splitlines()

@@ -14,6 +14,7 @@ from tiny import tiny_graph
 from glsl_infer.cli import main, main_classify
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.importers import keras
+from glsl_infer.importers.shared.verdict import Survey
 
 
 def test_a_missing_picture(capsys: Capture, tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_export_with_bad_labels(
     export_arguments: dict[str, Path],
     content: bytes | None,
 ) -> None:
-    monkeypatch.setattr(keras, "load", lambda path, *_: tiny_graph())
+    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
     labels = tmp_path / "bad.txt"
     if content is not None:
         labels.write_bytes(content)
@@ -107,8 +108,10 @@ def test_export_with_bad_labels(
 
 
 def test_export_with_a_missing_calibration_folder(
-    capsys: Capture, tmp_path: Path, export_arguments: dict[str, Path]
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, export_arguments: dict[str, Path]
 ) -> None:
+    monkeypatch.setattr(keras, "survey", lambda path, *_: Survey((), tiny_graph()))
+    export_arguments["--labels"].write_text("a\nb\nc\n")
     nowhere = tmp_path / "nowhere"
     given = {**export_arguments, "--calibrate": nowhere}
     assert f"{nowhere}: no such file" in export_refused(capsys, given)

@@ -12,18 +12,22 @@ from glsl_infer.lowering.taps import Product
 from glsl_infer.ops.convolution_window import convolve
 
 
-def by_definition(x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int) -> np.ndarray:
+def by_definition(
+    x: np.ndarray, kernel: np.ndarray, strides: tuple[int, int], groups: int, dilations: tuple[int, int] = (1, 1)
+) -> np.ndarray:
     kernel_height, kernel_width, group_channels, filters = kernel.shape
-    height = (x.shape[0] - kernel_height) // strides[0] + 1
-    width = (x.shape[1] - kernel_width) // strides[1] + 1
+    down, right = dilations
+    high, broad = (kernel_height - 1) * down + 1, (kernel_width - 1) * right + 1
+    height = (x.shape[0] - high) // strides[0] + 1
+    width = (x.shape[1] - broad) // strides[1] + 1
     out = np.zeros((height, width, filters))
     for row in range(height):
         for column in range(width):
             for filter_index in range(filters):
                 first = filter_index // (filters // groups) * group_channels
                 window = x[
-                    row * strides[0] : row * strides[0] + kernel_height,
-                    column * strides[1] : column * strides[1] + kernel_width,
+                    row * strides[0] : row * strides[0] + high : down,
+                    column * strides[1] : column * strides[1] + broad : right,
                     first : first + group_channels,
                 ]
                 out[row, column, filter_index] = (window * kernel[..., filter_index]).sum()
@@ -35,14 +39,16 @@ shapes = st.tuples(
 )
 
 
-@given(shapes, st.tuples(st.integers(1, 3), st.integers(1, 3)))
+@given(shapes, st.tuples(st.integers(1, 3), st.integers(1, 3)), st.tuples(st.integers(1, 3), st.integers(1, 2)))
 @settings(max_examples=40)
-def test_convolve(shape: tuple[int, ...], strides: tuple[int, int]) -> None:
+def test_convolve(shape: tuple[int, ...], strides: tuple[int, int], dilations: tuple[int, int]) -> None:
     groups, group_channels, group_filters, kernel_height, kernel_width, seed = shape
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(7, 6, groups * group_channels))
     kernel = rng.normal(size=(kernel_height, kernel_width, group_channels, groups * group_filters))
-    np.testing.assert_allclose(convolve(x, kernel, strides, groups), by_definition(x, kernel, strides, groups))
+    np.testing.assert_allclose(
+        convolve(x, kernel, strides, groups, dilations), by_definition(x, kernel, strides, groups, dilations)
+    )
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (2, 1)])

@@ -26,7 +26,7 @@ def test_a_change_of_the_data_reaches_every_file() -> None:
     changed = json.loads(json.dumps(DATA))
     changed["caps"]["MAX_LAYERS"][0] = 77
     changed["words"]["purposes"].append("sounds")
-    changed["objects"]["input"]["keys"]["colour"] = "name"
+    changed["objects"]["limits"]["keys"]["colour"] = "name"
     for name, make in script.FILES.items():
         text = make(changed)
         assert all(word in text for word in ("77", '"sounds"', '"colour"')), name

@@ -22,6 +22,8 @@ from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.program.layout import LAYOUTS
 
 
@@ -91,6 +93,33 @@ def test_what_moves_values(tmp_path: Path) -> None:
     made = prepare(Graph("moves", nodes, "last"), pictures).graph
     bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "moves.glslnn")
     check(tmp_path / "moves.glslnn")
+
+
+def test_what_computes_on_vectors(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    nodes = (
+        input_node(7),
+        conv_node(rng, "a", ("image",), 3, 5, activation="relu"),
+        Node("rows", "flatten_rows", ("a",), {"first": 5, "count": 14}),
+        dense_node(rng, "b", "rows", 196, 7, activation="tanh"),
+        Node("some", "vector_gather", ("b",), {"channels": (6, 2, 3)}),
+        Node("all", "vector_concat", ("some", "b")),
+        affine_node("norm", "all", rng.normal(0, 1, 10), rng.normal(0, 1, 10)),
+        *(
+            Node(name, "vector_binary", ("norm", "all"), {"operation": name, "activation": "relu"})
+            for name in OPERATIONS
+            if name != "divide"
+        ),
+        Node("sum", "vector_sum", tuple(name for name in OPERATIONS if name != "divide")),
+        Node("layer", "vector_norm", ("sum",), {"gamma": tuple(rng.normal(0, 1, 10).tolist()), "beta": (0.5,)}),
+        Node("unit", "vector_norm", ("layer",), {"kind": "unit", "epsilon": 0.0}),
+        Node("shares", "vector_softmax", ("unit",)),
+        Node("y", "vector_map", ("sum", "shares"), {"shape": (1, 4, 5), "activation": "sigmoid"}),
+    )
+    pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("vectors", nodes, "y"), pictures).graph
+    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "vectors.glslnn")
+    check(tmp_path / "vectors.glslnn")
 
 
 @pytest.mark.parametrize("activation", ["relu", "piecewise_linear(0.166666667,0.5)"])

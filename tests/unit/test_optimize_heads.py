@@ -160,10 +160,9 @@ def test_a_pooled_map_that_several_read_and_that_is_the_output() -> None:
         conv_node(rng, "c", ("b",), 3, 6, **LINEAR),
         Node("sum", "add", ("a", "c"), LINEAR),
     ]
-    # Maps of one pixel are not added as vectors, so both come back as maps; lowering says so by name.
-    assert sorted(kinds(checked(nodes))[2:]) == ["add", "dense", "dense", "reshape", "reshape", "vector_sum"]
+    assert sorted(kinds(checked(nodes))[2:]) == ["dense", "dense", "vector_map", "vector_sum", "vector_sum"]
     graph = checked(nodes[:4])
-    assert [(node.name, node.op) for node in graph.nodes[2:]] == [("a", "dense"), ("a-map", "reshape")]
+    assert [(node.name, node.op) for node in graph.nodes[2:]] == [("a", "dense"), ("a-map", "vector_map")]
     assert graph.output == "a-map"
 
 
@@ -171,7 +170,7 @@ def test_a_convolution_that_enlarges_a_pooled_map_stays() -> None:
     rng = np.random.default_rng(0)
     nodes = [input_node(5), pool_node("pool", "image"), reshape("map", "pool", 1, 1, 3)]
     nodes.append(conv_node(rng, "conv", ("map",), 3, 4, kernel=(3, 3), padding=(2, 2, 2, 2)))
-    assert kinds(checked(nodes)) == ["input", "global_average_pool", "reshape", "conv2d"]
+    assert kinds(checked(nodes)) == ["input", "global_average_pool", "vector_map", "conv2d"]
 
 
 def test_reshapes_merge_vanish_or_become_flatten() -> None:

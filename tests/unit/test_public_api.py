@@ -132,8 +132,8 @@ def test_all_exceptions_are_in_errors() -> None:
 
 
 def test_messages_of_errors() -> None:
-    layer = errors.ModelError.layer("b1-conv", "dilation_rate=(2, 2)", "only (1, 1) can be exported")
-    assert str(layer) == "layer 'b1-conv': dilation_rate=(2, 2); only (1, 1) can be exported"
+    layer = errors.ModelError.layer("b1-conv", "axis=1", "only the last can be exported")
+    assert str(layer) == "layer 'b1-conv': axis=1; only the last can be exported"
     missing = errors.MissingExtraError.of("TensorFlow", "tensorflow", "training")
     assert str(missing) == "training needs TensorFlow, which is not installed: pip install tensorflow"
 

@@ -46,6 +46,11 @@ def test_article_style_bakes_the_layer_that_reads_the_picture(tmp_path: Path, co
     assert "keras_models.py" in commands[0][1], "the models come first"
 
 
+def test_a_network_by_name(tmp_path: Path, commands: list[list[str]]) -> None:
+    side_by_side.prepare(tmp_path, ["planned"], None, 128, "mobilenet")
+    assert commands[0][-4:] == ["--network", "mobilenet", "--size", "128"]
+
+
 def test_what_is_there_is_not_made_again(tmp_path: Path, commands: list[list[str]]) -> None:
     side_by_side.prepare(tmp_path, ["planned", "article-style"], None, 385)
     commands.clear()

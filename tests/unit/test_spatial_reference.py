@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.depth_to_space import ORDERS
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 
 SIDES = st.tuples(st.integers(1, 7), st.integers(1, 7))
@@ -46,15 +47,17 @@ def test_pooling(sides, pool, strides, padding, dtype) -> None:
         with pytest.raises(ModelError, match=r"'node': windows of .*too small"):
             ops.get("max_pool").shape(Node("node", "max_pool", ("in",), attrs), [x.shape])
         return
-    largest, mean = np.zeros((height, width, 2)), np.zeros((height, width, 2))
+    largest, mean, root = (np.zeros((height, width, 2)) for _ in range(3))
     for row in range(height):
         for column in range(width):
             y, z = row * strides[0] - top, column * strides[1] - left
             seen = x[max(y, 0) : y + pool[0], max(z, 0) : z + pool[1]].reshape(-1, 2)
             assert len(seen)
             largest[row, column], mean[row, column] = seen.max(axis=0), seen.mean(axis=0)
+            root[row, column] = np.sqrt((seen**2).mean(axis=0))
     np.testing.assert_array_equal(run("max_pool", x, **attrs), largest)
     np.testing.assert_allclose(run("average_pool", x, **attrs), mean, atol=1e-6)
+    np.testing.assert_allclose(run("l2_pool", x, **attrs), root, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -103,16 +106,44 @@ def test_upsampling(sides, size) -> None:
             np.testing.assert_allclose(bilinear[row, column], expected, atol=1e-12)
 
 
-@given(SIDES, st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=30)
-def test_depth_to_space(sides, block, channels) -> None:
-    x = values(*sides, channels * block**2)
-    found = run("depth_to_space", x, block=block)
-    for row in range(sides[0] * block):
-        for column in range(sides[1] * block):
-            first = ((row % block) * block + column % block) * channels
-            expected = x[row // block, column // block, first : first + channels]
-            np.testing.assert_array_equal(found[row, column], expected)
+@given(SIDES, st.integers(1, 3), st.integers(1, 3), st.integers(1, 3), st.sampled_from(ORDERS))
+@settings(max_examples=40)
+def test_depth_to_space(sides, down, across, channels, order) -> None:
+    x = values(*sides, channels * down * across)
+    stored = run("depth_to_space", x, block=down if down == across else (down, across), order=order)
+    assert stored.shape == (sides[0] * down, sides[1] * across, channels)
+    for row in range(sides[0] * down):
+        for column in range(sides[1] * across):
+            phase = (row % down) * across + column % across
+            for k in range(channels):
+                channel = phase * channels + k if order == ORDERS[0] else k * down * across + phase
+                assert stored[row, column, k] == x[row // down, column // across, channel]
+
+
+@given(SIDES, st.tuples(*[st.integers(-3, 3)] * 4), st.sampled_from([0.0, -1.5]))
+@settings(max_examples=40)
+def test_padding_with_a_number(sides, padding, value) -> None:
+    x = values(*sides, 2)
+    top, bottom, left, right = padding
+    attrs = {"padding": padding, **({"value": value} if value else {})}
+    op = "constant_padding" if value else "zero_padding"
+    if sides[0] + min(top, 0) + min(bottom, 0) < 1 or sides[1] + min(left, 0) + min(right, 0) < 1:
+        with pytest.raises(ModelError, match="leave a pixel at least"):
+            ops.get(op).shape(Node("node", op, ("in",), attrs), [x.shape])
+        return
+    padded = run(op, x, **attrs)
+    for row in range(padded.shape[0]):
+        for column in range(padded.shape[1]):
+            y, z = row - top, column - left
+            inside = 0 <= y < sides[0] and 0 <= z < sides[1]
+            np.testing.assert_array_equal(padded[row, column], x[y, z] if inside else value)
+
+
+def test_channels_of_zeros() -> None:
+    x = values(2, 3, 3)
+    grown = run("channel_gather", x, channels=(-1, 2, 0, -1))
+    np.testing.assert_array_equal(grown[..., 1:3], x[..., [2, 0]])
+    assert not grown[..., [0, 3]].any()
 
 
 def test_rescaling() -> None:
@@ -132,7 +163,11 @@ def test_reshape_keeps_the_order_in_memory() -> None:
         ("upsample_nearest", {"size": (0, 1)}, "factors must be 1 or more"),
         ("upsample_bilinear", {"size": (2, 0)}, "factors must be 1 or more"),
         ("depth_to_space", {"block": 2}, "depth to space of 3 channels in blocks of 2x2"),
-        ("depth_to_space", {"block": 0}, "square of the block"),
+        ("depth_to_space", {"block": 0}, "multiple of the block's pixels"),
+        ("depth_to_space", {"block": (2, 1)}, "in blocks of 2x1"),
+        ("depth_to_space", {"block": 1, "order": "CRD"}, "one of depth_column_row, column_row_depth"),
+        ("constant_padding", {"padding": (1, 1, 1, 1), "value": -math.inf}, "padding with -inf; give a number"),
+        ("channel_gather", {"channels": (0, -2)}, "or -1 for zeros"),
         ("rescaling", {"scales": (1.0, 2.0), "offsets": (0.0,)}, "2 scales on an input"),
         ("reshape", {"shape": (5, 5)}, "the same number of values"),
         ("reshape", {"shape": (-4, -12)}, "the same number of values"),

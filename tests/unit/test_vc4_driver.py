@@ -59,7 +59,7 @@ def test_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert find(put(tmp_path / "given")).found == "--driver"
+    assert find(put(tmp_path / "given")).origin == "--driver"
     beside = put(tmp_path / "shared/vc4/prefix")
     assert find().prefix == beside
     built = put(tmp_path / "cache/glsl-infer/vc4/prefix")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import tiny
 
-from glsl_infer.tools.videocore.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms
+from glsl_infer.tools.videocore.estimate import BOARDS, Board, costs, estimate, gpu_ms, layer_ms, streamed_ms
 from glsl_infer.tools.videocore.report import Row, report
 from glsl_infer.tools.videocore.transcript import Job, Measured, Shader
 
@@ -34,6 +36,13 @@ def test_six_texture_units_fetch_a_texel_a_cycle_and_the_slower_side_counts() ->
     assert gpu_ms(row(issued=2 * 12 * 250_000 // 4, fetched=6 * 250_000), ZERO) == pytest.approx(2.0)
 
 
+def test_programs_that_the_instruction_cache_does_not_hold_may_take_longer() -> None:
+    short, long = (replace(row(issued=12_000_000, fetched=0), instructions=count) for count in (512, 513))
+    assert streamed_ms(short, ZERO) == 0.0
+    assert streamed_ms(long, ZERO, cache=8192) == 0.0
+    assert streamed_ms(long, ZERO) == pytest.approx(12.0 / 32.0 * gpu_ms(long, ZERO)), "12 cycles each 8 instructions"
+
+
 def test_the_share_moves_cost_from_jobs_to_draws() -> None:
     assert costs(ZERO, 0.0).draw == 0.0
     assert costs(ZERO, 1.0).job == 0.0
@@ -47,5 +56,7 @@ def test_an_estimate_lies_between_its_ends() -> None:
     measured = Measured("VC4", {one.program: shader for one in made.manifest.passes}, {}, {}, (job,) * 7)
     found = estimate(report(made, measured), ZERO, 0.3)
     assert found.gpu < found.low < found.total < found.high
+    assert found.streamed == 0.0
+    assert estimate(report(made, measured), ZERO, 0.3, instruction_cache=64).streamed > 0.0
     assert found.low == pytest.approx(found.gpu + 7 * costs(ZERO, 0.0).job)
     assert found.high == pytest.approx(found.gpu + len(made.manifest.passes) * costs(ZERO, 1.0).draw)

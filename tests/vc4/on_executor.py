@@ -49,4 +49,4 @@ def drawn(executor: Executor | None, *cases: dict[str, Any]) -> list[NDArray[np.
     done = start(executor, cases)
     assert done.returncode == 0, done.stderr
     flat = [np.frombuffer(base64.b64decode(text), np.uint8) for text in json.loads(done.stdout)]
-    return [one.reshape(made["size"][1], made["size"][0], 4) for one, made in zip(flat, cases)]
+    return [pixels.reshape(made["size"][1], made["size"][0], 4) for pixels, made in zip(flat, cases)]

@@ -19,8 +19,8 @@ LAYER = "expand"
 def write(folder: Path, body: str) -> Path:
     """Write the tiny network with ``body`` for the main() of that layer; ``t`` is its texture, ``at`` a coordinate."""
     made = tiny.tiny_bundle(weights="uniform")
-    (program,) = {one.program for one in made.manifest.passes if one.layer == LAYER}
-    entry = next(one for one in made.manifest.programs if one.name == program)
+    (program,) = {drawn.program for drawn in made.manifest.passes if drawn.layer == LAYER}
+    entry = next(pair for pair in made.manifest.programs if pair.name == program)
     source = made.members[entry.fragment].decode()
     sampler = entry.samplers[0]
     text = "\n".join(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from convolutions import Case, compiled
+from convolution_cases import ACTIVATIONS, SIZES, WEIGHTS, Batch, Case, batches
+from convolutions import TABLE, compiled, read
 
+from glsl_infer.graph.activations import FORMS
 from glsl_infer.tools.videocore import Driver
 
 SAMPLE = {
@@ -19,12 +22,15 @@ SAMPLE = {
         Case(9, 1, "plain", "uniform", "relu(6)"),
         Case(9, 4, "strided", "uniform", "linear"),
         Case(3, 1, "depthwise", "uniform", "relu(6)"),
+        Case(3, 8, "dilated", "uniform", "relu(6)"),
+        Case(3, 24, "dilated", "uniform", "linear"),
     ],
     "baked": [
         Case(1, 48, "strided", "baked", "relu(6)"),
         Case(3, 12, "residual", "baked", "linear"),
         Case(7, 6, "plain", "baked", "relu(6)"),
         Case(2, 8, "groups", "baked", "relu(6)"),
+        Case(3, 6, "dilated", "baked", "relu"),
     ],
     "texture": [
         Case(1, 24, "residual", "texture", "relu(6)"),
@@ -34,22 +40,55 @@ SAMPLE = {
     "texture, windows": [
         Case(3, 16, "strided", "texture", "relu(6)"),
         Case(3, 1, "depthwise", "texture", "relu(6)"),
+        Case(3, 12, "dilated", "texture", "relu(6)"),
     ],
     "texture-16": [
         Case(1, 12, "residual", "texture-16", "hard_sigmoid"),
         Case(3, 6, "plain", "texture-16", "relu(6)"),
     ],
+    "texture-16, dilated": [Case(3, 6, "dilated", "texture-16", "relu(6)")],
 }
+
+
+SIXTEEN = 16
+
+
+def test_the_sweep_has_all_kinds() -> None:
+    cases = [case for batch in batches() for case in batch.cases]
+    assert len(cases) >= 300 and len({case.name for case in cases}) == len(cases)
+    assert {side for case in cases for side in case.window} == set(range(1, 10))
+    slices = {case.slices for case in cases}
+    assert min(slices) == 1 and max(slices) > 100 and len(slices) > 40
+    assert {case.weights for case in cases} == set(WEIGHTS)
+    assert {case.activation for case in cases} == set(ACTIVATIONS)
+    assert {name.partition("(")[0] for name in ACTIVATIONS} == set(FORMS)
+    assert {batch.size for batch in batches()} == set(SIZES) and {3, 224} < set(SIZES)
+
+
+def test_what_the_whole_sweep_said() -> None:
+    """``scripts/vc4/convolutions.py --write`` ran all of it, or says of how many this is."""
+    rows = {row.name: row for row in read(TABLE)}
+    names = [case.name for batch in batches() for case in batch.cases]
+    assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
+    assert not [row.name for row in rows.values() if row.bad]
+    assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 
 @pytest.mark.parametrize("some", SAMPLE.values(), ids=SAMPLE)
 def test_convolutions_of_many_shapes_compile(driver: Driver, tmp_path: Path, some: list[Case]) -> None:
-    found = compiled(some, driver, 3500, tmp_path)
-    assert {one.case.name: one.failure or one.threads for one in found} == {one.name: 2 for one in some}
-    assert {one.case.name: one.taken for one in found} == {one.name: one.weights.removesuffix("-16") for one in some}
+    batch = Batch(SIXTEEN, tuple(replace(case, number=number) for number, case in enumerate(some)))
+    rows = compiled(batch, driver, 3500, tmp_path)
+    assert {row.name: row.failure or row.threads for row in rows} == {case.name: 2 for case in batch.cases}
+    assert [row.taken for row in rows] == [case.weights.removesuffix("-16") for case in some]
 
 
 def test_partial_sums_of_a_block_of_many_slices_compile(driver: Driver, tmp_path: Path) -> None:
-    some = [Case(3, 24, "plain", "auto", "relu(6)")]
-    (found,) = compiled(some, driver, 120, tmp_path)
-    assert (found.taken, found.failure, found.threads) == ("partial sums", "", 2)
+    (row,) = compiled(Batch(SIXTEEN, (Case(3, 24, "plain", "auto", "relu(6)"),)), driver, 120, tmp_path)
+    assert (row.taken, row.failure, row.threads) == ("partial sums", "", 2)
+
+
+def test_a_batch_compiles_as_the_table_says(driver: Driver, tmp_path: Path) -> None:
+    """What the script measures: 12 of its convolutions on maps of 3x3 pixels."""
+    batch = next(batches())
+    rows = {row.name: row for row in read(TABLE)}
+    assert compiled(batch, driver, 3500, tmp_path) == [rows[case.name] for case in batch.cases]

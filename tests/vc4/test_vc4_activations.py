@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +24,23 @@ MOST_DIFFERING = 0.01
 
 
 def everything(rng: np.random.Generator) -> Graph:
-    """Every activation behind a convolution of one map, then alone, and their sum."""
+    """Every activation behind a convolution of one map, then alone, and their sum.
+
+    Those that have no value near 0 read a map that is nowhere near, by weights above 0.
+    """
     body = [
         input_node(SIZE),
         conv_node(rng, "stem", ("image",), 3, CHANNELS, activation="sigmoid"),
+        Node("away", "activation", ("stem",), {"function": "clip(0.25,2)"}),
     ]
     names = []
     for index, text in enumerate(TEXTS):
-        body.append(conv_node(rng, f"fused-{index}", ("stem",), CHANNELS, CHANNELS, activation=text))
-        body.append(Node(f"alone-{index}", "activation", ("stem",), {"function": text}))
+        endless = text in ("rsqrt", "reciprocal", "log") or text.startswith("power(-")
+        source = "away" if endless else "stem"
+        fused = conv_node(rng, f"fused-{index}", (source,), CHANNELS, CHANNELS, activation=text)
+        if endless:
+            fused = replace(fused, weights={name: np.abs(values) for name, values in fused.weights.items()})
+        body += [fused, Node(f"alone-{index}", "activation", (source,), {"function": text})]
         names += [f"fused-{index}", f"alone-{index}"]
     while len(names) > 1:
         body.append(Node(f"sum-{len(body)}", "add", tuple(names[:8]), {"activation": "relu(1)"}))

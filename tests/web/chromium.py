@@ -180,7 +180,9 @@ class Page:
             details = params["exceptionDetails"]
             self.errors.append(details.get("exception", {}).get("description", details["text"]))
         elif method == "Runtime.consoleAPICalled" and params["type"] == "error":
-            self.errors.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+            self.errors.append(
+                " ".join(str(argument.get("value", argument.get("description"))) for argument in params["args"])
+            )
 
     def go(self, url: str) -> None:
         """Load an address and wait for it."""
@@ -196,7 +198,7 @@ class Page:
             PageError: it throws.
         """
         if arguments:
-            expression = f"({expression})({', '.join(json.dumps(one) for one in arguments)})"
+            expression = f"({expression})({', '.join(json.dumps(argument) for argument in arguments)})"
         reply = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in reply:
             details = reply["exceptionDetails"]
@@ -250,7 +252,7 @@ def executable() -> list[str]:
     if HEADLESS_SHELL.exists():
         return [str(HEADLESS_SHELL)]
     for name in ("chromium", "chromium-browser", "google-chrome"):
-        found = shutil.which(name)
-        if found:
-            return [found, "--headless=new"]
+        path = shutil.which(name)
+        if path:
+            return [path, "--headless=new"]
     raise FileNotFoundError("Chromium is missing; type: scripts/system-packages --test, or name it in $CHROMIUM")

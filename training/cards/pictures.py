@@ -61,7 +61,7 @@ def curves(runs: Sequence[dict[str, Any]]) -> bytes:
     start, marks = 0, []
     data = curves_data(runs)
     for _, entries in data:
-        rows = np.array([[np.nan if one is None else float(one) for one in entry] for entry in entries])
+        rows = np.array([[np.nan if number is None else float(number) for number in entry] for entry in entries])
         for axes, first, factor in ((left, 1, 1.0), (right, 4, 100.0)):
             for column, (name, colour) in enumerate(LINES.items(), start=first):
                 there = np.isfinite(rows[:, column])

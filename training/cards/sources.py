@@ -95,12 +95,12 @@ class Place:
         Raises:
             InputError: one is missing.
         """
-        found = {}
+        digests = {}
         for key, path in (("model", self.keras), ("bundle", self.bundle)):
             if not path.is_file():
                 raise InputError(f"{path}: no such file; a card describes NAME.keras and NAME.glslnn in {self.models}")
-            found[key] = hashlib.sha256(path.read_bytes()).hexdigest()
-        return found
+            digests[key] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return digests
 
 
 def read_words(path: Path) -> Words:
@@ -132,9 +132,13 @@ def read_words(path: Path) -> Words:
     for key, value in data.items():
         many = key in ("limits", "train")
         given = value if isinstance(value, list) and many else [value]
-        if (many and given is not value) or not given or not all(isinstance(one, str) and one.strip() for one in given):
+        if (
+            (many and given is not value)
+            or not given
+            or not all(isinstance(text, str) and text.strip() for text in given)
+        ):
             raise InputError(f"{path}: '{key}' must be {'a list of texts' if many else 'a text'}, not {value!r:.60}")
-        data[key] = tuple(one.strip() for one in given) if many else value.strip()
+        data[key] = tuple(text.strip() for text in given) if many else value.strip()
     return Words(**data)
 
 
@@ -153,14 +157,14 @@ def collect(place: Place, runs: Sequence[Path], evaluations: Sequence[Path]) -> 
         raise InputError(f"{place.collected}: give --run DIR and --evaluation FILE.json to collect what the card shows")
     measured: dict[str, Evaluation] = {}
     for path in evaluations:
-        found = _evaluation(path, place)
-        if found["split"] in measured:
-            raise InputError(f"{path}: a second evaluation of the split '{found['split']}'; give one of each")
-        measured[found["split"]] = found
+        evaluation = _evaluation(path, place)
+        if evaluation["split"] in measured:
+            raise InputError(f"{path}: a second evaluation of the split '{evaluation['split']}'; give one of each")
+        measured[evaluation["split"]] = evaluation
     shown = main_evaluation(measured)
-    for found in measured.values():
-        for engine, result in found["results"].items():
-            if found is not shown or engine != best_engine(shown):
+    for evaluation in measured.values():
+        for engine, result in evaluation["results"].items():
+            if evaluation is not shown or engine != best_engine(shown):
                 del result["confusion"], result["per_class"]
     collected = {"format": FORMAT, "runs": [_run(path) for path in runs], "evaluations": measured}
     place.collected.parent.mkdir(parents=True, exist_ok=True)
@@ -179,8 +183,8 @@ def read_collected(place: Place) -> dict[str, Any]:
     collected: dict[str, Any] = _json(place.collected)
     if collected.get("format") != FORMAT:
         raise InputError(f"{place.collected}: format {collected.get('format')}, not {FORMAT}; collect it again")
-    for split, found in collected["evaluations"].items():
-        _same_files(found, place, f"{place.collected}: the {split} split was")
+    for split, evaluation in collected["evaluations"].items():
+        _same_files(evaluation, place, f"{place.collected}: the {split} split was")
     return collected
 
 
@@ -191,23 +195,23 @@ def main_evaluation(evaluations: dict[str, Evaluation]) -> Evaluation:
 
 def best_engine(evaluation: Evaluation) -> str:
     """Return the engine whose mistakes are shown: the one nearest to what people run."""
-    return next(one for one in ("gpu", "exact", "float") if one in evaluation["results"])
+    return next(engine for engine in ("gpu", "exact", "float") if engine in evaluation["results"])
 
 
 def _evaluation(path: Path, place: Place) -> Evaluation:
-    found: Evaluation = _json(path)
-    if not {"results", "comparisons", "sha256", "split"} <= set(found):
+    evaluation: Evaluation = _json(path)
+    if not {"results", "comparisons", "sha256", "split"} <= set(evaluation):
         raise InputError(f"{path}: not written by evaluate.py --json")
-    if found["limit"]:
-        raise InputError(f"{path}: was made with --limit {found['limit']}; a card needs the whole split")
-    _same_files(found, place, f"{path}: was")
-    return {key: value for key, value in found.items() if key not in ("format", "model", "bundle", "limit")}
+    if evaluation["limit"]:
+        raise InputError(f"{path}: was made with --limit {evaluation['limit']}; a card needs the whole split")
+    _same_files(evaluation, place, f"{path}: was")
+    return {key: value for key, value in evaluation.items() if key not in ("format", "model", "bundle", "limit")}
 
 
-def _same_files(found: Evaluation, place: Place, what: str) -> None:
+def _same_files(evaluation: Evaluation, place: Place, what: str) -> None:
     files = {"model": place.keras, "bundle": place.bundle}
     for key, digest in place.sha256().items():
-        if found["sha256"].get(key, digest) != digest:
+        if evaluation["sha256"].get(key, digest) != digest:
             raise InputError(f"{what} measured on another file than {files[key]} is now; evaluate that one")
 
 
@@ -247,6 +251,6 @@ def _lines(value: Any, indent: int = 0) -> str:
         [json.dumps(key, ensure_ascii=False) + ": " for key in value] if isinstance(value, dict) else [""] * len(value)
     )
     inner = value.values() if isinstance(value, dict) else value
-    lines = [f"{' ' * (indent + 1)}{key}{_lines(one, indent + 1)}" for key, one in zip(keys, inner)]
+    lines = [f"{' ' * (indent + 1)}{key}{_lines(item, indent + 1)}" for key, item in zip(keys, inner)]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f"{start}\n" + ",\n".join(lines) + f"\n{' ' * indent}{end}"

@@ -37,7 +37,7 @@ def card(place: Place, words: Words, collected: dict[str, Any]) -> str:
         "## Intended use",
         words.intended_use,
         "**Limits**",
-        "\n".join(f"- {one}" for one in words.limits),
+        "\n".join(f"- {limit}" for limit in words.limits),
         "## Data and licence",
         words.data,
         words.licence,
@@ -58,52 +58,52 @@ def most_confused(evaluation: Evaluation, engine: str) -> list[tuple[int, str, s
     """Return (pictures, label, first label) of all mistakes, the most frequent first, then by name."""
     confusion = evaluation["results"][engine]["confusion"]
     mistakes = [(n, label, first) for label, row in confusion.items() for first, n in row.items() if first != label]
-    return sorted(mistakes, key=lambda one: (-one[0], one[1], one[2]))
+    return sorted(mistakes, key=lambda mistake: (-mistake[0], mistake[1], mistake[2]))
 
 
 def _results(evaluations: dict[str, Evaluation]) -> Iterator[str]:
     yield "| split | pictures | computed by | top-1 | top-5 | coarse top-1 | right |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for split, found in evaluations.items():
-        for engine, result in found["results"].items():
+    for split, evaluation in evaluations.items():
+        for engine, result in evaluation["results"].items():
             shares = " | ".join(_percent(result[key]) for key in ("top1", "top5", "coarse_top1"))
-            yield f"| {split} | {found['pictures']:,} | {NAMES[engine]} | {shares} | {result['right']:,} |"
+            yield f"| {split} | {evaluation['pictures']:,} | {NAMES[engine]} | {shares} | {result['right']:,} |"
 
 
 def _agreement(evaluations: dict[str, Evaluation]) -> Iterator[str]:
-    rows = [(split, *pair) for split, found in evaluations.items() for pair in found["comparisons"].items()]
+    rows = [(split, *pair) for split, evaluation in evaluations.items() for pair in evaluation["comparisons"].items()]
     if not rows:
         return
     yield "| split | compared | same first label | lost | gained | net loss | logits' mean / largest difference |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for split, pair, one in rows:
+    for split, pair, numbers in rows:
         names = " with ".join(NAMES[name] for name in pair.split(" to "))
         yield (
-            f"| {split} | {names} | {_percent(one['agreement'])} | {one['lost']} | {one['gained']} "
-            f"| {one['net_loss_points']:.2f} points, {one['net_loss_pictures']} pictures "
-            f"| {one['mean_logit_error']:.3f} / {one['largest_logit_error']:.2f} |"
+            f"| {split} | {names} | {_percent(numbers['agreement'])} | {numbers['lost']} | {numbers['gained']} "
+            f"| {numbers['net_loss_points']:.2f} points, {numbers['net_loss_pictures']} pictures "
+            f"| {numbers['mean_logit_error']:.3f} / {numbers['largest_logit_error']:.2f} |"
         )
 
 
 def _measured_on(evaluations: dict[str, Evaluation]) -> Iterator[str]:
     machines: dict[str, list[str]] = {}
-    for split, found in evaluations.items():
-        words = "; ".join(f"{NAMES[engine]}: {words}" for engine, words in found["machine"].items())
+    for split, evaluation in evaluations.items():
+        words = "; ".join(f"{NAMES[engine]}: {words}" for engine, words in evaluation["machine"].items())
         machines.setdefault(words, []).append(split)
     for words, splits in machines.items():
         yield f"Measured on {' and '.join(splits)} with {words}."
-    for split, found in evaluations.items():
-        if found["skipped"]:
-            yield f"{len(found['skipped'])} pictures of {split} could not be read and were left out."
+    for split, evaluation in evaluations.items():
+        if evaluation["skipped"]:
+            yield f"{len(evaluation['skipped'])} pictures of {split} could not be read and were left out."
     coarse = main_evaluation(evaluations)["coarse_labels"]
     if coarse:
         yield f"*Coarse*: the first label lies in the right one of the data set's {len(set(coarse))} coarse classes."
 
 
-def _mistakes(found: Evaluation) -> Iterator[str]:
-    engine = best_engine(found)
+def _mistakes(evaluation: Evaluation) -> Iterator[str]:
+    engine = best_engine(evaluation)
     rows = sorted(
-        found["results"][engine]["per_class"].items(),
+        evaluation["results"][engine]["per_class"].items(),
         key=lambda item: (item[1]["right"] / item[1]["pictures"], -item[1]["pictures"], item[0]),
     )
     yield f"The {min(WORST, len(rows))} classes that the {NAMES[engine]} recognises least:"
@@ -112,11 +112,11 @@ def _mistakes(found: Evaluation) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for label, row in rows[:WORST]:
         yield f"| {label} | {_percent(row['right'] / row['pictures'])} | {row['right']} of {row['pictures']} |"
-    absent = [label for label in found["labels"] if label not in found["results"][engine]["per_class"]]
+    absent = [label for label in evaluation["labels"] if label not in evaluation["results"][engine]["per_class"]]
     if absent:
         yield ""
         yield f"Not in this split: {', '.join(absent)}."
-    mistakes = most_confused(found, engine)[:CONFUSIONS]
+    mistakes = most_confused(evaluation, engine)[:CONFUSIONS]
     if mistakes:
         yield ""
         yield "Its most frequent mistakes:"
@@ -132,9 +132,11 @@ def _run(run: dict[str, Any], index: int, of: int) -> str:
     seconds = sum(entry.get("seconds", 0) + entry.get("seconds_val", 0) for entry in history)
     lines = [f"**Run {index + 1} of {of}, `{run['name']}`.** " if of > 1 else f"**Run `{run['name']}`.** "]
     lines[0] += f"{history[-1]['epoch']} epochs in {_duration(seconds)}."
-    found = [(entry[key], entry["epoch"], whose) for entry in history for key, whose in KINDS.items() if entry.get(key)]
-    if found:
-        best, epoch, whose = max(found, key=lambda one: one[0])
+    scores = [
+        (entry[key], entry["epoch"], whose) for entry in history for key, whose in KINDS.items() if entry.get(key)
+    ]
+    if scores:
+        best, epoch, whose = max(scores, key=lambda score: score[0])
         lines[0] += f" Best while training: {_percent(best)} on val, epoch {epoch}, {whose}."
     if run["arguments"]:
         arguments = ", ".join(f"{key} {_plain(value)}" for key, value in run["arguments"].items())
@@ -150,10 +152,10 @@ def _commands(place: Place, words: Words, evaluations: dict[str, Evaluation]) ->
     data = next(iter(evaluations.values()))["data"]
     yield from words.train
     yield words.export or f"glsl-infer export {keras} -o {bundle} --labels {Path(data).parent / 'labels.txt'}"
-    for found in evaluations.values():
+    for evaluation in evaluations.values():
         options = {"exact": " --reference", "gpu": " --gpu"}
-        asked = "".join(options.get(engine, "") for engine in found["results"])
-        yield f"python training/evaluate.py {keras} --bundle {bundle} --data {found['data']}{asked}"
+        asked = "".join(options.get(engine, "") for engine in evaluation["results"])
+        yield f"python training/evaluate.py {keras} --bundle {bundle} --data {evaluation['data']}{asked}"
     yield f"python training/model_card.py {place.name} --check"
 
 
@@ -163,7 +165,7 @@ def _files(place: Place) -> list[tuple[Path, str]]:
 
 
 def _table(rows: Sequence[tuple[str, str]], head: tuple[str, str] = ("", "")) -> str:
-    return "\n".join(f"| {one} | {other} |" for one, other in (head, ("---", "---"), *rows))
+    return "\n".join(f"| {name} | {other} |" for name, other in (head, ("---", "---"), *rows))
 
 
 def _percent(share: float | None) -> str:

@@ -74,17 +74,19 @@ class PlannedObjects:
             size, chosen = fitted(members)
             if self.enough and math.prod(self.enough[number]) < math.prod(size):
                 size = self.enough[number]
-                chosen = [next(one for one in tensor.choices if joined(size, one) == size) for tensor in members]
+                chosen = [
+                    next(choice for choice in tensor.choices if joined(size, choice) == size) for tensor in members
+                ]
             objects.append(size)
-            for tensor, one in zip(members, chosen):
-                placement[tensor.index], sizes[tensor.index] = number, one
+            for tensor, choice in zip(members, chosen):
+                placement[tensor.index], sizes[tensor.index] = number, choice
         total = unit * sum(math.prod(size) for size in objects)
         return Plan(method, tuple(objects), tuple(placement), tuple(sizes), total, cost)
 
 
-def joined(one: Size, other: Size) -> Size:
+def joined(size: Size, other: Size) -> Size:
     """Return the size of an object that holds both."""
-    return tuple(map(max, one, other))
+    return tuple(map(max, size, other))
 
 
 def within(size: Size, choices: Iterable[Size]) -> tuple[Size, Size]:

@@ -12,6 +12,8 @@ from glsl_infer import ops
 from glsl_infer.compiler.optimize.absorb import absorb, fused
 from glsl_infer.compiler.optimize.affine import fold_batch_norm, fold_rescaling
 from glsl_infer.compiler.optimize.endings import peel_endings
+from glsl_infer.compiler.optimize.long_vectors import long_vectors, maps_of_vectors
+from glsl_infer.compiler.optimize.taps import leave_out_idle_taps
 from glsl_infer.compiler.optimize.vectors import vectors_apart, vectors_stay_vectors
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.activations.clipped import LINEAR
@@ -49,7 +51,7 @@ def merge_padding(graph: Graph) -> Graph:
         pads = ops.get(before.op).only_pads and ops.get(node.op).convolves
         if not pads or node.inputs.count(before.name) != 1:
             return None
-        if node.inputs[0] != before.name:
+        if node.inputs[0] != before.name or min(before.attrs["padding"]) < 0:
             return None
         padding = tuple(a + b for a, b in zip(before.attrs["padding"], node.attrs["padding"]))
         inputs = (before.inputs[0], *node.inputs[1:])
@@ -108,6 +110,7 @@ def replace_by_shape(graph: Graph) -> Graph:
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
     merge_padding,
+    leave_out_idle_taps,
     vectors_stay_vectors,
     peel_endings,
     fold_rescaling,
@@ -116,5 +119,7 @@ STEPS: tuple[Callable[[Graph], Graph], ...] = (
     fuse_activation,
     sigmoids_as_pieces,
     vectors_apart,
+    maps_of_vectors,
+    long_vectors,
     replace_by_shape,
 )

@@ -14,6 +14,7 @@ from glsl_infer.graph.activations.clipped import LINEAR
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.picture import is_picture, picture_range, with_picture_range
 from glsl_infer.ops.traits import Affine
+from glsl_infer.ops.vector_affine import affine_node
 
 
 def fold_rescaling(graph: Graph) -> Graph:
@@ -92,11 +93,13 @@ def _affine(graph: Graph, node: Node) -> Affine:
 def _as_convolution(graph: Graph, node: Node) -> Node:
     """Return batch norm or rescaling on a feature map as a 1x1 convolution with a group for each channel.
 
-    On an input of numbers it becomes a dense layer whose kernel is a diagonal.
+    On an input of numbers it becomes a dense layer whose kernel is a diagonal, on other vectors ``vector_affine``.
     """
     if _is_affine(node) and graph.by_name[node.inputs[0]] in graph.inputs and len(graph.shapes[node.name]) == 1:
         scale, offset = (values.astype(np.float32) for values in _affine(graph, node))
         return Node(node.name, "dense", node.inputs, {}, {"kernel": np.diag(scale), "bias": offset})
+    if _is_affine(node) and len(graph.shapes[node.name]) == 1:
+        return affine_node(node.name, node.inputs[0], *_affine(graph, node))
     if not _is_affine(node) or len(graph.shapes[node.name]) != 3:
         return node
     channels = graph.shapes[node.name][2]

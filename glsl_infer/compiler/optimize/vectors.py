@@ -47,15 +47,20 @@ def vectors_apart(graph: Graph) -> Graph:
         other = ops.get(node.op).on_vectors
         if other is None or len(graph.shapes[node.name]) != 1:
             return node
-        attrs = {key: value for key, value in node.attrs.items() if key == "fused"}
+        known = ops.get(other).attrs
+        attrs = {key: value for key, value in node.attrs.items() if key == "fused" or key in known}
         made = Node(node.name, other, node.inputs, attrs)
-        return made.with_activation(node.activation) if "activation" in ops.get(other).attrs else made
+        return made.with_activation(node.activation) if "activation" in known else made
 
     return graph.rebuilt([apart(node) for node in graph.nodes])
 
 
 def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
     before, shape = graph.by_name[node.inputs[0]], graph.shapes[node.name]
+    if ops.get(node.op).on_vectors is not None and len(node.inputs) > 1:
+        rewrite = _rewrite_all(graph, node)
+        if rewrite is not None:
+            return rewrite
     if ops.get(node.op).broadcasts:
         return _rewrite_operands(graph, node)
     if ops.get(node.op).only_reshapes:
@@ -75,6 +80,22 @@ def _rewrite(graph: Graph, node: Node) -> Rewrite | None:
         return None
     back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
     return Rewrite((vector, back), back.name)
+
+
+def _rewrite_all(graph: Graph, node: Node) -> Rewrite | None:
+    """Let an operation on several maps of one pixel, all made of vectors, read the vectors."""
+    befores = [graph.by_name[name] for name in node.inputs]
+    shape = graph.shapes[node.name]
+    if len(shape) != 3 or not all(
+        ops.get(before.op).only_reshapes
+        and graph.shapes[before.name][:2] == (1, 1)
+        and len(graph.shapes[before.inputs[0]]) == 1
+        for before in befores
+    ):
+        return None
+    vectors = replace(node, inputs=tuple(before.inputs[0] for before in befores))
+    back = Node(_free_name(graph, f"{node.name}-map"), "reshape", (node.name,), {"shape": shape})
+    return Rewrite((vectors, back), back.name)
 
 
 def _rewrite_operands(graph: Graph, node: Node) -> Rewrite | None:
@@ -111,10 +132,11 @@ def _as_dense(node: Node, source: str) -> Node:
     """Return a convolution whose input and output are one pixel as a dense layer: one tap of the kernel meets it."""
     kernel = node.weights["kernel"]
     height, width, group_channels, filters = kernel.shape
-    groups, (top, _, left, _) = node.attrs["groups"], node.attrs["padding"]
+    groups, (top, _, left, _), (down, right) = (node.attrs[key] for key in ("groups", "padding", "dilations"))
     matrix: NDArray[np.float32] = np.zeros((groups, group_channels, groups, filters // groups), np.float32)
-    if top < height and left < width:
-        tap = kernel[top, left].reshape(group_channels, groups, filters // groups)
+    row, column = top // down, left // right
+    if not top % down and not left % right and row < height and column < width:
+        tap = kernel[row, column].reshape(group_channels, groups, filters // groups)
         for group in range(groups):
             matrix[group, :, group] = tap[:, group]
     attrs = {key: value for key, value in node.attrs.items() if key in ("activation", "fused")}

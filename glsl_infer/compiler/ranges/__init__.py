@@ -49,6 +49,7 @@ def prepare(
     headroom: float = HEADROOM,
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
+    assumed: tuple[float, float] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -61,13 +62,16 @@ def prepare(
         headroom: see ``ranges.HEADROOM``; for comparison.
         uniform_vectors: see ``lowering.to_program``.
         exactness: see ``wide.EXACTNESS``; for comparison.
+        assumed: see ``ranges.assign_ranges``.
 
     Raises:
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     require_stored_values(graph)
     graph = assign_input_ranges(graph, pictures, headroom)
-    ranged, ranges = assign_ranges(graph, pictures, percentile, per_channel=per_channel, headroom=headroom)
+    ranged, ranges = assign_ranges(
+        graph, pictures, percentile, per_channel=per_channel, headroom=headroom, assumed=assumed
+    )
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
     return PreparedGraph(scaled, ranges, wide, scales)

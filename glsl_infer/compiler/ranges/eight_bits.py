@@ -55,6 +55,7 @@ def assign_ranges(
     *,
     per_channel: bool = True,
     headroom: float = HEADROOM,
+    assumed: tuple[float, float] | None = None,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -64,6 +65,7 @@ def assign_ranges(
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
         headroom: see ``HEADROOM``.
+        assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -71,14 +73,8 @@ def assign_ranges(
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = _shown(graph)
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
-    open_ended = [node for node in learnt if not node.activation.bounded]
-    if open_ended and not pictures:
-        node = open_ended[0]
-        raise ModelError.layer(
-            node.name,
-            f"the values of '{node.activation.name}' have no fixed range" + _others(open_ended),
-            "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
-        )
+    if not pictures and assumed is None and (refusal := open_refusal(graph)) is not None:
+        raise refusal
     seen = calibration.extremes(graph, {node.name for node in learnt}, pictures, percentile) if pictures else {}
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = _constraints(graph)
@@ -102,6 +98,9 @@ def assign_ranges(
                     headroom=headroom,
                 )
                 chosen_by = by
+            if chosen is None and assumed is not None and not node.activation.bounded:
+                lowest, highest = max(assumed[0], node.activation.low), min(assumed[1], node.activation.high)
+                chosen = choose(np.array([lowest]), np.array([highest]), common=True, equal=True, headroom=1.0)
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, chosen, chosen_by)]
@@ -109,6 +108,19 @@ def assign_ranges(
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = _range(graph, node, ranges)
     return graph.rebuilt(nodes), tuple(choices)
+
+
+def open_refusal(graph: Graph) -> ModelError | None:
+    """Return the error about the layers of an optimised graph whose range only pictures can tell, if there are any."""
+    storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
+    unbounded = [node for node in storing if not ops.get(node.op).keeps_range and not node.activation.bounded]
+    if not unbounded:
+        return None
+    return ModelError.layer(
+        unbounded[0].name,
+        f"the values of '{unbounded[0].activation.name}' have no fixed range" + _others(unbounded),
+        "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
+    )
 
 
 def choose(

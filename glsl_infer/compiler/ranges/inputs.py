@@ -35,6 +35,15 @@ def open_inputs(graph: Graph) -> list[Node]:
     ]
 
 
+def open_refusal(node: Node) -> ModelError:
+    """Return the error about an input whose range is not known."""
+    return ModelError.layer(
+        node.name,
+        "the range of its numbers is not known",
+        f"give --input-range {node.name}=LOW,HIGH, or typical numbers with --calibrate FILE.npz",
+    )
+
+
 def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float) -> Node:
     if not node.operator.is_input:
         return node
@@ -55,11 +64,7 @@ def _seen(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return lowest and highest number of each entry of the last axis."""
     if not samples:
-        raise ModelError.layer(
-            node.name,
-            "the range of its numbers is not known",
-            f"give --input-range {node.name}=LOW,HIGH, or typical numbers with --calibrate FILE.npz",
-        )
+        raise open_refusal(node)
     values = [input_values(node, reference.by_name(graph, sample)[node.name]) for sample in samples]
     rows = np.concatenate([np.asarray(value, np.float64).reshape(-1, value.shape[-1]) for value in values])
     return rows.min(axis=0), rows.max(axis=0)

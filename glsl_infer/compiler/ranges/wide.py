@@ -168,7 +168,7 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
 
 def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, Node]:
     kernel = node.weights["kernel"]
-    attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups")}
+    attrs = {key: node.attrs[key] for key in ("strides", "padding", "groups", "dilations")}
     unit = _units(kernel, node.attrs["groups"], block, bounds[node.inputs[0]])
     products = Node(
         f"{node.name}-products",

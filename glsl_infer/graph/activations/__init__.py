@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from glsl_infer.graph import piecewise_linear as pieces
-from glsl_infer.graph.activations import bent, clipped, sigmoids, smooth
+from glsl_infer.graph.activations import bent, clipped, powers, sigmoids, smooth
 from glsl_infer.graph.activations.activation import Activation
 
 __all__ = ["FORMS", "NAMES", "Activation", "Form", "activation"]
@@ -36,7 +36,11 @@ def _only(function: Activation) -> Form:
 
 
 FORMS: Mapping[str, Form] = {
+    "absolute": _only(powers.ABSOLUTE),
+    "at_least": Form("(LOW)", powers.at_least),
+    "at_most": Form("(HIGH)", powers.at_most),
     "bent_relu": Form("(SLOPE,THRESHOLD[,MAXIMUM])", bent.bent_relu),
+    "clip": Form("(LOW,HIGH)", powers.clip),
     "elu": Form("(ALPHA)", smooth.elu),
     "exponential": _only(smooth.EXPONENTIAL),
     "gelu": _only(smooth.GELU),
@@ -45,17 +49,23 @@ FORMS: Mapping[str, Form] = {
     "hard_silu": _only(bent.HARD_SILU),
     "leaky_relu": Form("(SLOPE)", bent.leaky_relu),
     "linear": _only(clipped.LINEAR),
+    "log": _only(powers.LOG),
     "log_sigmoid": _only(smooth.LOG_SIGMOID),
     "mish": _only(smooth.MISH),
     "piecewise_linear": Form(pieces.PARAMETERS, sigmoids.piecewise_linear),
     "piecewise_linear_sigmoid": _only(sigmoids.ARTICLE),
+    "power": Form("(EXPONENT)", powers.power),
     "prelu": Form("(SLOPE,...)", bent.prelu),
+    "reciprocal": _only(powers.RECIPROCAL),
     "relu": Form("[(MAXIMUM)]", clipped.relu),
+    "rsqrt": _only(powers.RSQRT),
     "selu": Form("", smooth.selu),
     "sigmoid": _only(sigmoids.SIGMOID),
     "silu": _only(smooth.SILU),
     "softplus": _only(smooth.SOFTPLUS),
     "softsign": _only(sigmoids.SOFTSIGN),
+    "sqrt": _only(powers.SQRT),
+    "square": _only(powers.SQUARE),
     "tanh": _only(sigmoids.TANH),
 }
 """Every activation by its name."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations import Activation, activation, bent, clipped, sigmoids, smooth
+from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, sigmoids, smooth
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
 
@@ -21,6 +21,7 @@ FUNCTIONS: Mapping[str, Activation] = {
     "gelu": smooth.GELU,
     "hard_sigmoid": sigmoids.HARD,
     "hard_silu": bent.HARD_SILU,
+    "hard_tanh": powers.clip(-1.0, 1.0),
     "leaky_relu": bent.leaky_relu(0.2),
     "linear": clipped.LINEAR,
     "log_sigmoid": smooth.LOG_SIGMOID,
@@ -85,6 +86,26 @@ def _gelu(call: Call, layer: Any) -> Activation:
     return smooth.GELU_TANH if layer.approximate else smooth.GELU
 
 
+def _clip(call: Call, layer: Any) -> Activation:
+    low, high = layer.x_min, layer.x_max
+    if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
+        raise call.refused("a clip to limits that are no numbers", "give two numbers")
+    if low == 0:
+        return _made(call, lambda: clipped.relu(float(high)), "give a limit above 0")
+    return _made(call, lambda: powers.clip(float(low), float(high)), "give a lower and a higher limit")
+
+
+def power(call: Call) -> list[Node]:
+    """Convert a power of a tensor, whose exponent is a number."""
+    exponent = call.arguments[-1]
+    if len(call.inputs) != 1 or not isinstance(exponent, (int, float)):
+        raise call.refused(
+            "a power whose exponent is no number", "give it as a number, or use keras.ops.exp of a product"
+        )
+    advice = "multiply the tensor by itself, or use keras.ops.exp"
+    return [_node(call.name, call.inputs, _made(call, lambda: powers.power(float(exponent)), advice))]
+
+
 def _always(function: Activation) -> Found:
     return lambda call, layer: function
 
@@ -101,20 +122,29 @@ LAYERS: Mapping[str, Found] = {
 """Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
 
 OPERATIONS: Mapping[str, Found] = {
+    "Abs": _always(powers.ABSOLUTE),
+    "Absolute": _always(powers.ABSOLUTE),
+    "Clip": _clip,
     "Elu": _elu,
     "Exp": _always(smooth.EXPONENTIAL),
     "Gelu": _gelu,
     "HardSigmoid": _always(sigmoids.HARD),
     "HardSilu": _always(bent.HARD_SILU),
+    "HardTanh": _always(powers.clip(-1.0, 1.0)),
     "LeakyRelu": _leaky,
+    "Log": _always(powers.LOG),
     "LogSigmoid": _always(smooth.LOG_SIGMOID),
+    "Reciprocal": _always(powers.RECIPROCAL),
     "Relu": _always(clipped.relu()),
     "Relu6": _always(clipped.relu(6.0)),
+    "Rsqrt": _always(powers.RSQRT),
     "Selu": _always(smooth.selu()),
     "Sigmoid": _always(sigmoids.SIGMOID),
     "Silu": _always(smooth.SILU),
     "Softplus": _always(smooth.SOFTPLUS),
     "Softsign": _always(sigmoids.SOFTSIGN),
+    "Sqrt": _always(powers.SQRT),
+    "Square": _always(powers.SQUARE),
     "Tanh": _always(sigmoids.TANH),
 }
 """Operations of ``keras.ops``, by class name."""

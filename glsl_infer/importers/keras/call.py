@@ -23,8 +23,8 @@ class Call:
         inputs: names of the nodes that it reads.
         shapes: their shapes, without the batch axis.
         arguments: what it was called with, constants and Keras tensors.
+        output: which of its outputs is wanted, where it has several.
         shape: of the output, without the batch axis, as Keras knows it.
-        result: the number of the output, of an operation with several.
     """
 
     layer: Any
@@ -32,8 +32,8 @@ class Call:
     inputs: tuple[str, ...]
     shapes: tuple[Shape, ...]
     arguments: tuple[Any, ...]
+    output: int = 0
     shape: Shape = ()
-    result: int = 0
 
     def refused(self, given: str, advice: str) -> ModelError:
         """Return the error that says what cannot be exported, and what to do."""

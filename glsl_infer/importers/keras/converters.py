@@ -53,11 +53,7 @@ def _depthwise_conv2d(call: Call) -> list[Node]:
 
 def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
     call.require_channels_last()
-    layer, strides = call.layer, pair(call.layer.strides)
-    if pair(layer.dilation_rate) != (1, 1):
-        raise call.refused(f"dilation_rate={pair(layer.dilation_rate)}", "only (1, 1) can be exported")
-    padding = call.padding((weights.shape[0], weights.shape[1]), strides)
-    attrs = {"strides": strides, "padding": padding, "groups": groups, "activation": "linear"}
+    attrs = {**convolutions.window(call, weights.shape[:2]), "groups": groups, "activation": "linear"}
     node = call.node("conv2d", attrs, kernel=weights, bias=bias(call, weights.shape[3]))
     return [node, *activations.own_activation(call)]
 
@@ -176,11 +172,42 @@ def depth_to_space(call: Call) -> list[Node]:
     return [call.node("depth_to_space", {"block": int(call.layer.block_size)})]
 
 
-# What does nothing when not training.
-_TRAINING_ONLY = (
-    "Dropout SpatialDropout1D SpatialDropout2D AlphaDropout GaussianDropout GaussianNoise ActivityRegularization "
-    "Identity RandomBrightness RandomContrast RandomFlip RandomRotation RandomTranslation RandomZoom"
+TRAINING_ONLY = (
+    "ActivityRegularization",
+    "AlphaDropout",
+    "AugMix",
+    "CutMix",
+    "Dropout",
+    "GaussianDropout",
+    "GaussianNoise",
+    "Identity",
+    "MaxNumBoundingBoxes",
+    "MixUp",
+    "RandAugment",
+    "RandomBrightness",
+    "RandomColorDegeneration",
+    "RandomColorJitter",
+    "RandomContrast",
+    "RandomElasticTransform",
+    "RandomErasing",
+    "RandomFlip",
+    "RandomGaussianBlur",
+    "RandomGrayscale",
+    "RandomHue",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterization",
+    "RandomRotation",
+    "RandomSaturation",
+    "RandomSharpness",
+    "RandomShear",
+    "RandomTranslation",
+    "RandomZoom",
+    "Solarization",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
 )
+"""What does nothing when not training."""
 
 LAYERS: Mapping[str, Converter] = {
     "InputLayer": _input,
@@ -216,6 +243,6 @@ LAYERS: Mapping[str, Converter] = {
     "Reshape": _reshape,
     "Dense": _dense,
     "Softmax": softmax,
-    **dict.fromkeys(_TRAINING_ONLY.split(), _identity),
+    **dict.fromkeys(TRAINING_ONLY, _identity),
 }
 """Converters by class name."""

@@ -7,11 +7,13 @@ read. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
 
 ROWS_RANK = 3
 """Axes of rows, with that of the batch."""
@@ -48,6 +50,23 @@ def ending(tensor: Any) -> Ending:
             _ADVICE,
         )
     return reached
+
+
+def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
+    """Return rows for the layers of a model that outputs end in: what the walk has not met."""
+    verdicts = []
+    for operation in getattr(model, "operations", model.layers):
+        if operation.name in rows or hasattr(operation, "layers"):
+            continue
+        tensor = operation._inbound_nodes[0].output_tensors[0]
+        step = HostStep(CONCATENATE) if _is_join(tensor) else _step(tensor)
+        idle = not (step and step.step)
+        note = f"host step '{step.step}' of an output" if step and step.step else "does nothing outside of training"
+        shape = tuple(tensor.shape[1:])
+        verdicts.append(
+            LayerVerdict(operation.name, type(operation).__name__, shape, DROPPED if idle else CPU, note=note)
+        )
+    return verdicts
 
 
 def _peeled(end: Ending) -> Ending | None:

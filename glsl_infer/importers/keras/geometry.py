@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from glsl_infer.graph import Node
+from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.keras.call import Call
+from glsl_infer.ops.channel_gather import ZERO
 
 _METHODS = {"nearest": "nearest", "bilinear": "bilinear"}
 
@@ -81,7 +82,11 @@ def _transposed(call: Call, axes: tuple[int, ...]) -> list[Node]:
 def flip(call: Call) -> list[Node]:
     """Convert ``keras.ops.flip`` along rows, columns or both."""
     axis = call.layer.axis
-    axes = {int(one) % 4 for one in (axis if isinstance(axis, (list, tuple)) else (axis,))} if axis is not None else {0}
+    axes = (
+        {int(number) % 4 for number in (axis if isinstance(axis, (list, tuple)) else (axis,))}
+        if axis is not None
+        else {0}
+    )
     if not axes <= {1, 2}:
         raise call.refused(f"a flip along axis {axis}", "rows (1) and columns (2) can be flipped")
     height, width = call.shapes[0][:2]
@@ -91,57 +96,126 @@ def flip(call: Call) -> list[Node]:
 
 
 def get_item(call: Call) -> list[Node]:
-    """Convert ``x[:, 1:-1, ::2, 4:8]``."""
+    """Convert ``x[:, 1:-1, ::2, 4:8]``, and ``x[:, None, None, :]`` and ``x[:, 0, 0]`` between vectors and 1x1 maps."""
     key = call.arguments[1]
-    parts = _slices(call, key if isinstance(key, tuple) else (key,))
-    rows, columns, channels = (range(length)[part] for part, length in zip(parts, call.shapes[0]))
-    if not (rows and columns and channels):
+    given = call.shapes[0]
+    entries = _entries(call, key if isinstance(key, tuple) else (key,))
+    parts = [range(size)[part] for part, size in zip(entries, given)]
+    if not all(parts):
         raise call.refused(f"an index {key} that leaves nothing", "take a pixel at least")
-    node = call.node(
-        "spatial_slice",
-        {
+    shape = _shape_of(call, key if isinstance(key, tuple) else (key,), [len(part) for part in parts])
+    nodes = _sliced(call, call.name, parts)
+    if shape != tuple(len(part) for part in parts):
+        before = nodes[-1].name if nodes else call.inputs[0]
+        name = f"{call.name}-shape" if nodes else call.name
+        nodes.append(Node(name, "reshape", (before,), {"shape": shape}))
+    return nodes or [call.node("identity")]
+
+
+def _sliced(call: Call, name: str, parts: Sequence[range]) -> list[Node]:
+    """Return the nodes that take these rows, columns and channels of a map, or these numbers of a vector."""
+    channels = parts[-1]
+    whole = channels == range(call.shapes[0][-1])
+    if len(parts) == 1:
+        return [] if whole else [Node(name, "vector_gather", call.inputs, {"channels": tuple(channels)})]
+    nodes: list[Node] = []
+    rows, columns, _ = parts
+    if (rows, columns) != tuple(map(range, call.shapes[0][:2])):
+        attrs = {
             "begin": (rows.start, columns.start),
             "size": (len(rows), len(columns)),
             "strides": (rows.step, columns.step),
-        },
-    )
-    if channels == range(call.shapes[0][2]):
-        return [node]
-    return [node, Node(f"{call.name}-channels", "channel_gather", (call.name,), {"channels": tuple(channels)})]
+        }
+        nodes.append(Node(name, "spatial_slice", call.inputs, attrs))
+    if not whole:
+        own = f"{name}-channels" if nodes else name
+        inputs = (name,) if nodes else call.inputs
+        nodes.append(Node(own, "channel_gather", inputs, {"channels": tuple(channels)}))
+    return nodes
 
 
-def _slices(call: Call, key: Sequence[Any]) -> list[slice]:
-    """Return the slices of rows, columns and channels."""
-    entries = list(key)
-    if Ellipsis in entries:
-        place = entries.index(Ellipsis)
-        entries[place : place + 1] = [slice(None)] * (5 - len(entries))
-    entries += [slice(None)] * (4 - len(entries))
-    if len(call.shapes[0]) != 3 or len(entries) != 4 or any(not isinstance(entry, slice) for entry in entries):
+def _entries(call: Call, key: Sequence[Any]) -> list[slice]:
+    """Return the slices of the axes behind the batch; a whole number is a slice of one."""
+    full = list(_full(call, key))
+    entries = [entry for entry in full if entry is not None]
+    rank = len(call.shapes[0]) + 1
+    if len(entries) != rank or any(not isinstance(entry, (slice, int)) for entry in entries) or full[0] is None:
         raise call.refused(f"an index {tuple(key)}", "give slices, such as x[:, 1:-1, ::2, :4], of a feature map")
     if entries[0] != slice(None):
         raise call.refused("an index into the batch", "begin it with ':'")
-    return entries[1:]
+    return [entry if isinstance(entry, slice) else slice(entry, entry + 1 or None) for entry in entries[1:]]
+
+
+def _full(call: Call, key: Sequence[Any]) -> list[Any]:
+    """Return an index with an entry for every axis and for every new one, None."""
+    entries, rank = list(key), len(call.shapes[0]) + 1
+    taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    places = [index for index, entry in enumerate(entries) if entry is Ellipsis]
+    if places:
+        entries[places[0] : places[0] + 1] = [slice(None)] * (rank - taken)
+        return entries
+    return entries + [slice(None)] * (rank - taken)
+
+
+def _shape_of(call: Call, key: Sequence[Any], lengths: Sequence[int]) -> Shape:
+    """Return the shape after whole numbers have taken axes away, and None has put some in."""
+    left, shape = iter(lengths), []
+    for entry in _full(call, key)[1:]:
+        if entry is None:
+            shape.append(1)
+            continue
+        length = next(left)
+        if isinstance(entry, slice):
+            shape.append(length)
+    if len(shape) not in (1, 3):
+        raise call.refused(f"an index {tuple(key)}", "give slices, such as x[:, 1:-1, ::2, :4], of a feature map")
+    return tuple(shape)
+
+
+def split(call: Call) -> list[Node]:
+    """Convert one output of ``keras.ops.split``."""
+    given, sections = call.shapes[0], call.layer.indices_or_sections
+    axis = int(call.layer.axis) % (len(given) + 1) - 1
+    if axis < 0:
+        raise call.refused("a split of the batch", "split rows, columns or channels")
+    size = given[axis]
+    if isinstance(sections, int):
+        ends = [size // sections * number for number in range(sections + 1)]
+    else:
+        ends = [0, *(int(end) for end in sections), size]
+    taken = slice(ends[call.output], ends[call.output + 1])
+    parts = [range(length)[taken if place == axis else slice(None)] for place, length in enumerate(given)]
+    return _sliced(call, call.name, parts) or [call.node("identity")]
 
 
 def pad(call: Call) -> list[Node]:
-    """Convert ``keras.ops.pad`` of rows and columns: with zeros, reflected or symmetric."""
+    """Convert ``keras.ops.pad``: rows and columns by a constant, reflected or symmetric; channels by zeros."""
     layer = call.layer
     widths = [tuple(int(count) for count in pair) for pair in layer._process_pad_width(layer.pad_width)]
     if len(widths) == 1:
         widths *= 4
     mode = str(layer.mode)
-    if len(widths) != 4 or any(widths[0]) or any(widths[3]):
-        raise call.refused(f"padding of {layer.pad_width}", "rows and columns can be padded")
+    value = call.arguments[1] if len(call.arguments) > 1 else None
+    value = 0.0 if value is None else float(value)
+    if len(widths) != 4 or any(widths[0]):
+        raise call.refused(f"padding of {layer.pad_width}", "rows, columns and channels can be padded")
+    if any(widths[3]) and (mode != "constant" or value):
+        raise call.refused(f"padding of channels by '{mode}', with {value:g}", "channels can be padded with zeros")
     padding = (*widths[1], *widths[2])
-    if mode == "constant":
-        value = call.arguments[1] if len(call.arguments) > 1 else None
-        if value not in (None, 0, 0.0):
-            raise call.refused(
-                f"padding with {value}", "pad with zeros, or subtract the number before and add it after"
-            )
-        return [call.node("zero_padding", {"padding": padding})]
-    return [call.node("mirror_padding", {"padding": padding, "mode": mode})]
+    if mode != "constant":
+        return [call.node("mirror_padding", {"padding": padding, "mode": mode})]
+    if not any(widths[3]):
+        return [call.node("constant_padding", {"padding": padding, "value": value})] if value else _zeros(call, padding)
+    before, after = widths[3]
+    channels = (*[ZERO] * before, *range(call.shapes[0][2]), *[ZERO] * after)
+    if not any(padding):
+        return [call.node("channel_gather", {"channels": channels})]
+    nodes = _zeros(call, padding)
+    return [*nodes, Node(f"{call.name}-channels", "channel_gather", (nodes[-1].name,), {"channels": channels})]
+
+
+def _zeros(call: Call, padding: tuple[int, ...]) -> list[Node]:
+    return [call.node("zero_padding", {"padding": padding})]
 
 
 def space_to_depth(call: Call) -> list[Node]:
@@ -151,6 +225,12 @@ def space_to_depth(call: Call) -> list[Node]:
     height, width, _ = call.shapes[0]
     if height % block or width % block:
         raise call.refused(f"blocks of {block}x{block} in {height}x{width} pixels", "make both a multiple of the block")
+    return space_to_depth_nodes(call, block)
+
+
+def space_to_depth_nodes(call: Call, block: int) -> list[Node]:
+    """Return the nodes that put the pixels of every block into the channels of one, phase by phase."""
+    height, width, _ = call.shapes[0]
     size = (height // block, width // block)
     nodes: list[Node] = []
     for y in range(block):

@@ -90,7 +90,7 @@ class LearnableSigmoid(keras.layers.Layer):  # type: ignore[misc]
             ValueError: weights that are no numbers any more, or bends far outside of what the network can reach.
         """
         (outer, *slopes), (a, b, c, d), (x, y) = (
-            [float(one) for one in ops.convert_to_numpy(part)] for part in self._numbers("float32")
+            [float(number) for number in ops.convert_to_numpy(part)] for part in self._numbers("float32")
         )
         return of_slopes(outer, slopes, [(b, c), (a, d)], (x, y))
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
+from glsl_infer.graph.activations import Activation, clipped, powers
+from glsl_infer.graph.activations.powers import RECIPROCAL
 from glsl_infer.importers.keras import activations, arithmetic, geometry
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
@@ -15,6 +17,7 @@ from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import per_channel
 
 Constant = tuple[float, ...]
+RELU = clipped.relu()
 
 
 def _arithmetic(
@@ -34,8 +37,11 @@ def _arithmetic(
         first = not _is_tensor(call.arguments[0])
         constant = per_channel(call, call.arguments[0 if first else 1], "a constant")
         affine = rescaling(constant, first)
+        if affine is None and not first:
+            raise call.refused(f"{with_article(kind)} by 0", "divide by another number")
         if affine is None:
-            raise call.refused(f"{with_article(kind)} of a constant by a tensor", "divide the tensor by the constant")
+            scaled = Node(f"{call.name}-scaled", "rescaling", (call.name,), {"scales": constant, "offsets": (0.0,)})
+            return [call.node("activation", {"function": RECIPROCAL.text}), scaled]
         return [call.node("rescaling", {"scales": affine[0], "offsets": affine[1]})]
 
     return convert
@@ -47,6 +53,18 @@ def _is_tensor(value: object) -> bool:
 
 def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
+
+
+def _limit(make: Callable[[float], Activation], several: Converter) -> Converter:
+    """Return the converter of a maximum or a minimum: of tensors, or of one and a number."""
+
+    def convert(call: Call) -> list[Node]:
+        numbers = [argument for argument in call.arguments if isinstance(argument, (int, float))]
+        if len(call.inputs) == 1 and len(numbers) == 1:
+            return [call.node("activation", {"function": make(float(numbers[0])).text})]
+        return several(call)
+
+    return convert
 
 
 def _reshape(call: Call) -> list[Node]:
@@ -74,13 +92,15 @@ OPERATIONS: Mapping[str, Converter] = {
     "Multiply": _arithmetic(lambda constant, first: (constant, (0.0,)), binary("multiply")),
     "Divide": _arithmetic(_divided, binary("divide")),
     "TrueDivide": _arithmetic(_divided, binary("divide")),
-    "Maximum": binary("maximum"),
-    "Minimum": binary("minimum"),
+    "Maximum": _limit(lambda low: powers.at_least(low) if low else RELU, binary("maximum")),
+    "Minimum": _limit(powers.at_most, binary("minimum")),
+    "Power": activations.power,
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
     "Resize": geometry.resize,
     "SpaceToDepth": geometry.space_to_depth,
+    "Split": geometry.split,
     "Transpose": geometry.transpose,
     "Negative": _negative,
     **activations.converters(activations.OPERATIONS),

@@ -10,13 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
-from glsl_infer.importers.keras.endings import ending
+from glsl_infer.graph.network import VALUES
+from glsl_infer.importers.keras import stand_ins
+from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.ends import Ends, Range, with_ends
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.quiet import stderr_silenced
-from glsl_infer.importers.keras.walk import Collected, Walk
+from glsl_infer.importers.keras.saved import require_file
+from glsl_infer.importers.keras.walk import Walk
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.verdict import Survey
 
 
 def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -32,7 +37,22 @@ def load(path: str | Path, input_range: Range | None = None, ends: Ends | None =
         InputError: ``input_range`` or ``ends`` do not fit the model.
         MissingExtraError: Keras is not installed.
     """
-    return to_graph(load_model(path), input_range, ends)
+    return survey(path, input_range, ends).whole()
+
+
+def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+    """Read a saved ``.keras`` model and say of each layer where it runs, also where it cannot be exported.
+
+    A Lambda, and a layer whose class nobody knows here, is not loaded: a layer that computes nothing stands for it.
+
+    Args: see ``load``.
+
+    Raises:
+        ModelError: the file is missing or no Keras model, or it is not functional.
+        MissingExtraError: Keras is not installed.
+    """
+    foreign = stand_ins.of_file(path)
+    return survey_of(foreign or load_model(path), input_range, ends)
 
 
 def load_model(path: str | Path) -> Any:
@@ -43,9 +63,11 @@ def load_model(path: str | Path) -> Any:
         MissingExtraError: Keras is not installed.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ModelError(f"{path}: no such file")
+    require_file(path)
     installed = keras()
+    foreign = stand_ins.of_file(path)
+    if foreign is not None:
+        raise survey_of(foreign).problems[0]
     try:
         with stderr_silenced():
             return installed.saving.load_model(path, compile=False)
@@ -71,6 +93,15 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
         ModelError: layers or options that are not supported, naming the layers and what to change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
+    return survey_of(model, input_range, ends).whole()
+
+
+def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+    """As ``to_graph``, with what is refused as a part of the result.
+
+    Raises:
+        ModelError: the model is not functional.
+    """
     keras()
     _require_functional(model)
     ends = ends or Ends()
@@ -81,13 +112,27 @@ def to_graph(model: Any, input_range: Range | None = None, ends: Ends | None = N
     for tensor in model.inputs:
         walk.tensor(tensor)
     outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
-    if collected.refusals:
-        raise ModelError("\n  ".join(str(refusal) for refusal in collected.refusals))
-    graph = Graph(model.name, collected.nodes, outputs)
+    rows = (*collected.rows.values(), *ended(model, collected.rows))
+    known = [output for output in outputs if not collected.unknown & set(output.layers)]
+    if len(known) < len(outputs):  # what stands before the unknown can be looked at all the same
+        read = {name for node in collected.nodes for name in node.inputs}
+        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
+        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
+    graph, problems = None, list[InputError](collected.refusals)
+    try:
+        graph = Graph(model.name, collected.nodes, known) if known else None
+        if graph is not None and not problems:
+            _require_inputs_read(graph)
+        graph = with_ends(graph, ends) if graph is not None else None
+    except InputError as error:
+        problems.append(error)
+    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+
+
+def _require_inputs_read(graph: Graph) -> None:
     unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
     if unread and not set(unread) & set(graph.output_layers):
         raise ModelError.layer(unread[0], "an input that no output depends on", "build the model without it")
-    return with_ends(graph, ends)
 
 
 def tensors_of(model: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ They take over where textures cannot: a tensor in or out is neither a vector nor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,48 @@ def _axes(call: Call, axis: Any) -> tuple[int, ...]:
     if axis is None:
         raise call.refused("axis=None", "name the axes, without that of the batch")
     return tuple(_axis(call, one) for one in (axis if isinstance(axis, (list, tuple)) else [axis]))
+
+
+def renames(call: Call, chain: Sequence[Any]) -> list[Node]:
+    """Return the nodes of a chain of reshapes and transpositions, link by link; none where they mix batches.
+
+    Args:
+        call: of the whole chain.
+        chain: Keras tensors from the result back to what the chain reads.
+    """
+    nodes: list[Node] = []
+    before = call.inputs[0]
+    for number, (tensor, source) in enumerate(zip(reversed(chain[:-1]), reversed(chain))):
+        operation, shape = tensor._keras_history.operation, tuple(tensor.shape[1:])
+        name = call.name if not number else f"{call.name}-{number + 1}"
+        axes = _order(operation, len(source.shape))
+        if axes is None:
+            if math.prod(shape) != math.prod(source.shape[1:]):
+                return []
+            nodes.append(Node(name, "reshape", (before,), {"shape": shape}))
+        elif axes[0] != 0:
+            return []
+        else:
+            nodes.append(Node(name, "tensor_transpose", (before,), {"axes": tuple(axis - 1 for axis in axes[1:])}))
+        before = name
+    return nodes
+
+
+def _order(operation: Any, rank: int) -> tuple[int, ...] | None:
+    """Return the order that a transposition gives the axes, that of the batch among them; None of a reshape."""
+    order = np.arange(rank)
+    kind = type(operation).__name__
+    if kind == "Permute":
+        return (0, *(int(axis) for axis in operation.dims))
+    if kind == "Transpose":
+        return tuple(int(axis) for axis in (operation.axes or order[::-1]))
+    if kind == "Swapaxes":
+        order[[operation.axis1, operation.axis2]] = order[[operation.axis2, operation.axis1]]
+        return tuple(order.tolist())
+    if kind == "Moveaxis":
+        sizes = np.empty(tuple(range(2, rank + 2)), np.int8)
+        return tuple(size - 2 for size in np.moveaxis(sizes, operation.source, operation.destination).shape)
+    return None
 
 
 def _reshape(call: Call) -> list[Node]:
@@ -180,7 +223,7 @@ def _argmax(call: Call) -> list[Node]:
 
 
 def _top_k(call: Call) -> list[Node]:
-    result = "values" if call.result == 0 else "indices"
+    result = "values" if call.output == 0 else "indices"
     return [call.node("top_k", {"k": int(call.layer.k), "result": result})]
 
 

@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from glsl_infer import ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
-from glsl_infer.graph import Node, Shape
+from glsl_infer.graph import Node
 from glsl_infer.importers.keras import custom_operators, tensors
 from glsl_infer.importers.keras.call import Call, Converter
-from glsl_infer.importers.keras.converters import LAYERS
+from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
+from glsl_infer.importers.keras.renames import chain_of, renamed
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
-
-
-class Collected:
-    """The nodes so far, in topological order, with unique names and their shapes, and what cannot be exported."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Node] = []
-        self.shapes: dict[str, Shape] = {}
-        self.refusals: list[ModelError] = []
-        self.guessed: set[str] = set()
-        self._taken: set[str] = set()
-
-    def free_name(self, wanted: str) -> str:
-        """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
-        names = (wanted, *(f"{wanted}~{index}" for index in range(1, len(self._taken) + 1)))
-        name = next(name for name in names if name not in self._taken)
-        self._taken.add(name)
-        return name
-
-    def refuse(self, refusal: ModelError, name: str, inputs: tuple[str, ...], tensor: Any) -> str:
-        """Remember a layer that cannot be exported, and go on behind it with the shape that Keras gives it.
-
-        Raises:
-            ModelError: Keras does not know the shape, so that nothing can be said of the layers behind it.
-        """
-        shape = tuple(tensor.shape[1:])
-        if None in shape:
-            raise ModelError("\n  ".join(map(str, (*self.refusals, refusal))))
-        if not self.guessed & set(inputs):  # else it may be refused for what stands before it
-            self.refusals.append(refusal)
-        self.guessed.add(name)
-        self.shapes[name] = shape
-        return name
-
-    def add(self, nodes: list[Node]) -> str:
-        """Add the nodes of one call, the first of which has its name already; return the name of the last."""
-        renamed = {nodes[0].name: nodes[0].name}
-        for node in nodes:
-            name = renamed[node.name] = renamed.get(node.name) or self.free_name(node.name)
-            node = replace(node, name=name, inputs=tuple(renamed.get(one, one) for one in node.inputs))  # noqa: PLW2901
-            # Our own shapes, not those of Keras: a model inside another may know its sizes as None only.
-            self.shapes[name] = ops.get(node.op).shape(node, [self.shapes[one] for one in node.inputs])
-            self.nodes.append(node)
-        return renamed[nodes[-1].name]
 
 
 class Walk:
@@ -80,7 +40,7 @@ class Walk:
             if key(stack[-1]) in self._names:
                 stack.pop()
                 continue
-            waiting = [one for one in _inputs(stack[-1]) if key(one) not in self._names]
+            waiting = [before for before in _inputs(stack[-1]) if key(before) not in self._names]
             if waiting:
                 stack += reversed(waiting)
             else:
@@ -88,27 +48,50 @@ class Walk:
         return self._names[key(tensor)]
 
     def _import(self, tensor: Any) -> None:
-        operation, call_index, result = tensor._keras_history
-        inputs = tuple(self._names[key(one)] for one in _inputs(tensor))
+        operation, call_index, _ = tensor._keras_history
+        inputs = tuple(self._names[key(before)] for before in _inputs(tensor))
         name = self._collected.free_name(f"{self._prefix}{operation.name}")
         if _is_model(operation):
-            outputs = self._inner(operation, name, inputs)
+            outputs = dict(enumerate(self._inner(operation, name, inputs)))
         else:
-            arguments = operation._inbound_nodes[call_index].arguments
-            shapes = tuple(self._collected.shapes[one] for one in inputs)
-            given = (*arguments.args, *arguments.kwargs.values())
-            shape = tuple(tensor.shape[1:])
-            try:
-                made = self._collected.add(_convert(Call(operation, name, inputs, shapes, given, shape, result)))
-            except ModelError as refusal:
-                made = self._collected.refuse(refusal, name, inputs, tensor)
-            if result:  # each output of an operation with several is a node of its own
-                self._names[key(tensor)] = made
-                return
-            outputs = [made]
-        for index, output in enumerate(outputs):
-            self._names[id(operation), call_index, index] = output
-            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[index]
+            outputs = self._layer(tensor, name, inputs)
+        for number, output in outputs.items():
+            self._names[id(operation), call_index, number] = output
+            self.tensors[output] = operation._inbound_nodes[call_index].output_tensors[number]
+
+    def _layer(self, tensor: Any, name: str, inputs: tuple[str, ...]) -> dict[int, str]:
+        """Import what makes a tensor and say where it runs; return the names of outputs by their numbers."""
+        operation, call_index, index = tensor._keras_history
+        call_node, collected, chain = operation._inbound_nodes[call_index], self._collected, chain_of(tensor)
+        tensors = call_node.output_tensors
+        given = (*call_node.arguments.args, *call_node.arguments.kwargs.values())
+        row = LayerVerdict(name, kind_of(operation), tuple(tensors[0].shape[1:]), UNKNOWN)
+        before = len(collected.nodes)
+        try:
+            if collected.unknown & set(inputs):
+                _converter(Call(operation, name, inputs, (), given))  # what it is can be refused, if not where it is
+                collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+                names = [name, *(collected.free_name(name) for _ in tensors[1:])]
+                collected.unknown.update(names)
+                return dict(enumerate(names))
+            shapes, made = tuple(collected.shapes[source] for source in inputs), tuple(tensor.shape[1:])
+            call = Call(operation, name, inputs, shapes, given, index, made)
+            output = collected.add(_renamed(call, chain) if chain else _converter(call)(call))
+        except ModelError as refusal:
+            collected.rows[name] = row.refused(refusal)
+            others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
+            return dict(enumerate([collected.refuse(refusal, name, inputs, tensors[0].shape[1:]), *others]))
+        operators = tuple(node.op for node in collected.nodes[before:])
+        dropped = kind_of(operation) in TRAINING_ONLY
+        note = "does nothing outside of training" if dropped else ""
+        shape, on_cpu = collected.shapes[output], any(ops.get(op).on_cpu for op in operators)
+        runs = DROPPED if dropped else CPU if on_cpu else SHADER
+        collected.rows[name] = replace(row, shape=shape, runs=runs, operators=operators, note=note)
+        for link in chain[1:-1]:
+            own = f"{self._prefix}{link._keras_history.operation.name}"
+            part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
+            collected.rows.setdefault(own, replace(part, note=f"part of '{name}'"))
+        return {index: output}
 
     def _inner(self, model: Any, name: str, inputs: tuple[str, ...]) -> list[str]:
         """Import a model that is called like a layer; return the names of its outputs."""
@@ -128,6 +111,10 @@ def key(tensor: Any) -> Key:
 
 
 def _inputs(tensor: Any) -> list[Any]:
+    """Return the tensors that the nodes of a tensor read: that of its operation, or what its chain of renames reads."""
+    chain = chain_of(tensor)
+    if chain:
+        return [chain[-1]]
     operation, call_index, _ = tensor._keras_history
     return list(operation._inbound_nodes[call_index].arguments.keras_tensors)
 
@@ -137,33 +124,60 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
-def _converted(call: Call, convert: Converter, on_cpu: Converter | None) -> list[Node]:
-    """Return the nodes of a call; where shaders cannot do it in this place, those for the CPU."""
+def _renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
+    """Return the nodes of a chain of renames; where no operator does it as a whole, those for the CPU."""
     try:
-        return convert(call)
+        return renamed(call, chain)
     except ModelError:
-        if on_cpu is None:
+        nodes = tensors.renames(call, chain)
+        if not nodes:
             raise
-    return on_cpu(call)
+        return nodes
 
 
-def _convert(call: Call) -> list[Node]:
+def _either(convert: Converter, on_cpu: Converter) -> Converter:
+    """Return what converts a call for shaders, and where they cannot do it in this place, for the CPU."""
+
+    def either(call: Call) -> list[Node]:
+        try:
+            return convert(call)
+        except ModelError:
+            return on_cpu(call)
+
+    return either
+
+
+def kind_of(operation: Any) -> str:
+    """Return the class of a layer or an operation: of one that stands for another, that of the other."""
+    return str(getattr(operation, "stands_for", "") or type(operation).__name__)
+
+
+def _converter(call: Call) -> Converter:
+    """Return what converts a layer or an operation.
+
+    Raises:
+        ModelError: nothing does.
+    """
     kind, package = type(call.layer).__name__, type(call.layer).__module__.partition(".")[0]
+    if hasattr(call.layer, "stands_for"):
+        raise call.refused(*call.layer.refusal())
     is_layer = isinstance(call.layer, keras().layers.Layer)
     function = custom.function_of(kind)
     if function is not None:
-        return custom_operators.convert(call, function)
+        return lambda call: custom_operators.convert(call, function)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
     known = package in ("keras", "glsl_infer")
     convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
     on_cpu = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
     if on_cpu is not None and (convert is None or not tensors.in_textures(call)):
-        return on_cpu(call)
+        return on_cpu
     if convert is not None:
-        return _converted(call, convert, on_cpu)
+        return convert if on_cpu is None else _either(convert, on_cpu)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
-    advice = f"these layers can be exported: {', '.join(sorted({*LAYERS, *tensors.LAYERS}))}"
-    if not is_layer:
-        advice = f"these operations can be exported: {', '.join(sorted({*OPERATIONS, *tensors.OPERATIONS}))}"
+    advice = INSTEAD.get(kind) if package == "keras" else None
+    if advice is None:
+        both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
+        names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})
+        advice = f"these {'layers' if is_layer else 'operations'} can be exported: {', '.join(names)}"
     raise call.refused(f"{with_article(kind)} cannot be exported", advice)

@@ -16,7 +16,7 @@ from glsl_infer.runtime.drivers.llvmpipe.renderer import is_llvmpipe
 from glsl_infer.runtime.drivers.nvidia import is_nvidia
 from glsl_infer.runtime.drivers.videocore import LATE_FETCH, NEAREST_SUMS, wants_late_fetch
 
-__all__ = ["ROLLED_FETCHES", "Driver", "driver_of"]
+__all__ = ["ROLLED_FETCHES", "DriverFacts", "driver_of"]
 
 ROLLED_FETCHES = "#define ROLLED_FETCHES\n"
 """The line by which shaders that fetch their weights have loops; without it they have no loops, but more lines.
@@ -27,7 +27,7 @@ is less than what it costs a frame.
 """
 
 
-class Driver:
+class DriverFacts:
     """What the driver of a context needs, and what suits it. Each answer is worked out once."""
 
     def __init__(self, context: Context) -> None:
@@ -88,8 +88,8 @@ class Driver:
             self._context.gl.BlendFunc(GL.GL_ONE, GL.GL_ZERO)
 
 
-def driver_of(context: Context) -> Driver:
+def driver_of(context: Context) -> DriverFacts:
     """Return what is known of the driver of a context: the same object for the context's whole life."""
-    if not isinstance(context.driver, Driver):
-        context.driver = Driver(context)
+    if not isinstance(context.driver, DriverFacts):
+        context.driver = DriverFacts(context)
     return context.driver

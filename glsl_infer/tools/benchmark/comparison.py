@@ -58,7 +58,7 @@ def bundles(a: Path, b: Path, *, context: str, runs: int, warm_up: int, tell: Te
         for index in range(warm_up + runs):
             for session, inputs, seconds in zip(sessions, given, timed):
                 session.activate()  # not a frame's work: a program of one model does it once
-                frame = frames.one(session, inputs)
+                frame = frames.timed_frame(session, inputs)
                 if index >= warm_up:
                     seconds.append(frame)
                 tell(1)
@@ -96,9 +96,11 @@ def results(a: Path, b: Path, saved: tuple[dict[str, Any], dict[str, Any]]) -> d
 def differences(saved: tuple[dict[str, Any], dict[str, Any]]) -> list[str]:
     """Return in words in what the machines of two results differ, as far as it changes times."""
     names = {"renderer": "driver", "version": "driver version", "cpu": "CPU", "cores": "CPU cores", "python": "Python"}
-    one, other = (result["machine"] for result in saved)
+    first, second = (result["machine"] for result in saved)
     return [
-        f"{word}: {one.get(key)} and {other.get(key)}" for key, word in names.items() if one.get(key) != other.get(key)
+        f"{word}: {first.get(key)} and {second.get(key)}"
+        for key, word in names.items()
+        if first.get(key) != second.get(key)
     ]
 
 

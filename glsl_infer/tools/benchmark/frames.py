@@ -42,7 +42,7 @@ class FrameTimes:
         return self.upload + self.gpu + self.read_back
 
 
-def one(session: Session, inputs: Named) -> FrameTimes:
+def timed_frame(session: Session, inputs: Named) -> FrameTimes:
     """Run one frame on inputs by name, and time its steps."""
     finish, clock = session.context.gl.Finish, time.perf_counter
     started = clock()
@@ -64,12 +64,12 @@ def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -
     """
     check_counts(runs, warm_up)
     for _ in range(warm_up):
-        one(session, inputs)
+        timed_frame(session, inputs)
         tell(1)
     gc.collect()  # what was left behind by the start is not the frames' to clean up
     frames = []
     for _ in range(runs):
-        frames.append(one(session, inputs))
+        frames.append(timed_frame(session, inputs))
         tell(1)
     return frames
 

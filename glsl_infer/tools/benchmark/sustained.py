@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
-from glsl_infer.tools.benchmark.frames import Tell, one
+from glsl_infer.tools.benchmark.frames import Tell, timed_frame
 from glsl_infer.tools.benchmark.summary import milliseconds, summary
 
 WINDOWS = 120
@@ -52,7 +52,7 @@ def sustain(session: Session, inputs: Named, minutes: float, tell: Tell) -> dict
     seconds: dict[int, list[float]] = {}
     started = time.perf_counter()
     while (elapsed := time.perf_counter() - started) < length or not seconds:
-        frame = one(session, inputs)
+        frame = timed_frame(session, inputs)
         window = min(int(elapsed / length * count), count - 1)
         seconds.setdefault(window, []).append(milliseconds(frame.total))
         if int(elapsed) > told:

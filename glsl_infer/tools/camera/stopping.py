@@ -43,8 +43,8 @@ def until_signalled() -> Iterator[None]:
         except _Stop:
             _drop_what_nobody_reads()
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _drop_what_nobody_reads() -> None:

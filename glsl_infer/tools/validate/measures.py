@@ -85,7 +85,7 @@ class Agreement:
         }
 
 
-def _cosine(products: float, one: float, other: float) -> float:
-    if not one and not other:
+def _cosine(products: float, left: float, right: float) -> float:
+    if not left and not right:
         return 1.0
-    return products / math.sqrt(one * other) if one and other else 0.0
+    return products / math.sqrt(left * right) if left and right else 0.0

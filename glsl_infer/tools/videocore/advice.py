@@ -30,13 +30,13 @@ class Advice:
 
 def advise(report: Report) -> list[Advice]:
     """Return what to change, what saves most first; shaders below ``SMALL`` of a frame are left alone."""
-    found = [
+    hints = [
         advice
         for row in report.rows
         if not row.failed
         for advice in _jobs(row) + _code(row, row.total > SMALL * report.total)
     ]
-    return sorted(found, key=lambda entry: -entry.saves)
+    return sorted(hints, key=lambda entry: -entry.saves)
 
 
 def _jobs(row: Row) -> list[Advice]:

@@ -36,11 +36,11 @@ class Driver:
 
     Attributes:
         prefix: the folder; ``FILES`` are in it.
-        found: how it was found, for people.
+        origin: how it was found, for people.
     """
 
     prefix: Path
-    found: str
+    origin: str
 
     def environment(self, *, disassembly: bool = False) -> dict[str, str]:
         """Return the environment of a process that sees this driver, and no other, and that says what it does.
@@ -82,12 +82,12 @@ def find(given: Path | None = None) -> Driver:
     Raises:
         InputError: there is none, or the one named is none; says how to get one.
     """
-    for place, found, named in _places(given):
+    for place, origin, named in _places(given):
         for prefix in (place, place / "prefix"):
             if all((prefix / name).is_file() for name in FILES):
-                return Driver(prefix.resolve(), found)
+                return Driver(prefix.resolve(), origin)
         if named:
-            raise InputError(f"{place}: no VideoCore IV driver there ({found}); {_advice()}")
+            raise InputError(f"{place}: no VideoCore IV driver there ({origin}); {_advice()}")
     raise InputError(f"no VideoCore IV driver on this machine; {_advice()}")
 
 

@@ -39,8 +39,19 @@ COUNTERS = (
     "tmu_misses",
     "code_bytes",
     "lost_flags",
+    "code_hits",
+    "code_misses",
+    "uniform_hits",
+    "uniform_misses",
+    "second_level_hits",
+    "second_level_misses",
+    "clocks",
+    "clocks_computing",
+    "clocks_moving",
+    "clocks_waiting",
+    "memory_bytes",
 )
-"""What it counts; scripts/vc4/executor/count.c says how."""
+"""What it counts; scripts/vc4/executor/count.c says how. Clocks and what memory moves count while ``TIME`` is set."""
 
 _SOURCES = Path(__file__).resolve().parents[3] / "scripts/vc4/executor"
 _QUIET = ("VC4_DEBUG", "VC4_SHIM_VALIDATE", "VC4_SHIM_LOG_SUBMIT")

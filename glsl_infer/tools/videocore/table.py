@@ -37,9 +37,9 @@ def as_text(report: Report, draw_share: float) -> str:
     advice = advise(report)
     if advice:
         lines += ["", "what to change:"]
-    for one in advice[:MOST_ADVICE]:
-        saves = f" (up to {one.saves / 1e6:.1f} million)" if one.saves else ""
-        lines.append(f"  {one.layer}: {one.text}{saves}")
+    for hint in advice[:MOST_ADVICE]:
+        saves = f" (up to {hint.saves / 1e6:.1f} million)" if hint.saves else ""
+        lines.append(f"  {hint.layer}: {hint.text}{saves}")
     if len(advice) > MOST_ADVICE:
         lines.append(f"  and {len(advice) - MOST_ADVICE} more (--json has all)")
     return "\n".join(map(plain_text.one_line, lines))
@@ -50,9 +50,11 @@ def estimates(report: Report, draw_share: float) -> list[str]:
     lines = []
     for board in estimate.BOARDS:
         times = estimate.estimate(report, board, draw_share)
+        cache = estimate.INSTRUCTION_CACHE // 1024
+        streamed = f"; programs of more than {cache} kB may add {times.streamed:.0f}" if times.streamed else ""
         lines.append(
             f"estimate at {board.clock / 1e6:.0f} MHz ({board.name}): {times.total:.0f} ms a frame, {times.gpu:.1f} of "
-            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost)"
+            f"them computing ({times.low:.0f} to {times.high:.0f} by what draws and jobs cost){streamed}"
         )
     return lines
 
@@ -66,11 +68,11 @@ def side_by_side(reports: Sequence[Report], draw_share: float) -> str:
         ["", *(["inst", "cycles", "million"] * len(reports)), *names[1:]],
     ]
     for layer in layers:
-        found = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
+        beside = [next((row for row in report.rows if row.layer == layer), None) for report in reports]
         cells = [layer]
-        for row in found:
+        for row in beside:
             cells += [NOTHING] * 3 if row is None else _cells_beside(row)
-        rows.append(cells + [_change(found[0], row) for row in found[1:]])
+        rows.append(cells + [_change(beside[0], row) for row in beside[1:]])
     totals = [report.total for report in reports]
     rows.append(
         ["total", *(cell for total in totals for cell in ("", "", f"{total / 1e6:.1f}"))]

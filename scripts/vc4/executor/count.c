@@ -1,67 +1,15 @@
 /* What was executed, in units that the hardware's own counters have [AG 97; K: DRM_VC4_PERFMON], written as JSON at
- * exit.
- *
- * Caches: each of 3 slices has two TMUs, and a TMU a cache of 4 KiB in lines of 64 bytes, a microtile [VC4C; ? for
- * its ways and that it replaces the line used longest ago]. The 8 groups that we run in step are what the 4 QPUs of a
- * slice, with two threads each, work on; QPUs 2 and 3 have the TMUs swapped [AG 40]. So the order of fetches is
- * plausible, and a hit or a miss an estimate. */
+ * exit. */
 #include "executor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SLICES 3
-#define LINE 64
-#define MOST_WAYS 16
-#define MOST_SETS 1024
-
 struct counters counters;
-bool counting_caches;
 
-struct line { uintptr_t address; uint64_t used; };
-static struct line cache[SLICES][2][MOST_SETS][MOST_WAYS];
-static uint32_t sets = 16, ways = 4;
-static int slice;
-static uint64_t clock_of_uses;
 static char *path_of_counts;
-
-void next_slice(void) { slice = (slice + 1) % SLICES; }
-
-static bool look_up(struct line *set, uintptr_t address)
-{
-    struct line *oldest = set;
-    for (uint32_t w = 0; w < ways; w++) {
-        if (set[w].address == address) {
-            set[w].used = ++clock_of_uses;
-            return true;
-        }
-        if (set[w].used < oldest->used)
-            oldest = &set[w];
-    }
-    *oldest = (struct line){ address, ++clock_of_uses };
-    return false;
-}
-
-/* The lines that quads touch; a line counts once for each quad. */
-void count_lines(const uint8_t *base, const uint32_t *offset, int lanes, int tmu)
-{
-    for (int quad = 0; quad < lanes; quad += 4) {
-        int unit = tmu ^ (quad >= lanes / 2);
-        for (int l = 0; l < 4; l++) {
-            uintptr_t address = ((uintptr_t)base + offset[quad + l]) / LINE;
-            bool seen = false;
-            for (int m = 0; m < l; m++)
-                seen |= ((uintptr_t)base + offset[quad + m]) / LINE == address;
-            if (seen)
-                continue;
-            if (look_up(cache[slice][unit][address % sets], address))
-                counters.tmu_hits++;
-            else
-                counters.tmu_misses++;
-        }
-    }
-}
+static uint32_t cache_bytes = 4096, cache_ways = 4;
 
 #define COUNT(name) { #name, &counters.name }
 static const struct { const char *name; const uint64_t *value; } table[] = {
@@ -70,6 +18,9 @@ static const struct { const char *name; const uint64_t *value; } table[] = {
     COUNT(groups), COUNT(fragment_instructions), COUNT(vertex_instructions), COUNT(uniform_words), COUNT(varyings),
     COUNT(sfu), COUNT(texels),
     COUNT(texture_quads), COUNT(tmu_hits), COUNT(tmu_misses), COUNT(code_bytes), COUNT(lost_flags),
+    COUNT(code_hits), COUNT(code_misses), COUNT(uniform_hits), COUNT(uniform_misses), COUNT(second_level_hits),
+    COUNT(second_level_misses), COUNT(clocks), COUNT(clocks_computing), COUNT(clocks_moving), COUNT(clocks_waiting),
+    COUNT(memory_bytes),
 };
 #define COUNTED (sizeof table / sizeof *table)
 
@@ -77,7 +28,8 @@ static const struct { const char *name; const uint64_t *value; } table[] = {
  * their count. */
 uint64_t vc4_executor_counter(const char *name)
 {
-    counting_caches |= !strncmp(name, "tmu_", 4);
+    if (!strncmp(name, "tmu_", 4))
+        count_caches();
     for (size_t k = 0; k < COUNTED; k++)
         if (!strcmp(name, table[k].name))
             return *table[k].value;
@@ -96,7 +48,7 @@ static void write_counts(void)
     fputs("{\n", file);
     for (size_t k = 0; k < COUNTED; k++)
         fprintf(file, " \"%s\": %llu,\n", table[k].name, (unsigned long long)*table[k].value);
-    fprintf(file, " \"tmu_cache_bytes\": %u,\n \"tmu_cache_ways\": %u,\n", sets * ways * LINE, ways);
+    fprintf(file, " \"tmu_cache_bytes\": %u,\n \"tmu_cache_ways\": %u,\n", cache_bytes, cache_ways);
     fprintf(file, " \"seconds\": %.3f\n}\n", counters.seconds);
     fclose(file);
 }
@@ -106,16 +58,12 @@ void start_counting(const char *path)
     if (!path || !*path)
         return;
     const char *text = getenv("VC4_EXECUTOR_CACHE");
-    unsigned bytes = 4096, wanted = 4;
-    if (text && *text && sscanf(text, "%u,%u", &bytes, &wanted) != 2)
-        wanted = 0;
-    if (!wanted || wanted > MOST_WAYS || bytes / LINE / wanted < 1 || bytes / LINE / wanted > MOST_SETS) {
+    if (text && *text && sscanf(text, "%u,%u", &cache_bytes, &cache_ways) != 2)
+        cache_ways = 0;
+    if (!shape_caches(cache_bytes, cache_ways, 16384)) {
         fprintf(stderr, "vc4 executor: VC4_EXECUTOR_CACHE=%s; give bytes,ways such as 4096,4\n", text);
         exit(2);
     }
-    ways = wanted;
-    sets = bytes / LINE / wanted;
-    counting_caches = true;
     path_of_counts = strdup(path);
     atexit(write_counts);
 }

@@ -101,7 +101,8 @@ struct program decode(struct buffer code)
     int most = (int)(code.size / 8), end = -1, parameters[2] = { 0 }, words[2][4];
     const uint64_t *word = (const uint64_t *)code.bytes;
     struct program program = {
-        .code = calloc(most, sizeof *program.code), .sample = calloc(most, sizeof *program.sample),
+        .place = code.bytes, .code = calloc(most, sizeof *program.code),
+        .sample = calloc(most, sizeof *program.sample),
     };
     for (int k = 0; k < most && k != end; k++) {
         struct instruction *i = &program.code[k];

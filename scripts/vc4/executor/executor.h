@@ -10,6 +10,8 @@
  *   tlb.c       the tile buffer: clears, loads, stores
  *   check.c     rules that machine code has to keep, asserted while it runs
  *   count.c     what was executed, as the hardware's counters would have it
+ *   caches.c    which of it the caches had
+ *   time.c      clocks that it took, by an event simulation
  *   perfmon.c   the kernel's interface to these counters
  *
  * What is not done ends the process with its name ("vc4 executor: not done: ..."); nothing is guessed in silence.
@@ -127,6 +129,7 @@ struct program {
     int words;        /* uniform words that a straight run through the code reads */
     int samples;
     bool two_threads;
+    const uint8_t *place;  /* of its code in memory */
     struct instruction *code;
     struct sample *sample;
 };
@@ -155,8 +158,11 @@ struct texture {
     struct layout layout;
 };
 struct texture texture_of(struct buffer buffer, const uint32_t *words, const struct sample *sample);
-void fetch(const struct texture *texture, const Value *s, const Value *t, Value *result, int groups, int tmu);
-void fetch_words(const struct texture *texture, const Value *address, Value *result, int groups, int tmu);
+struct missed { uint8_t near[GROUPS], far[GROUPS]; }; /* lines that a fetch of each group missed: in a TMU, and behind */
+void fetch(const struct texture *texture, const Value *s, const Value *t, Value *result, int groups, int tmu,
+    struct missed *missed);
+void fetch_words(const struct texture *texture, const Value *address, Value *result, int groups, int tmu,
+    struct missed *missed);
 
 /* ---- the tile buffer (tlb.c) ---- */
 struct surface { uint32_t index, offset; uint16_t bits, flags; };
@@ -245,15 +251,36 @@ struct counters {
     uint64_t sfu;                     /* writes by groups */
     uint64_t texels, texture_quads;   /* fetched */
     uint64_t tmu_hits, tmu_misses, code_bytes;
+    uint64_t code_hits, code_misses, uniform_hits, uniform_misses, second_level_hits, second_level_misses;
+    uint64_t clocks, clocks_computing, clocks_moving, clocks_waiting, memory_bytes; /* time.c */
     uint64_t lost_flags;              /* uses of flags that a thread switch loses */
     double seconds;
 };
 extern struct counters counters;
-extern bool counting_caches;
-void count_lines(const uint8_t *base, const uint32_t *offset, int lanes, int tmu);
-void next_slice(void);
 void start_counting(const char *path);
 uint64_t vc4_executor_counter(const char *name);
+
+/* ---- caches (caches.c) ---- */
+extern bool counting_caches;
+bool shape_caches(uint32_t texture_bytes, uint32_t ways, uint32_t second_bytes);
+void count_caches(void);
+int current_slice(void);
+void next_slice(void);
+void count_lines(const uint8_t *base, const uint32_t *offset, int lanes, int tmu, struct missed *missed);
+bool count_code(const void *address);
+bool count_uniform(const void *address);
+
+/* ---- time (time.c) ---- */
+extern bool simulating_time;
+bool choose_time(const char *word);
+void time_starts(void);
+void time_instruction(bool code_at_hand);
+void time_fetch(int unit, const struct missed *missed);
+void time_taken(int unit);
+void time_switch(void);
+void time_ends(int groups, bool two_threads);
+int least_busy_slice(void);
+void time_job(const struct counters *before, const struct counters *after);
 
 /* ---- perfmon.c: each returns 0 or an errno ---- */
 int create_monitor(void *argument);

@@ -277,6 +277,8 @@ void run_job(int fd, const struct submit *job)
     counters.tiles_stored += target.bytes ? tiles : 0;
     counters.tiles_loaded += source.bytes && !clears ? tiles : 0;
     counters.seconds += seconds_now() - began;
+    if (simulating_time)
+        time_job(&before, &counters);
     monitor_job(job->monitor, &before, &counters);
     if (switches.trace)
         fprintf(stderr, "vc4 executor: job %dx%d, %llu draws, %llu pixels, %llu instructions of groups, %.1f ms\n",

@@ -47,7 +47,7 @@ int create_monitor(void *argument)
         if (!monitors[id].count) {
             monitors[id] = (struct monitor){ .count = create->count };
             memcpy(monitors[id].events, create->events, create->count);
-            counting_caches = true;
+            count_caches();
             create->id = id;
             return 0;
         }

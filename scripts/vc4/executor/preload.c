@@ -15,6 +15,7 @@
  *   VC4_EXECUTOR_CHECK   1 (default), 0: the rules of check.c
  *   VC4_EXECUTOR_COUNT   a file that gets the counters at exit, as JSON
  *   VC4_EXECUTOR_CACHE   bytes,ways of a TMU's cache: 4096,4 [VC4C: 4 KiB; ? for the ways]
+ *   VC4_EXECUTOR_TIME    off (default), low, middle, high: simulate the clocks, with a set of parameters of time.c
  *   VC4_EXECUTOR_TRACE   1: a line for each job to standard error
  */
 #define _GNU_SOURCE
@@ -118,6 +119,8 @@ static bool set_switch(const char *name, const char *word)
         switches.check = on;
     else if (!strcmp(name, "TRACE") && (on || off))
         switches.trace = on;
+    else if (!strcmp(name, "TIME"))
+        return choose_time(word);
     else
         return false;
     return true;
@@ -128,7 +131,7 @@ static void start(void)
     /* A switch that sets others comes before them. */
     static const char *const defaults[][2] = {
         { "ROUND", "hardware" }, { "FMUL", NULL }, { "SFU", NULL }, { "PACK", "round" }, { "POISON", "1" },
-        { "FLAGS", "lost" }, { "CHECK", "1" }, { "TRACE", "0" },
+        { "FLAGS", "lost" }, { "CHECK", "1" }, { "TRACE", "0" }, { "TIME", "off" },
     };
     next_ioctl = (int (*)(int, unsigned long, void *))dlsym(RTLD_NEXT, "ioctl");
     for (size_t k = 0; k < sizeof defaults / sizeof *defaults; k++) {

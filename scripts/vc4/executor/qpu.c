@@ -412,10 +412,13 @@ static void write_tmu(const struct instruction *i, int reg, const Value *value, 
         return;
     Value *result = &m.request[unit][m.asked[unit]++ % MOST_REQUESTS];
     const struct texture *texture = &outside->textures[i->sample];
+    struct missed missed = { { 0 }, { 0 } };
     if (i->direct)
-        fetch_words(texture, value, result, m.groups, unit);
+        fetch_words(texture, value, result, m.groups, unit, &missed);
     else
-        fetch(texture, value, &m.coordinate[unit][1], result, m.groups, unit);
+        fetch(texture, value, &m.coordinate[unit][1], result, m.groups, unit, &missed);
+    if (simulating_time)
+        time_fetch(unit, &missed);
 }
 
 static void write_color(const struct instruction *i, int alu, const Value *value, const struct outside *outside)
@@ -567,6 +570,8 @@ static void execute(const struct instruction *i, const struct program *program, 
         splat(&m.result[1], i->immediate);
     } else {
         if (i->reads_uniform) {
+            if (counting_caches)
+                count_uniform(m.words);
             splat(&m.uniform, *m.words++);
             counters.uniform_words += (uint64_t)m.groups;
         }
@@ -610,6 +615,8 @@ static void take_result(int unit, uint64_t code)
 {
     if (m.taken[unit] == m.asked[unit])
         broken("a fetch is awaited that was not asked for", code);
+    if (simulating_time)
+        time_taken(unit);
     const Value *result = &m.request[unit][m.taken[unit]++ % MOST_REQUESTS];
     EACH_GROUP m.accumulator[4].w[g] = result->w[g];
 }
@@ -620,7 +627,10 @@ void run_program(const struct program *program, const struct outside *outside, i
     const struct instruction *before = NULL;
     int left = 0, until_switch = 0, until_jump = 0, target = 0;
     uint64_t steps = 0;
+    bool shades = outside->triangle != NULL, timed = shades && simulating_time;
     reset(outside, groups);
+    if (timed)
+        time_starts();
     for (int counter = 0;; counter++) {
         if (counter < 0 || counter >= program->length)
             broken("the program counter is outside the program", (uint64_t)counter);
@@ -628,6 +638,9 @@ void run_program(const struct program *program, const struct outside *outside, i
         if (switches.check)
             check_step(&rules, program, i, before);
         before = i;
+        bool at_hand = !shades || !counting_caches || count_code(program->place + 8 * counter);
+        if (timed)
+            time_instruction(at_hand);
         if (++steps > MOST_STEPS)
             broken("a program does not end", i->code);
         if (i->signal == SIGNAL_BRANCH) {
@@ -651,6 +664,8 @@ void run_program(const struct program *program, const struct outside *outside, i
         }
         if (until_switch && !--until_switch) {
             m.flags_lost = true;
+            if (timed)
+                time_switch();
             if (switches.poison)
                 poison_switch();
         }
@@ -659,6 +674,8 @@ void run_program(const struct program *program, const struct outside *outside, i
         if (left && !--left)
             break;
     }
-    uint64_t *sum = outside->triangle ? &counters.fragment_instructions : &counters.vertex_instructions;
+    if (timed)
+        time_ends(groups, program->two_threads);
+    uint64_t *sum = shades ? &counters.fragment_instructions : &counters.vertex_instructions;
     *sum += steps * (uint64_t)groups;
 }

@@ -164,7 +164,7 @@ static void gather(const struct texture *texture, const uint32_t *offset, uint32
 
 /* Four texels, weighted with 8 bits of the place between them, and rounded to bytes. The bits are unknown [?]. */
 static void fetch_linear(const struct texture *texture, const Value *s, const Value *t, Value *result, int groups,
-    int tmu)
+    int tmu, struct missed *missed)
 {
     Value x[2], y[2], offset, corner[4];
     uint32_t part_x[LANES], part_y[LANES];
@@ -184,7 +184,7 @@ static void fetch_linear(const struct texture *texture, const Value *s, const Va
         offsets(&texture->layout, x[k & 1].integer, y[k >> 1].integer, offset.word, lanes);
         gather(texture, offset.word, corner[k].word, lanes);
         if (counting_caches)
-            count_lines(texture->buffer.bytes + texture->base, offset.word, lanes, tmu);
+            count_lines(texture->buffer.bytes + texture->base, offset.word, lanes, tmu, missed);
     }
     for (int l = 0; l < lanes; l++) {
         uint32_t word = 0, px = part_x[l], py = part_y[l];
@@ -197,12 +197,13 @@ static void fetch_linear(const struct texture *texture, const Value *s, const Va
     }
 }
 
-void fetch(const struct texture *texture, const Value *s, const Value *t, Value *result, int groups, int tmu)
+void fetch(const struct texture *texture, const Value *s, const Value *t, Value *result, int groups, int tmu,
+    struct missed *missed)
 {
     counters.texels += (uint64_t)groups * ELEMENTS;
     counters.texture_quads += (uint64_t)groups * ELEMENTS / 4;
     if (texture->linear) {
-        fetch_linear(texture, s, t, result, groups, tmu);
+        fetch_linear(texture, s, t, result, groups, tmu, missed);
         return;
     }
     Value x, y, offset;
@@ -211,12 +212,13 @@ void fetch(const struct texture *texture, const Value *s, const Value *t, Value 
     offsets(&texture->layout, x.integer, y.integer, offset.word, groups * ELEMENTS);
     gather(texture, offset.word, result->word, groups * ELEMENTS);
     if (counting_caches)
-        count_lines(texture->buffer.bytes + texture->base, offset.word, groups * ELEMENTS, tmu);
+        count_lines(texture->buffer.bytes + texture->base, offset.word, groups * ELEMENTS, tmu, missed);
 }
 
 /* A write to s alone reads words of memory; the compiler clamps their addresses, and the kernel's validator sees that
  * it does [K]. */
-void fetch_words(const struct texture *texture, const Value *address, Value *result, int groups, int tmu)
+void fetch_words(const struct texture *texture, const Value *address, Value *result, int groups, int tmu,
+    struct missed *missed)
 {
     counters.texels += (uint64_t)groups * ELEMENTS;
     counters.texture_quads += (uint64_t)groups * ELEMENTS / 4;
@@ -227,5 +229,5 @@ void fetch_words(const struct texture *texture, const Value *address, Value *res
         memcpy(&result->word[l], texture->buffer.bytes + at, 4);
     }
     if (counting_caches)
-        count_lines(texture->buffer.bytes, address->word, groups * ELEMENTS, tmu);
+        count_lines(texture->buffer.bytes, address->word, groups * ELEMENTS, tmu, missed);
 }

@@ -65,8 +65,8 @@ def with_rows(bundle: Bundle, largest: int) -> Rows:
     if not slices or max(width, len(slices)) > largest or 16 * width * len(slices) > MOST_BYTES:
         return Rows(bundle, None)
     values = np.zeros((len(slices), 4 * width), np.float32)
-    for row, one in zip(values, slices):
-        row[: one.count] = np.frombuffer(members[one.member], "<f4")[one.offset : one.offset + one.count]
+    for row, part in zip(values, slices):
+        row[: part.count] = np.frombuffer(members[part.member], "<f4")[part.offset : part.offset + part.count]
     programs = []
     for program in manifest.programs:
         names = arrays[program.name]

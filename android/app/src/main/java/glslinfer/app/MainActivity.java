@@ -1,17 +1,12 @@
 package glslinfer.app;
 
-import android.Manifest;
 import android.app.Activity;
-import android.app.AlertDialog;
 import android.content.Context;
-import android.content.DialogInterface;
 import android.content.Intent;
-import android.content.pm.PackageManager;
 import android.graphics.SurfaceTexture;
 import android.hardware.display.DisplayManager;
 import android.net.Uri;
 import android.opengl.GLSurfaceView;
-import android.os.Build;
 import android.os.Bundle;
 import android.os.Handler;
 import android.view.Gravity;
@@ -31,11 +26,10 @@ import java.util.List;
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener,
                 CameraSource.Listener,
+                ModelChooser.Listener,
                 ModelLoader.Listener,
                 Buttons.Listener,
                 DisplayManager.DisplayListener {
-    private static final int CAMERA_PERMISSION = 1;
-    private static final int OPEN_FILE = 2;
     private static final float BUDGET = 12;
     private static final String MODEL = "model";
     private static final String FRONT = "front";
@@ -45,6 +39,7 @@ public final class MainActivity extends Activity
     private CameraRenderer renderer;
     private CameraSource camera;
     private Models models;
+    private ModelChooser chooser;
     private ModelLoader loader;
     private Buttons buttons;
 
@@ -63,6 +58,7 @@ public final class MainActivity extends Activity
         super.onCreate(saved);
         getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
         models = new Models(getAssets());
+        chooser = new ModelChooser(this, this);
         loader = new ModelLoader(this, models, this);
         results = new ResultsView(this);
         view = new GLSurfaceView(this);
@@ -79,10 +75,10 @@ public final class MainActivity extends Activity
         if (names.isEmpty()) {
             tellOfModel("There is no model in this app: open a *.glslnn file with the button below.");
         } else {
-            choose(asked == null || !names.contains(asked) ? names.get(0) : asked);
+            onModelChosen(asked == null || !names.contains(asked) ? names.get(0) : asked);
         }
-        if (!allowed()) {
-            requestPermissions(new String[] {Manifest.permission.CAMERA}, CAMERA_PERMISSION);
+        if (!CameraPermission.given(this)) {
+            CameraPermission.ask(this);
         }
     }
 
@@ -97,8 +93,8 @@ public final class MainActivity extends Activity
                 new View.OnClickListener() {
                     @Override
                     public void onClick(View clicked) {
-                        if (!allowed()) { // the message says so
-                            requestPermissions(new String[] {Manifest.permission.CAMERA}, CAMERA_PERMISSION);
+                        if (!CameraPermission.given(MainActivity.this)) { // the message says so
+                            CameraPermission.ask(MainActivity.this);
                         }
                     }
                 });
@@ -178,16 +174,10 @@ public final class MainActivity extends Activity
 
     // The camera ----------------------------------------------------------------------------------
 
-    private boolean allowed() {
-        // Before Android 6 the permission was given when the app was installed.
-        return Build.VERSION.SDK_INT < Build.VERSION_CODES.M
-                || checkSelfPermission(Manifest.permission.CAMERA) == PackageManager.PERMISSION_GRANTED;
-    }
-
     @Override
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
-        if (code == CAMERA_PERMISSION) {
-            if (!allowed()) {
+        if (code == CameraPermission.CODE) {
+            if (!CameraPermission.given(this)) {
                 tellOfCamera(
                         "Without the camera there is nothing to see. Touch here to be asked again, or allow it in the"
                                 + " system's settings for this app. Pictures never leave the phone.");
@@ -208,7 +198,7 @@ public final class MainActivity extends Activity
 
     /** Opens the camera as soon as there is all that it takes: the permission, the texture, the screen. */
     private void openCamera() {
-        if (resumed && surface != null && allowed()) {
+        if (resumed && surface != null && CameraPermission.given(this)) {
             camera.open(surface, front, size);
         }
     }
@@ -248,48 +238,27 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelButton() {
-        final List<String> names = models.names();
-        String[] items = names.toArray(new String[names.size() + 1]);
-        items[names.size()] = "Open a file ...";
-        new AlertDialog.Builder(this)
-                .setTitle("Model")
-                .setItems(
-                        items,
-                        new DialogInterface.OnClickListener() {
-                            @Override
-                            public void onClick(DialogInterface dialog, int which) {
-                                if (which < names.size()) {
-                                    choose(names.get(which));
-                                } else {
-                                    openFile();
-                                }
-                            }
-                        })
-                .show();
-    }
-
-    private void openFile() {
-        Intent intent = new Intent(Intent.ACTION_OPEN_DOCUMENT);
-        intent.addCategory(Intent.CATEGORY_OPENABLE);
-        intent.setType("*/*"); // no type is registered for these files
-        try {
-            startActivityForResult(intent, OPEN_FILE);
-        } catch (android.content.ActivityNotFoundException error) {
-            tellOfModel("This device has no app to choose files with.");
-        }
+        chooser.show(models.names());
     }
 
     @Override
     protected void onActivityResult(int code, int result, Intent data) {
         super.onActivityResult(code, result, data);
-        if (code == OPEN_FILE && result == RESULT_OK && data != null && data.getData() != null) {
-            load(null, data.getData());
+        Uri file = ModelChooser.file(code, result, data);
+        if (file != null) {
+            load(null, file);
         }
     }
 
-    private void choose(String name) {
+    @Override
+    public void onModelChosen(String name) {
         model = name;
         load(name, null);
+    }
+
+    @Override
+    public void onNoFiles() {
+        tellOfModel("This device has no app to choose files with.");
     }
 
     private void load(String name, Uri uri) {
@@ -312,17 +281,15 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelReady(glslinfer.runner.Bundle bundle) {
-        runOnUiThread(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        tellOfModel("");
-                    }
-                });
+        tellOfModelLater("");
     }
 
     @Override
-    public void onModelFailed(final String message) {
+    public void onModelFailed(String message) {
+        tellOfModelLater(message);
+    }
+
+    private void tellOfModelLater(final String message) {
         runOnUiThread(
                 new Runnable() {
                     @Override

@@ -184,38 +184,6 @@ final class FormatConstants {
     static final String FLOATS_PATTERN = "weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\\.f32";
     static final String DIGEST_PATTERN = "[0-9a-f]{64}";
 
-    // The keys of every object, in the order in which they are written.
-    static final String[] MANIFEST_KEYS = {
-        "format",
-        "version",
-        "profile",
-        "name",
-        "inputs",
-        "limits",
-        "textures",
-        "programs",
-        "layers",
-        "floats",
-        "passes",
-        "outputs",
-        "probe",
-        "members",
-    };
-    static final String[] PARTED_KEYS = {
-        "format",
-        "version",
-        "profile",
-        "name",
-        "inputs",
-        "outputs",
-        "parts",
-        "members",
-    };
-    static final String[] TENSOR_INPUT_KEYS = {"name", "kind", "fit", "shape", "scales", "zeros"};
-    static final String[] TENSOR_OUTPUT_KEYS = {"name", "purpose", "tensors", "steps"};
-    static final String[] PART_KEYS = {"kind", "inputs", "outputs", "operators"};
-    static final String[] OPERATOR_KEYS = {"name", "op", "inputs", "attrs", "weights"};
-    static final String[] INPUT_KEYS = {"name", "kind", "fit", "value"};
     static final String[] LIMITS_KEYS = {
         "texture_units",
         "texture_size",
@@ -223,27 +191,6 @@ final class FormatConstants {
         "varying_vectors",
         "vertex_attributes",
     };
-    static final String[] TEXTURE_KEYS = {"name", "width", "height", "kind", "member", "clear"};
-    static final String[] PROGRAM_KEYS = {"name", "vertex", "fragment", "samplers", "varyings", "uniforms"};
-    static final String[] PASSES_KEYS = {"count", "quads"};
-    static final String[] OUTPUT_KEYS = {"name", "purpose", "values", "steps"};
-    static final String[] HOST_STEP_KEYS = {"step", "columns"};
-    static final String[] PROBE_KEYS = {"formula", "member", "layers", "outputs"};
-    static final String[] PROBE_LAYER_KEYS = {"layer", "offset", "count", "max_error", "mean_error", "value"};
-    static final String[] PROBE_OUTPUT_KEYS = {"numbers", "max_error"};
-    static final String[] FIXED_POINT_KEYS = {"texture", "columns", "length", "scale"};
-    static final String[] FIXED_MAP_KEYS = {"height", "width", "channels", "scale", "views"};
-    static final String[] FEATURE_MAP_KEYS = {"height", "width", "channels", "gutter", "views", "scales", "zeros"};
-
-    // An object has the key that stands before ONLY where the first of these has one of the words after it.
-    static final String[] TENSOR_INPUT_FIT_ONLY = {"kind", "picture"};
-    static final String[] TENSOR_INPUT_SCALES_ONLY = {"kind", "picture"};
-    static final String[] TENSOR_INPUT_ZEROS_ONLY = {"kind", "picture"};
-    static final String[] PART_OPERATORS_ONLY = {"kind", "cpu"};
-    static final String[] INPUT_FIT_ONLY = {"kind", "picture"};
-    static final String[] TEXTURE_MEMBER_ONLY = {"kind", "constant"};
-    static final String[] TEXTURE_CLEAR_ONLY = {"kind", "target", "input"};
-    static final String[] HOST_STEP_COLUMNS_ONLY = {"step", "rows"};
 
     private FormatConstants() {}
 }

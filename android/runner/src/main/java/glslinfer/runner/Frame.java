@@ -9,7 +9,6 @@ import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -18,99 +17,10 @@ import java.util.Map;
 
 /** A frame as a list of GL calls, worked out once and replayed for every picture without allocating. */
 final class Frame {
-    private static final int BIND_FRAMEBUFFER = 0;
-    private static final int VIEWPORT = 1;
-    private static final int CLEAR_COLOR = 2;
-    private static final int CLEAR = 3;
-    private static final int USE_PROGRAM = 4;
-    private static final int ACTIVE_TEXTURE = 5;
-    private static final int BIND_TEXTURE = 6;
-    private static final int UNIFORM = 7;
-    private static final int DRAW = 8;
-
     /** Two triangles of a quad, as x, y of each corner. */
     private static final int[][] CORNERS = {{0, 0}, {1, 0}, {0, 1}, {0, 1}, {1, 0}, {1, 1}};
 
     private Frame() {}
-
-    /** GL calls: each is a code and four integers, and the values of a uniform. */
-    static final class Calls {
-        private int[] code = new int[64];
-        private int size;
-        private final List<FloatBuffer> values = new ArrayList<FloatBuffer>();
-        private FloatBuffer[] fixed;
-
-        private void add(int kind, int a, int b, int c, int d) {
-            if (size + 5 > code.length) {
-                code = Arrays.copyOf(code, 2 * code.length);
-            }
-            code[size] = kind;
-            code[size + 1] = a;
-            code[size + 2] = b;
-            code[size + 3] = c;
-            code[size + 4] = d;
-            size += 5;
-        }
-
-        /** Returns how many GL calls these are. */
-        int count() {
-            return size / 5;
-        }
-
-        void replay(Gl gl) {
-            if (fixed == null) {
-                fixed = values.toArray(new FloatBuffer[0]);
-            }
-            for (int i = 0; i < size; i += 5) {
-                int a = code[i + 1];
-                int b = code[i + 2];
-                switch (code[i]) {
-                    case BIND_FRAMEBUFFER:
-                        gl.glBindFramebuffer(Gl.GL_FRAMEBUFFER, a);
-                        break;
-                    case VIEWPORT:
-                        gl.glViewport(0, 0, a, b);
-                        break;
-                    case CLEAR_COLOR:
-                        gl.glClearColor(
-                                (float) (a / 255.0),
-                                (float) (b / 255.0),
-                                (float) (code[i + 3] / 255.0),
-                                (float) (code[i + 4] / 255.0));
-                        break;
-                    case CLEAR:
-                        gl.glClear(Gl.GL_COLOR_BUFFER_BIT);
-                        break;
-                    case USE_PROGRAM:
-                        gl.glUseProgram(a);
-                        break;
-                    case ACTIVE_TEXTURE:
-                        gl.glActiveTexture(a);
-                        break;
-                    case BIND_TEXTURE:
-                        gl.glBindTexture(Gl.GL_TEXTURE_2D, a);
-                        break;
-                    case UNIFORM:
-                        uniform(gl, a, b, code[i + 3], fixed[code[i + 4]]);
-                        break;
-                    default:
-                        gl.glDrawArrays(Gl.GL_TRIANGLES, a, b);
-                }
-            }
-        }
-
-        private static void uniform(Gl gl, int location, int count, int width, FloatBuffer values) {
-            if (width == 4) {
-                gl.glUniform4fv(location, count, values);
-            } else if (width == 3) {
-                gl.glUniform3fv(location, count, values);
-            } else if (width == 2) {
-                gl.glUniform2fv(location, count, values);
-            } else {
-                gl.glUniform1fv(location, count, values);
-            }
-        }
-    }
 
     /** A linked program: its GL name and the locations of its uniforms. */
     static final class Linked {
@@ -164,7 +74,7 @@ final class Frame {
                 for (int i = 0; i < pass.uniforms.length; i++) {
                     String key = key(pass.program, i);
                     if (!varies.get(key) && constant.put(key, pass.uniforms[i]) == null) {
-                        calls.add(USE_PROGRAM, handles.programs.get(pass.program).name, 0, 0, 0);
+                        calls.add(Calls.USE_PROGRAM, handles.programs.get(pass.program).name, 0, 0, 0);
                         uniform(calls, pass.program, i, pass.uniforms[i]);
                     }
                 }
@@ -187,23 +97,23 @@ final class Frame {
                 Texture size = sizes.get(pass.target);
                 if (!pass.target.equals(target)) {
                     target = pass.target;
-                    calls.add(BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
+                    calls.add(Calls.BIND_FRAMEBUFFER, handles.framebuffers.get(target), 0, 0, 0);
                     if (size.width != viewportWidth || size.height != viewportHeight) {
                         viewportWidth = size.width;
                         viewportHeight = size.height;
-                        calls.add(VIEWPORT, viewportWidth, viewportHeight, 0, 0);
+                        calls.add(Calls.VIEWPORT, viewportWidth, viewportHeight, 0, 0);
                     }
                 }
                 if (pass.clear) {
                     if (!Arrays.equals(size.clear, colour)) {
                         colour = size.clear;
-                        calls.add(CLEAR_COLOR, colour[0], colour[1], colour[2], colour[3]);
+                        calls.add(Calls.CLEAR_COLOR, colour[0], colour[1], colour[2], colour[3]);
                     }
-                    calls.add(CLEAR, 0, 0, 0, 0);
+                    calls.add(Calls.CLEAR, 0, 0, 0, 0);
                 }
                 if (!pass.program.equals(program)) {
                     program = pass.program;
-                    calls.add(USE_PROGRAM, handles.programs.get(program).name, 0, 0, 0);
+                    calls.add(Calls.USE_PROGRAM, handles.programs.get(program).name, 0, 0, 0);
                 }
                 // The active unit first: what changes there needs no glActiveTexture.
                 int first = active;
@@ -216,9 +126,9 @@ final class Frame {
                     if (!texture.equals(bound.put(unit, texture))) {
                         if (active != unit) {
                             active = unit;
-                            calls.add(ACTIVE_TEXTURE, Gl.GL_TEXTURE0 + unit, 0, 0, 0);
+                            calls.add(Calls.ACTIVE_TEXTURE, Gl.GL_TEXTURE0 + unit, 0, 0, 0);
                         }
-                        calls.add(BIND_TEXTURE, handles.textures.get(texture), 0, 0, 0);
+                        calls.add(Calls.BIND_TEXTURE, handles.textures.get(texture), 0, 0, 0);
                     }
                 }
                 for (int i = 0; i < pass.uniforms.length; i++) {
@@ -227,7 +137,7 @@ final class Frame {
                         uniform(calls, program, i, pass.uniforms[i]);
                     }
                 }
-                calls.add(DRAW, handles.firstVertex.get(pass), CORNERS.length * pass.quads.size(), 0, 0);
+                calls.add(Calls.DRAW, handles.firstVertex.get(pass), CORNERS.length * pass.quads.size(), 0, 0);
             }
             return calls;
         }
@@ -247,8 +157,7 @@ final class Frame {
                 values.put(value, floats);
             }
             int width = Math.min(value.count, 4); // more floats are an array of vec4
-            calls.add(UNIFORM, location, value.count / width, width, calls.values.size());
-            calls.values.add(floats);
+            calls.addUniform(location, value.count / width, width, floats);
         }
 
         private static FloatBuffer numbers(float[] numbers) {

@@ -9,12 +9,12 @@ import java.util.Map;
 
 /** The GL calls of a bundle: of a whole frame, of each job of it, and of each layer. */
 final class Recordings {
-    final Frame.Calls frame;
+    final Calls frame;
 
     /** In the order of a frame. A job is the passes between two changes of render target. */
-    final Frame.Calls[] jobs;
+    final Calls[] jobs;
 
-    private final Map<String, Frame.Calls> layers = new HashMap<String, Frame.Calls>();
+    private final Map<String, Calls> layers = new HashMap<String, Calls>();
 
     Recordings(Frame.Recorder recorder, List<Pass> passes) {
         frame = recorder.record(passes);
@@ -33,14 +33,14 @@ final class Recordings {
 
     /** Draws the passes of a layer, if there is such a layer. */
     void drawLayer(Gl gl, String layer) {
-        Frame.Calls calls = layers.get(layer);
+        Calls calls = layers.get(layer);
         if (calls != null) {
             calls.replay(gl);
         }
     }
 
-    private static Frame.Calls[] jobs(Frame.Recorder recorder, List<Pass> passes) {
-        List<Frame.Calls> calls = new ArrayList<Frame.Calls>();
+    private static Calls[] jobs(Frame.Recorder recorder, List<Pass> passes) {
+        List<Calls> calls = new ArrayList<Calls>();
         for (int start = 0; start < passes.size(); ) {
             int end = start + 1;
             while (end < passes.size() && !passes.get(end).clear) {
@@ -49,6 +49,6 @@ final class Recordings {
             calls.add(recorder.record(passes.subList(start, end)));
             start = end;
         }
-        return calls.toArray(new Frame.Calls[0]);
+        return calls.toArray(new Calls[0]);
     }
 }

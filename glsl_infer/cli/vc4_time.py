@@ -1,0 +1,53 @@
+"""``glsl-infer vc4 --time``: how long a frame takes on a board, as a range, and what bounds it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.driver import Driver
+    from glsl_infer.tools.videocore.simulation import Simulation
+
+
+def run(models: Sequence[Path], driver: Driver, *, as_json: bool) -> int:
+    """Simulate a frame of every model and print its milliseconds.
+
+    Raises:
+        InputError, RunError: as ``simulation.simulate``.
+    """
+    from glsl_infer.tools.videocore import executor
+    from glsl_infer.tools.videocore.simulation import simulate
+
+    chip = executor.find(driver)
+    drawn = [(path, simulate(path, chip)) for path in models]
+    if as_json:
+        print(json.dumps({"bundles": [{"file": str(path), **frame.as_json()} for path, frame in drawn]}, indent=1))
+    else:
+        print("\n\n".join("\n".join(lines(path, frame)) for path, frame in drawn))
+    return 0
+
+
+def lines(path: Path, simulation: Simulation) -> Iterator[str]:
+    """Yield the report of one model."""
+    from glsl_infer.tools.videocore.estimate import BOARDS
+    from glsl_infer.tools.videocore.simulation import frame
+
+    yield f"{path}: a simulated frame: {simulation.draws} draws in {simulation.jobs} jobs"
+    yield ""
+    yield f"{'ms':16s}{'low':>8s}{'middle':>8s}{'high':>8s}   {'GPU':>8s}{'CPU':>8s}  bound by"
+    for board in BOARDS:
+        times = frame(simulation, board)
+        yield (
+            f"{board.name:16s}{times.low:8.0f}{times.middle:8.0f}{times.high:8.0f}   "
+            f"{times.gpu:8.0f}{times.cpu:8.0f}  {times.bound}"
+        )
+    yield ""
+    yield f"{'million clocks':24s}{'all':>8s}{'computing':>12s}{'moving':>8s}{'waiting':>9s}{'MB moved':>10s}"
+    for clocks in simulation.sets:
+        yield (
+            f"{clocks.name:24s}{clocks.clocks / 1e6:8.1f}{clocks.clocks_computing / 1e6:12.1f}"
+            f"{clocks.clocks_moving / 1e6:8.1f}{clocks.clocks_waiting / 12e6:9.1f}{clocks.memory_bytes / 1e6:10.1f}"
+        )

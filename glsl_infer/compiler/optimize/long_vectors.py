@@ -1,0 +1,262 @@
+"""An optimisation step for vectors: flattened maps are laid out as they draw best, and long vectors held in parts.
+
+A texture holds a vector of ``LONGEST`` numbers. A longer one is held in parts, each a vector of its own. A dense layer
+of parts is the sum of a dense layer of each; its outputs are parts again where there are more than ``MOST_OUTPUTS``.
+The order of the numbers of a flattened map is free where only dense layers read it: rows of pixels (``flatten_rows``)
+take one quad each, where Keras' order takes one for every two numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
+from glsl_infer.graph.host_steps import CONCATENATE, HostStep
+from glsl_infer.lowering.bindings import MAX_TEXTURES
+from glsl_infer.program.layout import MAX_TEXTURE_SIZE
+
+LONGEST = 2 * MAX_TEXTURE_SIZE
+"""Numbers of a vector that a texture holds."""
+
+MOST_OUTPUTS = MAX_TEXTURE_SIZE
+"""Outputs of a dense layer whose weights are one texture."""
+
+MISSING = -1
+"""The index of a number that is 0 and in no vector of the graph."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A node that holds a part of a vector, and which numbers of the vector its own are, (length,)."""
+
+    name: str
+    numbers: NDArray[np.int64]
+
+
+def long_vectors(graph: Graph) -> Graph:
+    """Hold long vectors in parts, and order flattened maps for the dense layers that read them.
+
+    Raises:
+        ModelError: an operator that needs a long vector as a whole, by name.
+    """
+    held: dict[str, tuple[Part, ...]] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        made = list(_nodes(graph, node, held))
+        nodes += made
+    outputs = tuple(_output(graph, output, held) for output in graph.outputs)
+    return Graph(graph.name, nodes, outputs)
+
+
+def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield what takes the place of a node, and note in ``held`` where its output is."""
+    shape = graph.shapes[node.name]
+    given = [held.get(name) for name in node.inputs]
+    does = ops.get(node.op).on_parts
+    if does == "rows" and len(graph.shapes[node.inputs[0]]) == 3 and _only_in_parts(graph, node):
+        yield from _flattened(graph, node, held)
+    elif does == "rows" and _is_odd(graph.shapes[node.inputs[0]]) and shape[0] <= LONGEST:
+        yield from _in_order(graph, node)
+    elif does == "join" and (any(given) or shape[0] > LONGEST) and _only_in_parts(graph, node):
+        held[node.name] = _joined(graph, node, held)
+    elif does == "products" and (given[0] or shape[0] > MOST_OUTPUTS):
+        yield from _dense(graph, node, held)
+    elif does == "map" and any(given):
+        yield replace(node, inputs=tuple(part.name for name in node.inputs for part in _whole(graph, name, node, held)))
+    elif does == "each" and any(given):
+        yield from _each_part(graph, node, held)
+    elif any(given):
+        names = [name for name, parts in zip(node.inputs, given) if parts]
+        length = graph.shapes[names[0]][0]
+        advice = f"at most {LONGEST} values are supported, more only from Flatten or Concatenate to Dense; pool more"
+        raise ModelError.layer(node.name, f"{with_article(node.op)} of a vector of {length} values", advice)
+    else:
+        yield node
+
+
+def _only_in_parts(graph: Graph, node: Node) -> bool:
+    """Return whether all that reads a vector are dense layers, or concatenations in front of such."""
+    if node.name in graph.output_layers or math.prod(graph.shapes[node.inputs[0]][:-1] or (0,)) == 1:
+        return False
+    readers = [(reader, ops.get(reader.op).on_parts) for reader in graph.consumers[node.name]]
+    return bool(readers) and all(
+        does == "products" or (does == "join" and _only_in_parts(graph, reader)) for reader, does in readers
+    )
+
+
+def _flattened(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    height, width, channels = graph.shapes[node.inputs[0]]
+    numbers = np.arange(height * width * channels).reshape(height, width, channels)
+    missing = np.full((height, width, channels % 2), MISSING)
+    rows = np.concatenate([numbers, missing], axis=2).reshape(height, width, -1, 2).transpose(2, 0, 1, 3)
+    rows = rows.reshape(-1, 2 * width)
+    pieces = -(-rows.size // LONGEST)
+    most = min(-(-len(rows) // pieces), LONGEST // (2 * width))
+    parts: list[Part] = []
+    for first in range(0, len(rows), most):
+        taken = rows[first : first + most]
+        name = node.name if len(rows) <= most else f"{node.name}-part{len(parts) + 1}"
+        yield Node(name, "flatten_rows", node.inputs, {"first": first, "count": len(taken), "scale": None})
+        parts.append(Part(name, taken.reshape(-1)))
+    held[node.name] = tuple(parts)
+
+
+def _is_odd(shape: Shape) -> bool:
+    """Return whether a map has several pixels and an odd number of channels: two pixels share a texel then."""
+    return len(shape) == 3 and shape[0] * shape[1] > 1 and shape[2] % 2 == 1
+
+
+def _in_order(graph: Graph, node: Node) -> Iterator[Node]:
+    """Yield the rows of a flattened map, and what puts their numbers in Keras' order."""
+    rows: dict[str, tuple[Part, ...]] = {}
+    yield from _flattened(graph, replace(node, name=f"{node.name}-rows"), rows)
+    parts = rows[f"{node.name}-rows"]
+    places = np.argsort(np.concatenate([part.numbers for part in parts]), kind="stable")
+    numbers = tuple(places[-graph.shapes[node.name][0] :].tolist())  # behind those of what is missing
+    yield Node(node.name, "vector_gather", tuple(part.name for part in parts), {"channels": numbers})
+
+
+def _joined(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    before = 0
+    for name in node.inputs:
+        for part in _parts(graph, name, held):
+            parts.append(Part(part.name, np.where(part.numbers == MISSING, MISSING, part.numbers + before)))
+        before += graph.shapes[name][0]
+    return tuple(parts)
+
+
+def _parts(graph: Graph, name: str, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+    return held.get(name) or (Part(name, np.arange(graph.shapes[name][0])),)
+
+
+def _whole(graph: Graph, name: str, reader: Node, held: dict[str, tuple[Part, ...]]) -> tuple[Part, ...]:
+    """Return the parts of a vector, which must be all its numbers in order."""
+    parts = _parts(graph, name, held)
+    if not np.array_equal(np.concatenate([part.numbers for part in parts]), np.arange(graph.shapes[name][0])):
+        advice = "give the Dense layers behind a vector of their own"
+        raise ModelError.layer(reader.name, "a vector that is held in another order", advice)
+    return parts
+
+
+def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield a dense layer of each part and each group of outputs, and their sums."""
+    sources = _parts(graph, node.inputs[0], held)
+    kernel, bias = node.weights["kernel"], node.weights["bias"]
+    outputs = kernel.shape[1]
+    groups = _groups(graph, node, outputs)
+    parts: list[Part] = []
+    for number, (first, last) in enumerate(groups):
+        name = node.name if len(groups) == 1 else f"{node.name}-outputs{number + 1}"
+        sums = []
+        for index, part in enumerate(sources):
+            rows: NDArray[np.float32] = np.where(
+                (part.numbers == MISSING)[:, None], np.float32(0.0), kernel[part.numbers, first:last]
+            )
+            weights = {"kernel": rows, "bias": bias[first:last] * np.float32(index == 0)}
+            alone = len(sources) == 1
+            activation = node.attrs["activation"] if alone else "linear"
+            own = name if alone else f"{name}-part{index + 1}"
+            yield replace(
+                Node(own, "dense", (part.name,), {"activation": activation}, weights),
+                attrs={"activation": activation, **({"fused": node.attrs["fused"]} if alone and _fuses(node) else {})},
+            )
+            sums.append(own)
+        if len(sums) > 1:
+            yield from _sum(node, name, sums)
+        parts.append(Part(name, np.arange(first, last)))
+    if len(parts) == 1:
+        return
+    if outputs <= LONGEST:
+        yield Node(node.name, "vector_concat", tuple(part.name for part in parts))
+    else:
+        held[node.name] = tuple(parts)
+
+
+def _fuses(node: Node) -> bool:
+    return "fused" in node.attrs
+
+
+def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
+    """Yield the activated sum of vectors, in steps where there are more than one draw can read."""
+    left, step = list(addends), 0
+    while len(left) > MAX_TEXTURES:
+        step += 1
+        made = []
+        for first in range(0, len(left), MAX_TEXTURES):
+            own = f"{name}-total{step}.{first // MAX_TEXTURES + 1}"
+            yield Node(own, "vector_sum", tuple(left[first : first + MAX_TEXTURES]), {"activation": "linear"})
+            made.append(own)
+        left = made
+    attrs = {key: node.attrs[key] for key in ("activation", "fused") if key in node.attrs}
+    yield Node(name, "vector_sum", tuple(left), attrs)
+
+
+def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:
+    """Return the outputs (first, last) of each group; maps that read it want whole pixels and whole texels."""
+    unit = 2
+    for reader in graph.consumers[node.name]:
+        if ops.get(reader.op).on_parts == "map":
+            unit = math.lcm(unit, graph.shapes[reader.name][2])
+    count = -(-outputs // MOST_OUTPUTS)
+    each = -(-outputs // count)
+    each = min(-(-each // unit) * unit, max(MOST_OUTPUTS // unit * unit, unit))
+    if each > MOST_OUTPUTS and outputs > MOST_OUTPUTS:
+        each = MOST_OUTPUTS
+    return [(first, min(first + each, outputs)) for first in range(0, outputs, each)]
+
+
+def _each_part(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Iterator[Node]:
+    """Yield an operator on numbers for each part, where all inputs have the same parts."""
+    given = [_parts(graph, name, held) for name in node.inputs]
+    lengths = [[part.numbers.tolist() for part in parts] for parts in given]
+    if any(other != lengths[0] for other in lengths) or node.activation.channels is not None:
+        advice = f"at most {LONGEST} values are supported here"
+        raise ModelError.layer(node.name, f"{with_article(node.op)} of {graph.shapes[node.name][0]} values", advice)
+    parts: list[Part] = []
+    for number, own in enumerate(zip(*given)):
+        name = f"{node.name}-part{number + 1}"
+        yield replace(node, name=name, inputs=tuple(part.name for part in own))
+        parts.append(Part(name, own[0].numbers))
+    held[node.name] = tuple(parts)
+
+
+def _output(graph: Graph, output: GraphOutput, held: dict[str, tuple[Part, ...]]) -> GraphOutput:
+    """Return an output of the parts, which the CPU joins."""
+    if not any(layer in held for layer in output.layers):
+        return output
+    layers = tuple(part.name for layer in output.layers for part in _whole(graph, layer, graph.by_name[layer], held))
+    joined = bool(output.steps) and output.steps[0].step == CONCATENATE
+    return replace(output, layers=layers, steps=output.steps if joined else (HostStep(CONCATENATE), *output.steps))
+
+
+def maps_of_vectors(graph: Graph) -> Graph:
+    """Let maps be made of vectors where a reshape asks for that, with the activation of a dense layer before it.
+
+    The activation of values of 16 bits is a range of 8 bits by nature then, where it is a sigmoid.
+    """
+    moved: dict[str, Node] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3:
+            nodes.append(node)
+            continue
+        before = graph.by_name[node.inputs[0]]
+        attrs = {"shape": graph.shapes[node.name], "activation": "linear"}
+        if len(graph.shapes[before.name]) != 1:
+            flat = Node(f"{node.name}-flat", "flatten", node.inputs, {"scale": None})
+            nodes += [flat, Node(node.name, "vector_map", (flat.name,), attrs)]
+            continue
+        alone = len(graph.consumers[before.name]) == 1 and before.name not in graph.output_layers
+        if alone and "activation" in before.attrs and before.activation.channels is None:
+            attrs["activation"] = before.attrs["activation"]
+            moved[before.name] = before.with_attrs(activation="linear")
+        nodes.append(Node(node.name, "vector_map", node.inputs, attrs))
+    return graph.rebuilt([moved.get(node.name, node) for node in nodes])

@@ -1,0 +1,119 @@
+"""Powers, roots, logarithm, absolute value and limits: functions that networks compute value by value.
+
+Where a function has no value, or an infinite one, it has that of the nearest number that gives one: a shader stores
+finite numbers only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.graph.activations.activation import INFINITY, Activation, Constant
+from glsl_infer.graph.activations.clipped import LINEAR
+
+if TYPE_CHECKING:
+    from glsl_infer.graph.node import Array
+
+LEAST = 2.0**-40
+"""What roots in a denominator, logarithms and reciprocals take instead of numbers that are nearer to 0."""
+
+MOST = 1e30
+"""No power is larger: 32-bit floats end soon."""
+
+LARGEST_POWER, LOWEST_POWER = 8.0, -2.0
+"""Exponents beyond would leave 32-bit floats."""
+
+_BEFORE_0 = float(np.nextafter(0.0, -1.0))
+
+ABSOLUTE = Activation("absolute", np.abs, 0.0, turns=(0.0,), scales=True, slope=1.0)
+
+SQUARE = Activation("square", np.square, 0.0, turns=(0.0,))
+
+SQRT = Activation("sqrt", lambda x: np.sqrt(np.maximum(x, 0.0)), 0.0)
+"""The square root; 0 below 0."""
+
+RSQRT = Activation("rsqrt", lambda x: 1.0 / np.sqrt(np.maximum(x, LEAST)), 0.0, turns=(LEAST,))
+"""``1 / sqrt(x)``; below ``LEAST`` as there."""
+
+LOG = Activation("log", lambda x: np.log(np.maximum(x, LEAST)))
+"""The natural logarithm; below ``LEAST`` as there."""
+
+
+def _reciprocal(x: Array) -> Array:
+    return np.where(x < 0.0, -1.0, 1.0) / np.maximum(np.abs(x), LEAST)
+
+
+RECIPROCAL = Activation("reciprocal", _reciprocal, turns=(_BEFORE_0, 0.0))
+"""``1 / x``; nearer to 0 than ``LEAST`` as there. It jumps at 0."""
+
+
+def power(exponent: float) -> Activation:
+    """Return ``x ** exponent``; where the exponent is not whole, numbers below 0 are as 0.
+
+    Raises:
+        ValueError: an exponent of 0, or one whose powers leave 32-bit floats.
+    """
+    if not exponent or not LOWEST_POWER <= exponent <= LARGEST_POWER:
+        raise ValueError(f"a power of {exponent:g}; give one from {LOWEST_POWER:g} to {LARGEST_POWER:g}, not 0")
+    named = {1.0: LINEAR, 2.0: SQUARE, 0.5: SQRT, -0.5: RSQRT, -1.0: RECIPROCAL}
+    if exponent in named:
+        return named[exponent]
+    is_whole = exponent == int(exponent)
+    is_odd = bool(is_whole and exponent % 2)
+
+    def function(x: Array) -> Array:
+        size = np.abs(x) if is_whole else np.maximum(x, 0.0)
+        with np.errstate(over="ignore"):
+            y = np.minimum(np.maximum(size, LEAST) ** exponent, MOST)
+        y = np.where(size < LEAST, 0.0, y) if exponent > 0.0 else y
+        return np.where(x < 0.0, -y, y) if is_odd else y
+
+    marks = {"WHOLE": is_whole, "ODD": is_odd, "NEGATIVE": exponent < 0.0}
+    constants: dict[str, Constant] = {name: 1.0 for name, marked in marks.items() if marked}
+    quarters = 4.0 * (exponent - np.floor(exponent))
+    if quarters == int(quarters):
+        constants |= {"WHOLES": float(abs(np.floor(exponent))), "QUARTERS": float(quarters)}
+    else:
+        constants["EXPONENT"] = exponent
+    turns: tuple[float, ...] = (0.0,) if is_whole and not is_odd else ()
+    turns = (LEAST,) if exponent < 0.0 and not is_whole else turns
+    return Activation(
+        "power", function, -INFINITY if is_odd else 0.0, parameters=(exponent,), turns=turns, constants=constants
+    )
+
+
+def clip(low: float, high: float) -> Activation:
+    """Return ``min(max(x, low), high)``.
+
+    Raises:
+        ValueError: the lower limit is not below the upper.
+    """
+    if not low < high:
+        raise ValueError(f"a clip to {low:g} and {high:g}; the first must be less")
+    return _limited("clip", low, high, (low, high))
+
+
+def at_least(low: float) -> Activation:
+    """Return ``max(x, low)``."""
+    return _limited("at_least", low, INFINITY, (low,))
+
+
+def at_most(high: float) -> Activation:
+    """Return ``min(x, high)``."""
+    return _limited("at_most", -INFINITY, high, (high,))
+
+
+def _limited(name: str, low: float, high: float, parameters: tuple[float, ...]) -> Activation:
+    ends = {"LOW": low, "HIGH": high}
+    return Activation(
+        name,
+        lambda x: np.clip(x, x.dtype.type(low), x.dtype.type(high)),
+        low,
+        high,
+        parameters,
+        slope=1.0,
+        constants={key: end for key, end in ends.items() if np.isfinite(end)},
+        template="activation_clip.glsl",
+    )

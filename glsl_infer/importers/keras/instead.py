@@ -1,0 +1,51 @@
+"""What to use instead of layers and operations of Keras that cannot be exported, by their class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_SEQUENCES = "this engine is for pictures: give the model a feature map (height, width, channels)"
+_VOLUMES = "use the 2D layer of the same name, on a feature map (height, width, channels)"
+_RECURRENT = "compute one step in the network and carry its state outside, or use convolutions over a stack of frames"
+_ATTENTION = "use convolutions with squeeze and excite: GlobalAveragePooling2D, Dense, Multiply"
+_DATA = "prepare such data before the model, and give it numbers"
+_FOREIGN = "write the model with Keras' own layers"
+_DETERMINISTIC = "apply it to pictures before the model"
+
+
+def _for(advice: str, names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), advice)
+
+
+INSTEAD: Mapping[str, str] = {
+    **_for(
+        "use the 2D layer of the same name: Reshape((1, length, channels)) makes a map of a sequence",
+        "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
+        "DepthwiseConv1D MaxPooling1D SeparableConv1D UpSampling1D "
+        "ZeroPadding1D",
+    ),
+    **_for(
+        _VOLUMES,
+        "AdaptiveAveragePooling3D AdaptiveMaxPooling3D AveragePooling3D Conv3D Conv3DTranspose Cropping3D "
+        "GlobalAveragePooling3D GlobalMaxPooling3D MaxPooling3D SpatialDropout3D UpSampling3D ZeroPadding3D",
+    ),
+    **_for(
+        _RECURRENT,
+        "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell "
+        "StackedRNNCells",
+    ),
+    **_for(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
+    **_for(
+        _DATA,
+        "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
+        "ReversibleEmbedding STFTSpectrogram StringLookup TextVectorization",
+    ),
+    **_for(_SEQUENCES, "Masking RepeatVector TimeDistributed EinsumDense"),
+    **_for(_FOREIGN, "FlaxLayer JaxLayer TFSMLayer TorchModuleWrapper"),
+    **_for(_DETERMINISTIC, "AutoContrast ContrastLimitedAdaptiveHistogramEqualization Equalization"),
+    "Pipeline": "put its layers into the model one by one",
+    "RandomCrop": "use CenterCrop or Resizing",
+    "Lambda": "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors",
+    "SpectralNormalization": "export the layer inside it: conv = wrapper.layer, whose weights are normalised already",
+}
+"""What to do, by class name."""

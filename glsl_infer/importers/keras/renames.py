@@ -1,0 +1,167 @@
+"""Keras layers and operations that only give values other places -> nodes, whatever shapes lie between.
+
+A channel shuffle written by hand is a Reshape to (height, width, groups, rest), a Permute and a Reshape back. No shape
+between is a map or a vector, but what becomes of every value is known: the numbers of the values of the first tensor
+are sent through the chain, and what comes out says which operator does the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras.call import Call
+from glsl_infer.importers.keras.geometry import space_to_depth_nodes
+
+Numbers = NDArray[np.int64]
+
+RANKS = (2, 4)
+"""Axes of vectors and maps, with that of the batch."""
+
+
+def _axes(operation: Any, numbers: Numbers) -> Numbers:
+    axes = operation.axes
+    return np.transpose(numbers, axes)
+
+
+def _moved(operation: Any, numbers: Numbers) -> Numbers:
+    return np.moveaxis(numbers, operation.source, operation.destination)
+
+
+def _swapped(operation: Any, numbers: Numbers) -> Numbers:
+    return np.swapaxes(numbers, operation.axis1, operation.axis2)
+
+
+def _squeezed(operation: Any, numbers: Numbers) -> Numbers:
+    axis = operation.axis
+    return np.squeeze(numbers, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
+
+
+def _expanded(operation: Any, numbers: Numbers) -> Numbers:
+    axis = operation.axis
+    return np.expand_dims(numbers, tuple(axis) if isinstance(axis, (list, tuple)) else axis)
+
+
+def _permuted(operation: Any, numbers: Numbers) -> Numbers:
+    return np.transpose(numbers, (0, *operation.dims))
+
+
+_RENAMES: Mapping[str, Callable[[Any, Numbers], Numbers] | None] = {
+    "Reshape": None,  # to the shape of its output
+    "Flatten": None,
+    "Permute": _permuted,
+    "Transpose": _axes,
+    "Swapaxes": _swapped,
+    "Moveaxis": _moved,
+    "Squeeze": _squeezed,
+    "ExpandDims": _expanded,
+}
+
+
+def chain_of(tensor: Any) -> list[Any]:
+    """Return the Keras tensors from ``tensor`` up to the first that is a map or a vector, as far as all are renames.
+
+    The last is what the chain reads. Empty where ``tensor`` is no rename, or its input is a map or a vector already.
+    """
+    chain = [tensor]
+    while _renames(chain[-1]) and (len(chain) == 1 or len(chain[-1].shape) not in RANKS):
+        operation, call_index, _ = chain[-1]._keras_history
+        inputs = operation._inbound_nodes[call_index].arguments.keras_tensors
+        if len(inputs) != 1:
+            return []
+        chain.append(inputs[0])
+    if len(chain) < 2 or any(len(end.shape) not in RANKS for end in (chain[0], chain[-1])):
+        return []
+    kinds = {type(link._keras_history.operation).__name__ for link in chain[:-1]}
+    return chain if len(chain) > 2 or kinds <= {"Squeeze", "ExpandDims", "Swapaxes", "Moveaxis"} else []
+
+
+def _renames(tensor: Any) -> bool:
+    operation = tensor._keras_history.operation
+    kind = type(operation)
+    return kind.__name__ in _RENAMES and kind.__module__.partition(".")[0] == "keras" and None not in tensor.shape[1:]
+
+
+def renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
+    """Return the nodes that give the values of the chain's last tensor the places that they have in the first.
+
+    Raises:
+        ModelError: they mix batches, or no operator does that.
+    """
+    given = call.shapes[0]
+    numbers = np.arange(math.prod(given)).reshape(1, *given)
+    for tensor in reversed(chain[:-1]):
+        operation = tensor._keras_history.operation
+        rename = _RENAMES[type(operation).__name__]
+        if rename is None:
+            if math.prod(tensor.shape[1:]) != numbers.size:
+                raise call.refused(f"a reshape to {tuple(tensor.shape)}", "keep the batch as the first axis")
+            numbers = numbers.reshape(1, *tensor.shape[1:])
+        else:
+            numbers = rename(operation, numbers)
+        if numbers.shape[0] != 1:
+            raise call.refused(f"a shape of {tuple(tensor.shape)}", "keep the batch as the first axis")
+    return _nodes(call, numbers[0])
+
+
+def _nodes(call: Call, numbers: Numbers) -> list[Node]:
+    """Return the nodes whose output has these numbers of the input's values."""
+    given, shape = call.shapes[0], numbers.shape
+    if np.array_equal(numbers.reshape(-1), np.arange(numbers.size)):
+        return [call.node("reshape", {"shape": shape})]
+    if len(given) == 1 and len(shape) == 1:
+        return [call.node("vector_gather", {"channels": tuple(int(number) for number in numbers)})]
+    if len(given) == 3 and len(shape) == 1:
+        # A transposition, then values in order.
+        return _of_maps(call, numbers.reshape(given)) if numbers.size == math.prod(given) else []
+    if len(given) == 3 and len(shape) == 3:
+        nodes = _of_maps(call, numbers)
+        if nodes:
+            return nodes
+    advice = "channels can be put in another order, rows and columns exchanged, and blocks of both made of each other"
+    raise call.refused(f"a reshape and transposition from {given} to {shape} that no operator does", advice)
+
+
+def _of_maps(call: Call, numbers: Numbers) -> list[Node]:
+    """Return the nodes from a map to a map; none where no operator does it."""
+    height, width, channels = call.shapes[0]
+    values = np.arange(numbers.size).reshape(height, width, channels)
+    rows, columns, depth = numbers.shape
+    if np.array_equal(numbers, values.transpose(1, 0, 2)):
+        return [call.node("transpose")]
+    if (rows, columns) == (height, width):
+        order = tuple(int(channel) for channel in numbers[0, 0])
+        if max(order) < channels and np.array_equal(numbers, values[..., list(order)]):
+            return [call.node("channel_gather", {"channels": order})]
+    if rows > height and rows % height == 0 and columns == width * (rows // height):
+        block = rows // height
+        first = numbers[:block, :block].reshape(-1)  # of the first pixel's channels in the first block
+        if first.max() < channels:
+            parts = values[..., first].reshape(height, width, block, block, depth)
+            if np.array_equal(numbers, parts.transpose(0, 2, 1, 3, 4).reshape(numbers.shape)):
+                return _ordered_first(call, first, "depth_to_space", {"block": block})
+    if rows < height and height % rows == 0 and width == columns * (height // rows):
+        block = height // rows
+        parts = values.reshape(rows, block, columns, block, channels).transpose(0, 2, 1, 3, 4)
+        whole = parts.reshape(numbers.shape)
+        places = {int(number): place for place, number in enumerate(whole[0, 0])}
+        lasts = np.array([places.get(int(number), 0) for number in numbers[0, 0]])
+        if np.array_equal(numbers, whole[..., lasts]):
+            nodes = space_to_depth_nodes(call, block)
+            if np.array_equal(lasts, np.arange(depth)):
+                return nodes
+            attrs = {"channels": tuple(int(channel) for channel in lasts)}
+            return [*nodes, Node(f"{call.name}-order", "channel_gather", (nodes[-1].name,), attrs)]
+    return []
+
+
+def _ordered_first(call: Call, order: Numbers, op: str, attrs: dict[str, Any]) -> list[Node]:
+    if np.array_equal(order, np.arange(len(order))):
+        return [call.node(op, attrs)]
+    gather = call.node("channel_gather", {"channels": tuple(int(channel) for channel in order)})
+    return [gather, Node(f"{call.name}-blocks", op, (call.name,), attrs)]

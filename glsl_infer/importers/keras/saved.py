@@ -1,0 +1,60 @@
+"""The file of a Keras model, looked at before Keras loads anything of it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import ModelError
+
+CONFIG = "config.json"
+
+MOST_CONFIG = 64 << 20
+"""A config of more bytes than this is not read."""
+
+_SAVED_MODEL = "saved_model.pb"
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is no file, above all a SavedModel, which is a folder.
+
+    Raises:
+        ModelError: there is no file, or it is a folder.
+    """
+    if (path / _SAVED_MODEL).is_file() or path.name == _SAVED_MODEL:
+        raise ModelError(
+            f"{path}: a TensorFlow SavedModel, which has no layers any more; load the model where it was made, save it "
+            'by model.save("x.keras"), and give that file'
+        )
+    if path.is_dir():
+        raise ModelError(f'{path}: a folder; give a file that model.save("x.keras") wrote')
+    if not path.is_file():
+        raise ModelError(f"{path}: no such file")
+
+
+def config_of(path: Path) -> dict[str, Any] | None:
+    """Return the config of a ``.keras`` file: what the model is made of, without weights; None of any other file."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(CONFIG).file_size > MOST_CONFIG:
+                return None
+            config = json.loads(archive.read(CONFIG))
+    except (OSError, KeyError, ValueError, RecursionError, NotImplementedError, zipfile.BadZipFile):
+        return None
+    return config if isinstance(config, dict) else None
+
+
+def objects_in(config: Any) -> Iterator[dict[str, Any]]:
+    """Yield every serialized object of a config, outer ones first."""
+    stack = [config]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if isinstance(value.get("class_name"), str) and isinstance(value.get("config"), dict):
+                yield value
+            stack += reversed(list(value.values()))
+        elif isinstance(value, list):
+            stack += reversed(value)

@@ -1,0 +1,97 @@
+"""Layers that stand for a Lambda, and for layers whose class nobody knows here, so that the rest can be looked at.
+
+A Lambda holds Python code. Nothing of it is loaded: the model is made from a config in which another layer takes its
+place, without its weights.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.importers.keras.installed import keras
+from glsl_infer.importers.keras.quiet import stderr_silenced
+from glsl_infer.importers.keras.saved import config_of, objects_in, require_file
+
+NAME = "glsl_infer>StandIn"
+"""Under which the layer is known while such a model is made."""
+
+LAMBDA = "Lambda"
+
+_ADVICE = {
+    LAMBDA: "write what it computes with keras.ops (x * 2.0, keras.ops.relu(x), ...) on Keras tensors, and save again",
+}
+_UNKNOWN_ADVICE = "build it from Keras' own layers and keras.ops, and save again"
+
+
+def of_file(path: str | Path) -> Any | None:
+    """Return the model of a file with stand-ins, and without weights; None where it needs none or cannot be made.
+
+    Raises:
+        ModelError: there is no such file.
+    """
+    path = Path(path)
+    require_file(path)
+    config = config_of(path)
+    if config is None:
+        return None
+    config = copy.deepcopy(config)
+    replaced = [_replace(entry) for entry in objects_in(config) if "inbound_nodes" in entry or "build_config" in entry]
+    if not any(replaced):
+        return None
+    installed = keras()
+    try:
+        with stderr_silenced():
+            return installed.saving.deserialize_keras_object(
+                config, custom_objects={NAME: _stand_in_class()}, safe_mode=True
+            )
+    except Exception:  # Keras raises a dozen kinds here; loading the file itself then says what is wrong
+        return None
+
+
+def _replace(entry: dict[str, Any]) -> bool:
+    """Put a stand-in in the place of a serialized layer that is not to be loaded; return whether it was one."""
+    module, kind = str(entry.get("module") or ""), entry["class_name"]
+    registered = entry.get("registered_name")
+    known = module.partition(".")[0] == "keras" and kind != LAMBDA
+    if known or (kind != LAMBDA and _is_registered(str(registered or kind))):
+        return False
+    name = str(entry["config"].get("name", kind))
+    config = {"name": name, "stands_for": kind}
+    entry.update(module=None, class_name="StandIn", registered_name=NAME, config=config)
+    entry.pop("build_config", None)
+    return True
+
+
+def _is_registered(name: str) -> bool:
+    return keras().saving.get_registered_object(name) is not None
+
+
+def _stand_in_class() -> Any:
+    installed = keras()
+
+    class StandIn(installed.layers.Layer):  # type: ignore[misc, name-defined]
+        """Computes nothing, and says that its output has the shape of its first input."""
+
+        def __init__(self, stands_for: str, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.stands_for = stands_for
+
+        def refusal(self) -> tuple[str, str]:
+            """Return why the layer is refused, and what to do."""
+            what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
+            if self.stands_for != LAMBDA:
+                what = f"the layer's class '{self.stands_for}' is none of Keras, and its code is not in the file"
+            return what, _ADVICE.get(self.stands_for, _UNKNOWN_ADVICE)
+
+        def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+            """Return the first input's shape and type."""
+            first = installed.tree.flatten((args, kwargs))[0]
+            return installed.KerasTensor(first.shape, dtype=first.dtype)
+
+        def call(self, *args: Any, **kwargs: Any) -> Any:
+            """Refuse: nothing is to be computed by it."""
+            raise NotImplementedError(self.stands_for)
+
+    return StandIn

@@ -1,0 +1,129 @@
+"""A vector, each number times a factor plus an offset: batch norm and constants where no dense layer can take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.ops.operator import Bounds, Operator, vector
+from glsl_infer.program import Quad, Source, quantize
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Shape
+    from glsl_infer.lowering.builder import Builder
+    from glsl_infer.program.layout import Value
+
+ROWS = 3
+"""Of the texture: the bytes of each number, the highest first."""
+
+_MIDDLE = 1 << 23
+
+
+class VectorAffine(Operator):
+    """``activation(x * factor + offset)``, number by number.
+
+    Weights ``factor`` and ``offset``, (length,) each: whole multiples, of 24 bits, of the attributes ``factor_unit``
+    and ``offset_unit``. Attributes: ``activation``; ``scale`` of the stored vector.
+    """
+
+    attrs = {"activation": "linear", "factor_unit": 1.0, "offset_unit": 1.0, "scale": None}
+    weights = ("factor", "offset")
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape."""
+        length = vector(node, inputs[0])
+        if any(node.weights[name].shape != (length,) for name in self.weights):
+            raise ModelError.layer(node.name, f"other weights than for {length} values", "check the weights")
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Multiply, add, activate."""
+        factor, offset = (node.weights[name].astype(inputs[0].dtype) for name in self.weights)
+        return node.activation(inputs[0] * factor + offset)
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return the results at the input's bounds, the lower first."""
+        factor, offset = (node.weights[name].astype(np.float64) for name in self.weights)
+        ends = [bound * factor + offset for bound in inputs[0]]
+        return node.activation.range(np.minimum(*ends), np.maximum(*ends))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        source = build.fixed_point(node.inputs[0])
+        target = build.allocate_vector(node, source.length, node.attrs["scale"])
+        texels = texels_of(node)
+        kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+        pairs = fold.function_constants(node.activation, source.length, lanes=2)
+        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        width = 1 if codegen.uniforms(constants, 0) else target.size[0]
+        fragment = codegen.fragment(
+            "vector_affine.frag",
+            includes=["fixed_point.glsl"],
+            activation=node.activation,
+            constants=constants,
+            defines={
+                "ROWS": ROWS,
+                "FACTOR_UNIT": node.attrs["factor_unit"] * source.scale,
+                "OFFSET_UNIT": float(node.attrs["offset_unit"]),
+                "INVERSE_SCALE": 1.0 / target.scale,
+            },
+        )
+        for first in range(0, target.size[0], width):
+            build.draw(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", kernel)],
+                sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
+                quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
+                uniforms=codegen.uniforms(constants, first),
+            )
+
+    def read_weights(
+        self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Return factors and offsets from their texture."""
+        (length,) = shapes["factor"]
+        high, middle, low = np.frombuffer(members[0], np.uint8).reshape(ROWS, -1, 2, 2).astype(np.int64)
+        whole = (high << 16) + (middle << 8) + low - _MIDDLE
+        units = (node.attrs["factor_unit"], node.attrs["offset_unit"])
+        return {
+            name: (whole[:, place].reshape(-1)[:length] * unit).astype(np.float32)
+            for place, (name, unit) in enumerate(zip(self.weights, units))
+        }
+
+
+def texels_of(node: Node) -> NDArray[np.uint8]:
+    """Return uint8 (ROWS, pairs, 4): two factors, two offsets."""
+    columns = []
+    for name in ("factor", "offset"):
+        whole = np.rint(node.weights[name].astype(np.float64) / node.attrs[f"{name}_unit"]).astype(np.int64)
+        columns.append(np.pad(whole, (0, len(whole) % 2)).reshape(-1, 2) + _MIDDLE)
+    numbers = np.concatenate(columns, axis=1)
+    return np.stack([numbers >> 16, (numbers >> 8) & 255, numbers & 255]).astype(np.uint8)
+
+
+def affine_node(name: str, source: str, factor: NDArray[np.float64], offset: NDArray[np.float64]) -> Node:
+    """Return the node that multiplies and adds, with both rounded to 24 bits; factor and offset are (length,)."""
+    attrs: dict[str, float] = {}
+    weights: dict[str, NDArray[np.float32]] = {}
+    for key, values in (("factor", factor), ("offset", offset)):
+        # 24 bits with a sign; the largest number itself must fit.
+        unit = quantize.power_of_two_scale(float(np.abs(values).max()) * quantize.FIXED_LIMIT) * 2.0**-23
+        whole = np.clip(np.rint(np.asarray(values, np.float64) / unit), 1 - _MIDDLE, _MIDDLE - 1)
+        attrs[f"{key}_unit"] = unit
+        weights[key] = (whole * unit).astype(np.float32)
+    return Node(name, "vector_affine", (source,), attrs, weights)
+
+
+OPERATOR = VectorAffine()

@@ -1,0 +1,113 @@
+"""Two vectors, number by number, in 16-bit fixed point; ``optimize.vectors_apart`` makes it of ``binary``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError, with_article
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.operator import Bounds, Operator, vector
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import View
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+LARGEST = 2.0**20
+"""The largest bound of a result: a quotient has none where the divisor may be 0."""
+
+
+class VectorBinary(Operator):
+    """``operation`` (see ``binary.OPERATIONS``) of two vectors of one length, or of which one has a single number.
+
+    Attributes: ``operation``; ``activation``, applied to its result; ``scale`` of the stored vector.
+    """
+
+    attrs = {"operation": None, "activation": "linear", "scale": None}
+    on_parts = "each"
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the longer input's shape."""
+        if node.attrs["operation"] not in OPERATIONS:
+            raise ModelError.layer(
+                node.name, f"an operation '{node.attrs['operation']}'", f"there are: {', '.join(OPERATIONS)}"
+            )
+        lengths = {vector(node, shape) for shape in inputs}
+        if len(inputs) != 2 or len(lengths - {1}) > 1:
+            raise ModelError.layer(
+                node.name,
+                f"{with_article(node.attrs['operation'])} of shapes {' and '.join(map(str, inputs))}",
+                "give two vectors of one length, or one with a single number",
+            )
+        return (max(lengths),)
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Compute it number by number, then activate."""
+        with np.errstate(divide="ignore"):  # what a division by 0 gives saturates, like any value out of range
+            return node.activation(OPERATIONS[node.attrs["operation"]][0](inputs[0], inputs[1]))
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds of the activation between the least and the greatest result at the ends of both inputs."""
+        function = OPERATIONS[node.attrs["operation"]][0]
+        (low, high), (other_low, other_high) = inputs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            corners = [function(a, b) for a in (low, high) for b in (other_low, other_high)]
+        least, most = np.fmin.reduce(corners), np.fmax.reduce(corners)
+        crosses = (other_low <= 0.0) & (other_high >= 0.0)
+        if node.attrs["operation"] == "divide":
+            least, most = np.where(crosses, -LARGEST, least), np.where(crosses, LARGEST, most)
+        if node.attrs["operation"] == "squared_difference":
+            least = np.zeros_like(least)
+        return node.activation.range(np.clip(least, -LARGEST, LARGEST), np.clip(most, -LARGEST, LARGEST))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        sources = [build.fixed_point(name) for name in node.inputs]
+        length = build.shapes[node.name][0]
+        target = build.allocate_vector(node, length, node.attrs["scale"])
+        pairs = fold.function_constants(node.activation, length, lanes=2)
+        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        width = 1 if codegen.uniforms(constants, 0) else target.size[0]
+        for first in range(0, target.size[0], width):
+            # A vector of one number is read at its only texel, whose second number is 0.
+            reads = [
+                Read(View(source.texture, first, 0))
+                if source.length > 1 or length == 1
+                else Read(View(source.texture, 0, 0), stride=(0.0, 0.0))
+                for source in sources
+            ]
+            binding = build.bind(node, source=reads)
+            operands = [
+                f"decode({binding.fetch('source', k)}){'.xx' if source.length == 1 else ''}"
+                f" * {codegen.number(source.scale)}"
+                for k, source in enumerate(sources)
+            ]
+            fragment = codegen.fragment(
+                "vector_binary.frag",
+                includes=["fixed_point.glsl"],
+                activation=node.activation,
+                constants=constants,
+                lines={"declarations": binding.declarations()},
+                defines={
+                    "INVERSE_SCALE": 1.0 / target.scale,
+                    "FIRST": operands[0],
+                    "SECOND": operands[1],
+                    "RESULT": OPERATIONS[node.attrs["operation"]][1],
+                },
+            )
+            uniforms = codegen.uniforms(constants, first)
+            build.draw_tile(node, fragment, View(target.texture, first, 0), (width, 1), binding, uniforms)
+
+
+OPERATOR = VectorBinary()

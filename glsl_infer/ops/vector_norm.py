@@ -1,0 +1,124 @@
+"""Normalisation of a vector by its own statistics, in 16-bit fixed point: layer, root mean square and unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.ops.operator import Bounds, Operator, vector
+from glsl_infer.ops.vector_affine import ROWS, affine_node, texels_of
+from glsl_infer.ops.vector_softmax import require_short, whole_vector
+from glsl_infer.program import Quad, Source, quantize
+from glsl_infer.program.layout import per_channel
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+KINDS = ("layer", "rms", "unit")
+
+LEAST = 2.0**-40
+"""The least number that a root is taken of: some GPUs have no root of 0."""
+
+
+class VectorNorm(Operator):
+    """``activation(gamma * (x - m) / sqrt(v + epsilon) + beta)``.
+
+    Attributes: ``kind``: with ``layer`` m is the mean of all numbers and v their variance, with ``rms`` m is 0 and v
+    the mean of their squares, with ``unit`` m is 0 and v the sum of their squares. ``gamma`` and ``beta``: one number,
+    or one for each of the vector. ``epsilon``; ``activation``; ``scale`` of the stored vector.
+    """
+
+    attrs = {
+        "kind": "layer",
+        "gamma": (1.0,),
+        "beta": (0.0,),
+        "epsilon": 1e-3,
+        "activation": "linear",
+        "scale": None,
+    }
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape."""
+        length = vector(node, inputs[0])
+        kind, epsilon = node.attrs["kind"], node.attrs["epsilon"]
+        if kind not in KINDS or not epsilon >= 0.0:
+            raise ModelError.layer(
+                node.name,
+                f"a normalisation '{kind}' with an epsilon of {epsilon}",
+                f"there are {', '.join(KINDS)}, with an epsilon of 0 or more",
+            )
+        for name in ("gamma", "beta"):
+            if len(node.attrs[name]) not in (1, length):
+                given = f"{len(node.attrs[name])} numbers as {name} of {length} values"
+                raise ModelError.layer(node.name, given, "give one number, or one for each")
+        return inputs[0]
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Normalise, scale, activate."""
+        x, kind = inputs[0], node.attrs["kind"]
+        x = x - x.mean() if kind == "layer" else x
+        variance = (np.sum if kind == "unit" else np.mean)(np.square(x))
+        gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
+        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], LEAST))
+        return node.activation((gamma * (x / root) + beta).astype(x.dtype))
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Round to 16-bit fixed point."""
+        return quantize.store16(exact, node.attrs["scale"])
+
+    def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
+        """Return bounds: of n numbers whose mean square is 1 none is larger than the root of n."""
+        most = 1.0 if node.attrs["kind"] == "unit" else float(np.sqrt(shape[0]))
+        gamma, beta = (per_channel(node.attrs[name], shape[0]) for name in ("gamma", "beta"))
+        return node.activation.range(beta - most * np.abs(gamma), beta + most * np.abs(gamma))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw the vector in one quad; an activation with numbers for each channel takes one for each texel."""
+        source = build.fixed_point(node.inputs[0])
+        require_short(node, source)
+        length, kind = source.length, node.attrs["kind"]
+        target = build.allocate_vector(node, length, node.attrs["scale"])
+        gamma, beta = (per_channel(node.attrs[name], length) for name in ("gamma", "beta"))
+        numbers = affine_node(node.name, node.inputs[0], gamma, beta)
+        texels = texels_of(numbers)
+        kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
+        pairs = fold.function_constants(node.activation, length, lanes=2)
+        constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
+        width = 1 if codegen.uniforms(constants, 0) else target.size[0]
+        fragment = codegen.fragment(
+            "vector_norm.frag",
+            includes=["fixed_point.glsl", "turns.glsl"],
+            activation=node.activation,
+            constants=constants,
+            defines={
+                **whole_vector(build, source),
+                "ROWS": ROWS,
+                "SHARE": 1.0 if kind == "unit" else 1.0 / length,
+                "CENTRE": 1.0 / length,
+                "EPSILON": node.attrs["epsilon"] / source.scale**2,
+                "LEAST": LEAST / source.scale**2,
+                "FACTOR_UNIT": float(numbers.attrs["factor_unit"]),
+                "OFFSET_UNIT": float(numbers.attrs["offset_unit"]),
+                "INVERSE_SCALE": 1.0 / target.scale,
+                **({"CENTRED": 1} if kind == "layer" else {}),
+            },
+        )
+        for first in range(0, target.size[0], width):
+            build.draw(
+                node,
+                fragment,
+                target.texture,
+                samplers=[("source", source.texture), ("kernel", kernel)],
+                sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
+                quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
+                uniforms=codegen.uniforms(constants, first),
+            )
+
+
+OPERATOR = VectorNorm()

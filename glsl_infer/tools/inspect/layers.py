@@ -1,0 +1,108 @@
+"""What each layer of a model file becomes, before any export: a shader, work for the CPU, or why it is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import importers, ops
+from glsl_infer.compiler.placement import place_of
+from glsl_infer.compiler.trial import Trial, compile_on_trial
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph
+from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
+
+NEEDS_PICTURES = "export needs --calibrate DIR with typical pictures, for the ranges of layers whose values have none"
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A model file, layer by layer.
+
+    Attributes:
+        path: the file.
+        rows: one for each layer, in an order in which each comes after those that it reads.
+        problems: all that stops an export, whole messages.
+        needs_pictures: whether an export needs typical pictures.
+    """
+
+    path: str
+    rows: tuple[LayerVerdict, ...]
+    problems: tuple[str, ...]
+    needs_pictures: bool
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many layers run in each place."""
+        counted = Counter(row.runs for row in self.rows)
+        return {place: counted[place] for place in PLACES if counted[place]}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "file": self.path,
+            "exports": not self.problems,
+            "needs_pictures": self.needs_pictures,
+            "counts": self.counts,
+            "layers": [asdict(row) for row in self.rows],
+            "problems": list(self.problems),
+        }
+
+
+def inspect_file(path: Path) -> Inspected:
+    """Say what each layer of a model file becomes.
+
+    Raises:
+        InputError: the file cannot be read as a model at all.
+    """
+    return inspected(importers.survey(path), str(path))
+
+
+def inspected(survey: Survey, path: str) -> Inspected:
+    """Say what each layer of a surveyed model becomes."""
+    problems: list[InputError] = list(survey.problems)
+    rows, needs_pictures = survey.rows, False
+    if survey.graph is not None:
+        try:
+            trial = compile_on_trial(survey.graph, guessed=survey.guessed)
+        except ModelError as error:
+            problems.append(error)
+        else:
+            problems += trial.problems
+            needs_pictures = bool(trial.unranged)
+            rows = _with_trial(rows, survey.graph, trial)
+    return Inspected(path, rows, tuple(str(problem) for problem in problems), needs_pictures)
+
+
+def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:
+    """Return the rows with what the compiler has refused, and with what is left to the CPU."""
+    refused: dict[str, ModelError] = {}
+    for error in trial.problems:
+        refused.setdefault(_row_of(error.name or "", rows), error)
+    hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(trial.graph)
+    places = {node.name: CPU if node.name in trial.on_cpu else place_of(node) for node in trial.graph.nodes}
+    return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
+
+
+def _verdict(row: LayerVerdict, error: ModelError | None, hosted: set[str], places: Mapping[str, str]) -> LayerVerdict:
+    if error is not None:
+        return row.refused(error)
+    if row.runs != SHADER:
+        return row
+    if row.layer in hosted:
+        return replace(row, runs=CPU, note="host step of an output")
+    return replace(row, runs=places.get(row.layer, SHADER))
+
+
+def _drawn(small: Graph) -> set[str]:
+    """Return the layers of the original network that nodes of an optimised graph compute."""
+    return {name for node in small.nodes for name in (node.name, *node.attrs.get("fused", ()))}
+
+
+def _row_of(name: str, rows: Sequence[LayerVerdict]) -> str:
+    """Return the layer that a node was made for: itself, or the longest whose name it begins with."""
+    named = [row.layer for row in rows if name == row.layer or name.startswith(f"{row.layer}-")]
+    return max(named, key=len, default="")

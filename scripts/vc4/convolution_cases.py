@@ -1,0 +1,178 @@
+"""The convolutions that convolutions.py compiles: drawn at random, always the same, over all that a layer may be."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.graph import Graph, Node
+
+WEIGHTS = ("baked", "uniform", "texture", "texture-16", "auto")
+KINDS = ("plain", "residual", "strided", "groups", "depthwise")
+KERNELS = (1, 1, 1, 2, 3, 3, 3, 3, 4, 5, 5, 6, 7, 8, 9)
+"""As often as they stand here."""
+
+ACTIVATIONS = (
+    "linear",
+    "relu",
+    "relu(6)",
+    "leaky_relu(0.25)",
+    "prelu(0.25,-0.5,1.5,0,0.125,-2,0.5,1)",
+    "bent_relu(0.25,0.5,3)",
+    "hard_silu",
+    "hard_sigmoid",
+    "piecewise_linear_sigmoid",
+    "piecewise_linear(0.25,0.5,2,-0.25,0.75)",
+    "sigmoid",
+    "tanh",
+    "softsign",
+    "elu(1)",
+    "selu",
+    "softplus",
+    "silu",
+    "gelu",
+    "gelu_tanh",
+    "exponential",
+    "mish",
+    "log_sigmoid",
+)
+"""Every one that there is; they take turns."""
+
+SIZES = (3, 224, 5, 16, 33, 7, 112, 12, 56, 9, 28, 75, 14, 4, 96, 19, 150, 8, 40, 24)
+"""Pixels of a map's side, the same for all of a batch. Small ones and large ones have their tiles in other places."""
+
+FILTERS = 8
+MOST_SLICES = 128
+MOST_COLUMNS = 4700
+"""Shapes with more columns of weights are left out: 3x3 over 512 channels has 4608."""
+
+MOST_VALUES = 3 << 20
+"""Numbers of a map that is read; larger ones take long to calibrate, and no other shader."""
+
+BATCH = 12
+"""Convolutions in a bundle: starting the driver takes longer than compiling one of them."""
+
+BATCHES, DILATED_BATCHES = 35, 5
+SEED = 21
+
+
+@dataclass(frozen=True)
+class Case:
+    """A convolution: its window, input slices of each output slice, what else there is to it, and where weights go.
+
+    Attributes:
+        kernel: rows and columns of the window; ``across`` is the columns, where they are others.
+        step: the stride of a strided one, the groups, texels from tap to tap of a dilated one.
+        number: tells those apart that are alike.
+    """
+
+    kernel: int
+    slices: int
+    kind: str
+    weights: str
+    activation: str
+    step: int = 2
+    across: int = 0
+    number: int = 0
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns of the window."""
+        return self.kernel, self.across or self.kernel
+
+    @property
+    def name(self) -> str:
+        """What the layer is called."""
+        rows, columns = self.window
+        step = self.step if self.kind in ("strided", "groups", "dilated") else ""
+        return f"c{self.number}-{rows}x{columns}-s{self.slices}-{self.kind}{step}-{self.weights}"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Convolutions in a bundle that reads pictures of ``size`` pixels a side. Their weights go to the same place."""
+
+    size: int
+    cases: tuple[Case, ...]
+
+
+def batches() -> Iterator[Batch]:
+    """Yield all of the sweep, always the same; the dilated ones last, where convolutions may be dilated."""
+    rng = np.random.default_rng(SEED)
+    turns = itertools.cycle(ACTIVATIONS)
+    number = itertools.count()
+    dilated = "dilations" in ops.get("conv2d").attrs
+    for index in range(BATCHES + DILATED_BATCHES * dilated):
+        size, weights = SIZES[index * 7 % len(SIZES)], WEIGHTS[index % len(WEIGHTS)]
+        kinds = KINDS if index < BATCHES else ("dilated",)
+        cases = [
+            _drawn(rng, size, kinds[place % len(kinds)], weights, next(turns), next(number)) for place in range(BATCH)
+        ]
+        yield Batch(size, tuple(cases))
+
+
+def _drawn(rng: np.random.Generator, size: int, kind: str, weights: str, activation: str, number: int) -> Case:
+    step = int(rng.integers(2, 4))
+    side = size * step if kind == "strided" else size
+    while True:
+        rows = int(rng.choice(KERNELS))
+        across = int(rng.choice(KERNELS)) if rng.random() < 0.2 else rows
+        slices = 1 if kind == "depthwise" else int(np.exp(rng.uniform(0.0, np.log(MOST_SLICES + 1))))
+        if kind == "dilated" and rows * across == 1:
+            continue
+        read = 4 * slices * (step if kind == "groups" else 1)
+        fits = side * side * read <= MOST_VALUES or slices == 1
+        if rows * across * 4 * slices <= MOST_COLUMNS and fits:
+            return Case(rows, slices, kind, weights, activation, step, across, number)
+
+
+def layers(case: Case, before: str, channels: int) -> list[Node]:
+    """Return the nodes of a case, the last of which is the convolution; they read ``before`` of some channels."""
+    rng = np.random.default_rng(0)
+    groups = {"groups": case.step, "depthwise": FILTERS}.get(case.kind, 1)
+    filters = FILTERS if FILTERS % groups == 0 else 4 * groups
+    wide = FILTERS if case.kind == "depthwise" else 4 * case.slices * groups
+    dilation = case.step if case.kind == "dilated" else 1
+    reach = [(taps - 1) * dilation for taps in case.window]
+    around = tuple(part for taps in reach for part in (taps // 2, taps - taps // 2))
+
+    def convolution(name: str, inputs: tuple[str, ...], shape: tuple[int, ...], **attrs: Any) -> Node:
+        kernel = rng.normal(0.0, 1.0 / np.sqrt(np.prod(shape[:3])), shape).astype(np.float32)
+        weights = {"kernel": kernel, "bias": rng.normal(0.0, 0.5, shape[3]).astype(np.float32)}
+        attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "relu(6)", **attrs}
+        return Node(name, "conv2d", inputs, attrs, weights)
+
+    strided = case.kind == "strided"
+    nodes = [Node(f"{case.name}-up", "upsample_nearest", (before,), {"size": (case.step, case.step)})] * strided
+    read = nodes[-1].name if nodes else before
+    nodes.append(convolution(f"{case.name}-feed", (read,), (1, 1, channels, wide)))
+    inputs: tuple[str, ...] = (nodes[-1].name,)
+    if case.kind == "residual":
+        nodes.append(convolution(f"{case.name}-side", (read,), (1, 1, channels, filters)))
+        inputs = (*inputs, nodes[-1].name)
+    stride = case.step if strided else 1
+    options: dict[str, Any] = {"strides": (stride, stride), "padding": around, "groups": groups}
+    if dilation > 1:
+        options["dilations"] = (dilation, dilation)
+    activation = case.activation
+    if activation.startswith("prelu") and filters != FILTERS:
+        activation = f"prelu({','.join(['0.25'] * filters)})"
+    return [
+        *nodes,
+        convolution(case.name, inputs, (*case.window, wide // groups, filters), **options, activation=activation),
+    ]
+
+
+def network(batch: Batch) -> Graph:
+    """Return the graph of a batch: one convolution after the other."""
+    nodes = [Node("image", "input", (), {"shape": (batch.size, batch.size, 3)})]
+    channels = 3
+    for case in batch.cases:
+        nodes += layers(case, nodes[-1].name, channels)
+        channels = int(nodes[-1].weights["bias"].size)
+    return Graph("convolutions", tuple(nodes), nodes[-1].name)

@@ -1,0 +1,59 @@
+// A vector, normalised by its own statistics, times a factor plus an offset of each number: two numbers to a texel.
+// Factors and offsets lie as in vector_affine.frag.
+//
+// PAIRS   whole texels of the vector
+// SINGLE  there is one more, of which only the first number counts
+// CENTRED the mean is subtracted
+#ifndef PAIRS
+#define PAIRS 1
+#define SHARE 1.0
+#define EPSILON 0.0
+#define LEAST 0.0
+#define INVERSE_SCALE 1.0
+#define FACTOR_UNIT 1.0
+#define OFFSET_UNIT 1.0
+#define WIDTH 1.0
+#define ROWS 3
+#define CENTRE 1.0
+#endif
+varying vec4 coord0; // .xy the own texel, .zw the first row of its numbers
+uniform sampler2D source;
+uniform sampler2D kernel;
+
+vec2 pair(float number) {
+    return decode(texture2D(source, vec2((number + 0.5) / WIDTH, 0.5)));
+}
+
+vec4 row(float number) {
+    return floor(texture2D(kernel, vec2(coord0.z, (number + 0.5) / float(ROWS))) * 255.0 + 0.5);
+}
+
+void main() {
+    float mean = 0.0;
+#ifdef CENTRED
+#ifdef SINGLE
+    mean += pair(float(PAIRS)).x;
+#endif
+    for (int i = 0; i < TURNS(PAIRS); i++) {
+        END_AFTER(PAIRS, i)
+        vec2 x = pair(float(i));
+        mean += x.x + x.y;
+    }
+    mean *= CENTRE;
+#endif
+    float sum = 0.0;
+#ifdef SINGLE
+    float last = pair(float(PAIRS)).x - mean;
+    sum += last * last;
+#endif
+    for (int i = 0; i < TURNS(PAIRS); i++) {
+        END_AFTER(PAIRS, i)
+        vec2 x = pair(float(i)) - mean;
+        sum += dot(x, x);
+    }
+    vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);
+    vec2 y = (decode(texture2D(source, coord0.xy)) - mean) * inversesqrt(max(sum * SHARE + EPSILON, LEAST));
+    y = y * (numbers.xy * FACTOR_UNIT) + numbers.zw * OFFSET_UNIT;
+    y = activation(y.xyxy).xy;
+    gl_FragColor = encode(y * INVERSE_SCALE);
+}

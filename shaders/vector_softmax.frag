@@ -1,0 +1,39 @@
+// Probabilities of a vector: exp(x - largest) / sum of them, two numbers to a texel.
+//
+// PAIRS   whole texels of the vector
+// SINGLE  there is one more, of which only the first number counts
+#ifndef PAIRS
+#define PAIRS 1
+#define SCALE 1.0
+#define INVERSE_SCALE 1.0
+#define WIDTH 1.0
+#endif
+varying vec4 coord0; // .xy the own texel
+uniform sampler2D source;
+
+vec2 pair(float number) {
+    return decode(texture2D(source, vec2((number + 0.5) / WIDTH, 0.5))) * SCALE;
+}
+
+void main() {
+    float largest = pair(0.0).x;
+#ifdef SINGLE
+    largest = max(largest, pair(float(PAIRS)).x);
+#endif
+    for (int i = 0; i < TURNS(PAIRS); i++) {
+        END_AFTER(PAIRS, i)
+        vec2 x = pair(float(i));
+        largest = max(largest, max(x.x, x.y));
+    }
+    float sum = 0.0;
+#ifdef SINGLE
+    sum += exp(pair(float(PAIRS)).x - largest);
+#endif
+    for (int i = 0; i < TURNS(PAIRS); i++) {
+        END_AFTER(PAIRS, i)
+        vec2 x = pair(float(i));
+        sum += exp(x.x - largest) + exp(x.y - largest);
+    }
+    vec2 own = decode(texture2D(source, coord0.xy)) * SCALE - largest;
+    gl_FragColor = encode(exp(min(own, 0.0)) * (INVERSE_SCALE / sum));
+}

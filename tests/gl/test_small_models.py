@@ -1,0 +1,56 @@
+"""The models of tests/models on the GPU: every layer within 0.52 of a stored step, and whole frames."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+import small_models
+from layer_check import TOLERANCE, layer_error, stored_inputs
+from operator_table.cost import tolerance
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Node, reference
+from glsl_infer.program.layout import FeatureMap, FixedMap
+from glsl_infer.runtime.session import Session
+from models import NAMES, NOT_YET, RUN_EVERYWHERE
+
+EXACT = 1e-9
+"""Steps that float64 may be off by in computing what a whole step is."""
+
+
+def runs(name: str) -> object:
+    """On llvmpipe all models run, on other drivers those that every runner runs."""
+    return pytest.param(name, marks=() if name in RUN_EVERYWHERE else pytest.mark.once)
+
+
+def overlap(made: Bundle, node: Node) -> bool:
+    """Return whether inputs of a node are views of the same tiles, so that they cannot differ at random."""
+    places = [
+        [view for view in value.views] if isinstance(value, FeatureMap) else [value.texture]
+        for value in (made.values[read] for read in dict.fromkeys(node.inputs))
+        if not isinstance(value, FixedMap)
+    ]
+    return len({place for part in places for place in part}) < sum(map(len, places))
+
+
+@pytest.mark.parametrize("name", [runs(name) for name in NAMES if name not in NOT_YET])
+def test_a_model(context: Context, name: str) -> None:
+    if importlib.util.find_spec("keras") is None:
+        pytest.fail("this test exports with Keras, which is not installed: pip install '.[train]'")
+    exported = small_models.made()[name]
+    made, rng = bundles.read(exported.path), np.random.default_rng(0)
+    values = dict(reference.all_values(made, exported.inputs))
+    with Session(made, context=context, selfcheck=True) as session:
+        for node in made.graph.nodes:
+            allowed = None if node.operator.is_input else tolerance(node)
+            if allowed is not None:
+                shown = [values[read] for read in node.inputs] if overlap(made, node) else None
+                error = layer_error(session, node.name, shown or stored_inputs(made, node.name, rng))
+                assert error <= min(allowed, TOLERANCE) + EXACT, f"{node.name} ({node.op})"
+        outputs = session.run(exported.inputs)
+    assert set(outputs) == {output.name for output in made.manifest.outputs}
+    assert all(np.isfinite(numbers).all() for numbers in outputs.values())

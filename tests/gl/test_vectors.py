@@ -1,0 +1,174 @@
+"""Operators on vectors in 16 bits, and between vectors and maps, on the GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, input_node, pool_node
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node, reference
+from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.vector_affine import affine_node
+from glsl_infer.ops.vector_norm import KINDS
+from glsl_infer.program import quantize
+from glsl_infer.runtime.session import Session
+
+FUNCTIONS = ("linear", "relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "leaky_relu(0.2)")
+OFTEN = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAYOUTS = st.sampled_from(("atlas", "planar"))
+SEEDS = st.integers(0, 1 << 30)
+
+
+def pictures(size: int = 5) -> list[np.ndarray]:
+    return [np.random.default_rng(seed).integers(0, 256, (size, size, 3), np.uint8) for seed in range(2)]
+
+
+def compare(context: Context, made: Bundle, names: Sequence[str], seed: int) -> None:
+    """Compare some layers with the reference, on random numbers."""
+    rng = np.random.default_rng(seed)
+    with Session(made, context=context) as session:
+        for name in names:
+            assert layer_error(session, name, stored_inputs(made, name, rng)) <= TOLERANCE, name
+
+
+def vectors(rng: np.random.Generator, lengths: Sequence[int]) -> list[Node]:
+    """A picture and dense layers v0, v1 ... of so many outputs."""
+    nodes = [input_node(5), pool_node("pool", "image")]
+    return nodes + [dense_node(rng, f"v{index}", "pool", 3, length) for index, length in enumerate(lengths)]
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9), LAYOUTS, SEEDS)
+@OFTEN
+def test_rows_of_maps(context: Context, channels: int, height: int, width: int, layout: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = height * -(-channels // 2)
+    first = int(rng.integers(0, rows))
+    attrs = {"first": first, "count": int(rng.integers(1, rows - first + 1))}
+    nodes = [
+        input_node(9),
+        conv_node(rng, "conv", ("image",), 3, channels, kernel=(10 - height, 10 - width), activation="relu"),
+        Node("rows", "flatten_rows", ("conv",), attrs),
+    ]
+    made = make_bundle(Graph("test", nodes, "rows"), layout=layout, pictures=pictures(9))
+    compare(context, made, ["rows"], seed)
+
+
+@given(st.integers(1, 20), st.integers(1, 6), st.integers(1, 6), st.sampled_from(FUNCTIONS), LAYOUTS, SEEDS)
+@OFTEN
+def test_maps_of_vectors(
+    context: Context, channels: int, height: int, width: int, function: str, layout: str, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    pixels = [height * width]
+    if channels % 2 == 0 and height * width > 1:
+        cut = int(rng.integers(1, height * width))
+        pixels = [cut, height * width - cut]
+    nodes = vectors(rng, [count * channels for count in pixels])
+    attrs = {"shape": (height, width, channels), "activation": function}
+    nodes.append(Node("map", "vector_map", tuple(f"v{index}" for index in range(len(pixels))), attrs))
+    made = make_bundle(Graph("test", nodes, "map"), layout=layout, pictures=pictures())
+    compare(context, made, ["map"], seed)
+
+
+@given(st.integers(1, 40), st.sampled_from(sorted(OPERATIONS)), st.sampled_from(FUNCTIONS), st.booleans(), SEEDS)
+@OFTEN
+def test_two_vectors(context: Context, length: int, operation: str, function: str, single: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = vectors(rng, [1 if single else length, length])
+    order = ("v0", "v1") if rng.integers(2) and operation != "divide" else ("v1", "v0")
+    if operation == "divide":  # away from 0: there a quotient is as exact as its divisor
+        nodes.append(Node("away", "activation", ("v0",), {"function": "exponential"}))
+        order = ("v1", "away")
+    nodes.append(Node("y", "binary", order, {"operation": operation, "activation": function}))
+    made = make_bundle(optimize(Graph("test", nodes, "y")), pictures=pictures())
+    node = made.graph.by_name["y"]
+    inputs = stored_inputs(made, "y", rng)
+    if operation == "divide":
+        inputs[1] = np.abs(inputs[1]) + made.values[node.inputs[1]].scale
+    with Session(made, context=context) as session:
+        assert layer_error(session, "y", inputs) <= TOLERANCE
+
+
+@given(st.integers(1, 40), st.sampled_from(FUNCTIONS), SEEDS)
+@OFTEN
+def test_factors_and_offsets(context: Context, length: int, function: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    affine = affine_node("y", "v0", rng.normal(0, 2, length), rng.normal(0, 1, length))
+    nodes = [*vectors(rng, [length]), affine.with_attrs(activation=function)]
+    compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
+
+
+@given(st.integers(1, 300), SEEDS)
+@OFTEN
+def test_softmax(context: Context, length: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = [*vectors(rng, [length]), Node("y", "vector_softmax", ("v0",))]
+    made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
+    inputs = [quantize.store16(rng.normal(0, 3, length), made.values["v0"].scale)]
+    with Session(made, context=context) as session:
+        assert layer_error(session, "y", inputs) <= TOLERANCE
+
+
+@given(st.integers(1, 300), st.sampled_from(KINDS), st.sampled_from(FUNCTIONS), SEEDS)
+@OFTEN
+def test_normalised(context: Context, length: int, kind: str, function: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    attrs = {
+        "kind": kind,
+        "gamma": tuple(rng.normal(1, 0.5, length).tolist()),
+        "beta": tuple(rng.normal(0, 1, length).tolist()),
+        "activation": function,
+    }
+    nodes = [*vectors(rng, [length]), Node("y", "vector_norm", ("v0",), attrs)]
+    compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
+
+
+@given(st.lists(st.integers(0, 29), min_size=1, max_size=40), SEEDS)
+@OFTEN
+def test_numbers_of_vectors(context: Context, places: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = [*vectors(rng, [30]), Node("y", "vector_gather", ("v0",), {"channels": tuple(places)})]
+    compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
+
+
+@pytest.mark.parametrize("layout", ["atlas", "planar"])
+def test_a_long_flattened_map_and_a_generator(context: Context, layout: str) -> None:
+    rng = np.random.default_rng(5)
+    nodes = [
+        input_node(12),
+        conv_node(rng, "conv", ("image",), 3, 40),
+        Node("flat", "flatten", ("conv",), {"scale": None}),
+        dense_node(rng, "dense", "flat", 12 * 12 * 40, 6, activation="tanh"),
+        dense_node(rng, "wide", "dense", 6, 5 * 5 * 90, activation="relu"),
+        Node("map", "reshape", ("wide",), {"shape": (5, 5, 90)}),
+        conv_node(rng, "end", ("map",), 90, 3),
+    ]
+    nodes[3].weights["kernel"][:] *= 0.01
+    samples = pictures(12)
+    made = make_bundle(optimize(Graph("test", nodes, "end")), layout=layout, pictures=samples)
+    assert max(texture.width for texture in made.manifest.textures) <= 2048
+    with Session(made, context=context) as session:
+        drawn = session.run(samples[0])
+    stored = reference.run(made.graph, samples[0])
+    exact = reference.run(Graph("test", nodes, "end"), samples[0], mode="float")
+    assert np.abs(drawn - stored).max() <= 1.01 / 255
+    assert np.abs(stored - exact).max() <= 6 / 255
+
+
+def test_several_layers_of_outputs_are_joined(context: Context) -> None:
+    rng = np.random.default_rng(6)
+    nodes = [input_node(5), pool_node("pool", "image"), dense_node(rng, "dense", "pool", 3, 4300)]
+    made = make_bundle(optimize(Graph("test", nodes, "dense")), pictures=pictures())
+    with Session(made, context=context) as session:
+        drawn = session.run(pictures()[0])
+    exact = reference.run(Graph("test", nodes, "dense"), pictures()[0], mode="float")
+    assert drawn.shape == (4300,)
+    assert np.abs(drawn - exact).max() < 0.05

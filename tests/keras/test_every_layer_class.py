@@ -1,0 +1,126 @@
+"""All of keras.layers and keras.activations of the installed version, and the part of keras.ops that is for pictures.
+
+Each exports, compiled to a program whose exact reference agrees with Keras, or is in a table of ``keras_surface`` with
+its reason, and is refused by name with what to do.
+"""
+
+from __future__ import annotations
+
+import keras
+import keras_surface as surface
+import numpy as np
+import pytest
+import small_models
+from imported import randomise
+from keras_surface import Build
+
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import classes_of
+from glsl_infer.compiler.build import build
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import reference
+from glsl_infer.graph.host_steps import softmax
+from glsl_infer.importers.keras import survey_of
+from glsl_infer.importers.keras.instead import INSTEAD
+from glsl_infer.importers.shared.verdict import DROPPED
+
+L = keras.layers
+SHAPE = (8, 8, 3)
+SAMPLES = 4
+AUGMENTATION = {name for name in dir(L) if name.startswith("Random")} - {"RandomCrop"}
+
+
+def classes_of_keras() -> dict[str, type]:
+    """Return the layers by their own names; several public names may be one class."""
+    public = (getattr(L, name) for name in dir(L) if name[0].isupper())
+    return {kind.__name__: kind for kind in public if isinstance(kind, type)}
+
+
+def model_of(body: Build) -> keras.Model:
+    keras.utils.clear_session(free_memory=False)
+    x = keras.Input(SHAPE, name="picture")
+    return randomise(keras.Model(x, body(surface.stem(x))), 1, spread=0.4)
+
+
+def agreement(model: keras.Model) -> tuple[float, float]:
+    """Return how far floats are from Keras, and how like Keras the exact reference of a compiled program is."""
+    graph = survey_of(model).whole()
+    shown = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
+    labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
+    _, _, prepared = build(graph, labels, calibration=shown[1:])
+    assert lower.to_program(prepared.graph).passes
+    expected = np.asarray(model(small_models.fed(graph, shown[0])["picture"], training=False), np.float64)[0]
+    (floats,) = reference.run(graph, shown[0], mode="float").values()
+    ((name, exact),) = reference.run(prepared.graph, shown[0]).items()
+    if small_models.leaves_softmax(graph, name, prepared.graph):
+        exact = softmax(exact)
+    return small_models.relative(floats, expected), small_models.relative(exact, expected)
+
+
+def check(name: str, body: Build, refused: dict[str, str]) -> None:
+    """Export a tiny model; where it is said to be refused, it has to be."""
+    try:
+        floats, exact = agreement(model_of(body))
+    except ModelError as error:
+        assert name in refused, f"{name} is refused: {error}"
+        for problem in survey_of(model_of(body)).problems or [error]:
+            assert isinstance(problem, ModelError)
+            assert problem.advice, "a refusal says what to do"
+            assert problem.name, "a refusal names the layer"
+        return
+    assert name not in refused, f"{name} works: take it out of the table of what is refused"
+    assert floats <= 1e-4
+    assert exact <= 0.1
+
+
+def test_every_class_of_keras_layers_is_in_a_table() -> None:
+    assert set(classes_of_keras()) == set(surface.LAYERS) | set(surface.NO_MODEL)
+    assert set(surface.REFUSED_LAYERS) <= set(surface.LAYERS)
+
+
+def test_every_function_of_keras_activations_is_known() -> None:
+    assert set(surface.REFUSED_ACTIVATIONS) <= set(activations())
+    assert set(surface.REFUSED_OPS) <= set(surface.OPS)
+
+
+def activations() -> list[str]:
+    helpers = {"deserialize", "get", "serialize"}
+    return [name for name in dir(keras.activations) if name[0] != "_" and name not in helpers]
+
+
+@pytest.mark.parametrize("name", surface.LAYERS)
+def test_a_layer(name: str) -> None:
+    check(name, surface.LAYERS[name], dict(surface.REFUSED_LAYERS))
+
+
+@pytest.mark.parametrize("name", sorted(surface.NO_MODEL))
+def test_a_class_without_a_model_says_what_to_do(name: str) -> None:
+    assert surface.NO_MODEL[name].startswith("no layer") or name in INSTEAD
+
+
+@pytest.mark.parametrize("name", activations())
+def test_an_activation(name: str) -> None:
+    function = getattr(keras.activations, name)
+    body = lambda x: L.Conv2D(2, 1, activation="sigmoid")(L.Activation(function)(L.Conv2D(4, 1)(x)))  # noqa: E731
+    check(name, body, dict(surface.REFUSED_ACTIVATIONS))
+
+
+@pytest.mark.parametrize("name", surface.OPS)
+def test_an_operation(name: str) -> None:
+    check(name, surface.OPS[name], dict(surface.REFUSED_OPS))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in surface.LAYERS if name.startswith("Random") and name != "RandomCrop"]
+)
+def test_augmentation_is_dropped_with_a_note(name: str) -> None:
+    rows = survey_of(model_of(surface.LAYERS[name])).rows
+    assert [(row.runs, row.note) for row in rows if row.kind == name] == [(DROPPED, "does nothing outside of training")]
+
+
+def test_shared_and_nested_models() -> None:
+    inner = keras.Sequential([keras.Input((8, 8, 4)), L.Conv2D(4, 3, padding="same", activation="sigmoid")])
+    floats, exact = agreement(model_of(lambda x: L.Add()([inner(x), inner(inner(x))])))
+    assert floats <= 1e-5
+    assert exact <= 0.1

@@ -1,0 +1,140 @@
+"""glsl-infer inspect model.keras: where each layer runs, all that is refused, and what to do; export says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import keras
+import pytest
+from command_line import Capture, refused
+
+from glsl_infer.cli import main
+from glsl_infer.errors import ModelError
+from glsl_infer.importers import keras as importer
+
+L = keras.layers
+
+
+@keras.saving.register_keras_serializable("elsewhere")
+class Own(L.Layer):
+    """Nobody knows it where the file is read."""
+
+    def call(self, inputs):
+        return inputs
+
+
+def head(x: keras.KerasTensor) -> keras.KerasTensor:
+    return L.Dense(5, activation="softmax", name="out")(L.GlobalAveragePooling2D(name="mean")(x))
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    x = keras.Input((8, 8, 3), name="picture")
+    y = L.Dropout(0.5, name="drop")(L.Conv2D(4, 3, activation="relu", name="conv")(x))
+    path = tmp_path_factory.mktemp("good") / "model.keras"
+    keras.Model(x, head(y)).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Refused by class, by option, by shape and by the compiler; one layer behind the other."""
+    ran = []
+    x = keras.Input((9, 9, 3), name="picture")
+    y = L.Lambda(lambda t: (ran.append(1), t)[1], name="code")(x)
+    y = Own(name="own")(y)
+    y = L.SpectralNormalization(L.Conv2D(5, 3), name="spectral")(y)
+    y = L.UpSampling2D(2, interpolation="bicubic", name="cubic")(y)
+    y = L.Conv2D(5, 3, activation="sigmoid", name="conv")(y)
+    flat = L.Flatten(name="flat")(y)
+    rows = L.Conv1D(4, 3, name="row-conv")(L.Reshape((144, 5), name="rows")(y))
+    rows = L.LSTM(3, name="memory")(rows)
+    path = tmp_path_factory.mktemp("bad") / "model.keras"
+    keras.Model(x, {"a": L.Dense(2, name="out")(flat), "b": rows}).save(path)
+    return path
+
+
+def inspected(capsys: Capture, path: Path) -> dict:
+    assert main(["inspect", str(path), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_model_that_exports(good: Path, capsys: Capture) -> None:
+    made = inspected(capsys, good)
+    assert {row["layer"]: row["runs"] for row in made["layers"]} == {
+        "picture": "shader",
+        "conv": "shader",
+        "drop": "dropped",
+        "mean": "shader",
+        "out": "shader",
+    }
+    assert made["exports"]
+    assert made["needs_pictures"]
+    assert made["counts"] == {"shader": 4, "dropped": 1}
+    assert main(["inspect", str(good)]) == 0
+    assert "can be exported; export needs --calibrate DIR" in capsys.readouterr().out
+
+
+def test_every_problem_is_listed_also_behind_a_refused_layer(bad: Path, capsys: Capture) -> None:
+    made = inspected(capsys, bad)
+    rows = {row["layer"]: row for row in made["layers"]}
+    refused_rows = {name for name, row in rows.items() if row["runs"] == "refused"}
+    assert refused_rows >= {"code", "own", "spectral", "row-conv", "memory"}
+    assert rows["conv"]["runs"] == "shader"
+    for name in refused_rows:
+        assert rows[name]["advice"], name
+        assert any(problem.startswith(f"layer '{name}': ") for problem in made["problems"])
+    assert not made["exports"]
+
+
+def test_the_table_has_a_line_for_each_layer(bad: Path, capsys: Capture) -> None:
+    assert main(["inspect", str(bad)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for layer, words in {
+        "code": ("Lambda", "refused"),
+        "own": ("Own", "refused"),
+        "conv": ("Conv2D", "shader"),
+        "memory": ("LSTM", "refused"),
+    }.items():
+        (line,) = (line for line in lines if line.split()[:1] == [layer])
+        assert line.split()[1] == words[0]
+        assert words[1] in line
+
+
+def test_export_reports_the_same_problems_and_labels_and_pictures(bad: Path, tmp_path: Path, capsys: Capture) -> None:
+    made = inspected(capsys, bad)
+    assert main(["export", str(bad), "-o", str(tmp_path / "o.glslnn"), "--calibrate", str(tmp_path / "none")]) == 2
+    message = capsys.readouterr().err
+    for problem in made["problems"]:
+        assert problem in message
+    assert f"{tmp_path / 'none'}: no such file" in message
+
+
+def test_a_folder_is_no_file(good: Path, tmp_path: Path, capsys: Capture) -> None:
+    keras.saving.load_model(good).export(tmp_path / "saved", verbose=False)
+    capsys.readouterr()
+    assert 'model.save("x.keras")' in refused(capsys, ["inspect", tmp_path / "saved"])
+    assert 'model.save("x.keras")' in refused(capsys, ["inspect", tmp_path])
+    with pytest.raises(ModelError, match="SavedModel"):
+        importer.load_model(tmp_path / "saved")
+
+
+def test_nothing_of_a_lambda_runs(tmp_path: Path) -> None:
+    """Neither when the model is loaded nor when it is looked at; Keras itself would run it with safe_mode=False."""
+    marker = tmp_path / "ran"
+    code = keras.layers.Lambda(lambda t, path=str(marker): (open(path, "w").close(), t)[1], name="code")  # noqa: PTH123
+    x = keras.Input((8, 8, 3))
+    keras.Model(x, code(x)).save(tmp_path / "m.keras")
+    marker.unlink()  # making the model has run it
+    with pytest.raises(ModelError, match=r"layer 'code': a Lambda cannot be exported.*keras\.ops"):
+        importer.load(tmp_path / "m.keras")
+    with pytest.raises(ModelError, match="layer 'code': a Lambda"):
+        importer.load_model(tmp_path / "m.keras")
+    assert not marker.exists()
+    assert importer.survey(tmp_path / "m.keras").rows[1].kind == "Lambda"
+    assert not marker.exists()
+
+
+def test_what_is_for_exported_models_only(good: Path, capsys: Capture) -> None:
+    assert "--passes and --layers are for an exported model" in refused(capsys, ["inspect", good, "--passes"])

@@ -1,0 +1,37 @@
+"""Small models as a tutorial would have them, one a file, each with a function ``build()``.
+
+``NOT_YET`` names those that cannot be exported, with the reason. The test fails when one of them can.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+NAMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"))
+
+NOT_YET: dict[str, str] = {
+    "cbam": "mean and maximum over channels (keras.ops.mean, keras.ops.max)",
+    "change_detection": "absolute values (keras.ops.absolute)",
+    "convnext_block": "LayerNormalization",
+    "cyclegan_block": "GroupNormalization",
+    "dcgan_generator": "a vector reshaped to a map",
+    "deeplab_head": "dilated convolutions",
+    "eca": "Conv1D along the channels: in a shader it would be a Dense of a band of weights",
+    "edge_filter": "square and square root (keras.ops.square, keras.ops.sqrt)",
+    "style_transfer": "GroupNormalization",
+    "vae_decoder": "a vector reshaped to a map",
+}
+
+RUN_EVERYWHERE = (
+    "autoencoder",
+    "espcn",
+    "lenet5",
+    "mobilenet_v3_block",
+    "multi_task",
+    "pose_heatmaps",
+    "ssd_head",
+    "two_inputs",
+    "unet",
+    "xception_block",
+)
+"""What is run in Java and in Chromium as well: pictures and numbers, one and several, maps, rows and vectors."""

@@ -1,0 +1,204 @@
+"""The models of tests/models as bundles: a process with Keras exports them to a folder, once for all tests.
+
+one = small_models.made()["unet"]
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import traceback
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from once import made_once
+
+from models import NAMES
+
+PICTURES = 6
+"""Random inputs for calibration."""
+
+Inputs = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What became of a model.
+
+    Attributes:
+        refusal: why it cannot be exported; empty where it can.
+        floats: largest difference between Keras and the imported network in floats, relative to the largest value.
+        likeness: correlation of Keras' output with what the exact reference of the bundle computes, the lowest of all
+            outputs.
+        path: of the bundle.
+        inputs: what both were computed for.
+    """
+
+    refusal: str
+    floats: float
+    likeness: float
+    path: Path
+    inputs: Inputs
+
+
+def export(folder: Path) -> None:
+    """Export all models to a folder, in a process of its own: TensorFlow and Mesa's LLVM cannot share one."""
+    done = subprocess.run([sys.executable, __file__, str(folder)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"Keras' side failed: {done.stderr}")
+
+
+@cache
+def made() -> dict[str, Exported]:
+    """Return what became of each model, by its name."""
+    folder = made_once("models", export)
+    found = {}
+    for name, facts in json.loads((folder / "models.json").read_text("utf-8")).items():
+        inputs: Inputs = {}
+        if not facts["refusal"]:
+            with np.load(folder / f"{name}.npz") as saved:
+                inputs = dict(saved)
+        found[name] = Exported(path=folder / f"{name}.glslnn", inputs=inputs, **facts)
+    return found
+
+
+def random_inputs(graph: Any, seed: int) -> Inputs:
+    """Return a picture, or numbers, for each input: soft random patches, as pictures have."""
+    rng = np.random.default_rng(seed)
+    inputs: Inputs = {}
+    for node in graph.inputs:
+        shape = tuple(node.attrs["shape"])
+        if node.attrs.get("fit") is None:
+            inputs[node.name] = rng.uniform(-1.0, 1.0, shape).astype(np.float32)
+            continue
+        coarse = rng.integers(0, 256, (-(-shape[0] // 4), -(-shape[1] // 4), shape[2]))
+        patches = np.repeat(np.repeat(coarse, 4, axis=0), 4, axis=1)[: shape[0], : shape[1]]
+        inputs[node.name] = np.clip(patches + rng.integers(-40, 41, shape), 0, 255).astype(np.uint8)
+    return inputs
+
+
+def with_weights(model: Any, seed: int) -> Any:
+    """Give every weight a random value with which neither values nor their differences vanish; return the model."""
+    rng = np.random.default_rng(seed)
+    for weight in model.weights:
+        kind, shape = weight.path.rsplit("/", 1)[-1], tuple(weight.shape)
+        if kind in ("gamma", "moving_variance"):
+            weight.assign(rng.uniform(0.6, 1.4, shape))
+        elif kind in ("beta", "moving_mean", "bias"):
+            weight.assign(rng.normal(0.0, 0.2, shape))
+        elif kind == "alpha":
+            weight.assign(rng.uniform(0.05, 0.4, shape))
+        elif "kernel" in kind:
+            fan = shape[:2] if "depthwise" in weight.path else shape[:-1]
+            weight.assign(rng.normal(0.0, 1.3 / np.sqrt(np.prod(fan)), shape))
+    return model
+
+
+def fed(graph: Any, inputs: Inputs) -> dict[str, NDArray[np.float32]]:
+    """Return what Keras gets for some inputs: a picture's bytes as the values that they stand for."""
+    from glsl_infer.graph.picture import input_values
+
+    return {
+        node.name: np.asarray(input_values(node, inputs[node.name]), np.float32)[None]
+        if node.attrs.get("fit") is not None
+        else inputs[node.name][None]
+        for node in graph.inputs
+    }
+
+
+def main() -> int:
+    """Export all models to the folder that is given."""
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    facts = {name: _facts(name, folder) for name in names or NAMES}
+    (folder / "models.json").write_text(json.dumps(facts, indent=1), "utf-8")
+    return 0
+
+
+def _facts(name: str, folder: Path) -> dict[str, Any]:
+    import keras
+
+    from glsl_infer.errors import InputError
+
+    keras.utils.clear_session(free_memory=False)  # layers without names are named as in a new process
+    seed = zlib.crc32(name.encode())
+    model = with_weights(importlib.import_module(f"models.{name}").build(), seed)
+    try:
+        floats, likeness = _exported(name, model, folder, seed)
+    except InputError as error:
+        return {"refusal": str(error), "floats": 0.0, "likeness": 0.0}
+    except Exception:
+        return {"refusal": traceback.format_exc(), "floats": 0.0, "likeness": 0.0}
+    return {"refusal": "", "floats": floats, "likeness": likeness}
+
+
+def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, float]:
+    from glsl_infer import bundle as bundles
+    from glsl_infer.compiler.assemble import classes_of
+    from glsl_infer.compiler.build import build
+    from glsl_infer.compiler.optimize import optimize
+    from glsl_infer.graph import reference
+    from glsl_infer.graph.host_steps import softmax
+    from glsl_infer.importers.keras import to_graph
+
+    graph = to_graph(model)
+    shown = [random_inputs(graph, seed + number) for number in range(PICTURES + 1)]
+    inputs, others = shown[0], shown[1:]
+    labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
+    bundles.write(build(graph, labels, calibration=others)[0], folder / f"{name}.glslnn")
+    np.savez(folder / f"{name}.npz", **inputs)
+    made = bundles.read(folder / f"{name}.glslnn")
+    expected = _by_name(graph, model(_as_called(model, fed(graph, inputs)), training=False))
+    floats = reference.run(graph, inputs, mode="float")
+    exact = {
+        key: softmax(value) if leaves_softmax(graph, key, made.graph) else value
+        for key, value in reference.run(made, inputs).items()
+    }
+    error = max(relative(floats[key], wanted) for key, wanted in expected.items())
+    return error, min(_likeness(exact[key], wanted) for key, wanted in expected.items())
+
+
+def _as_called(model: Any, values: dict[str, NDArray[np.float32]]) -> Any:
+    return values[model.inputs[0].name] if len(values) == 1 else [values[tensor.name] for tensor in model.inputs]
+
+
+def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
+    """Return whether runners return logits where the model returns probabilities."""
+    (output,) = (output for output in graph.outputs if output.name == key)
+    (after,) = (output for output in prepared.outputs if output.name == key)
+    ops = [graph.by_name[name].op for name in output.layers]
+    before = [graph.by_name[name].op for layer in output.layers for name in graph.by_name[layer].inputs]
+    return "softmax" in (*ops, *before) and not after.steps
+
+
+def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:
+    """Return the outputs by name, without the batch."""
+    if isinstance(values, dict):
+        return {key: np.asarray(value, np.float64) for key, value in values.items()}
+    several = values if isinstance(values, (list, tuple)) else [values]
+    return {output.name: np.asarray(value, np.float64) for output, value in zip(graph.outputs, several)}
+
+
+def relative(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
+    wanted = wanted.reshape(given.shape)
+    return float(np.abs(given - wanted).max() / max(np.abs(wanted).max(), 1e-6))
+
+
+def _likeness(given: NDArray[np.float64], wanted: NDArray[np.float64]) -> float:
+    wanted = wanted.reshape(given.shape)
+    if given.size < 8:  # too few for a correlation: 1 is equal, 0 is off by the largest value
+        return 1.0 - relative(given, wanted)
+    return float(np.corrcoef(given.reshape(-1), wanted.reshape(-1))[0, 1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

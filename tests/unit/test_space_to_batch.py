@@ -1,0 +1,59 @@
+"""Space to batch, a convolution, batch to space: the same numbers as one convolution with dilation."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from glsl_infer.importers.space_to_batch import dilated_padding
+from glsl_infer.ops.convolution_window import convolve
+from glsl_infer.ops.zero_padding import pad
+
+Map = NDArray[np.float64]
+PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+def by_phases(x: Map, kernel: Map, block: tuple[int, int], padding: tuple[int, ...], inner: tuple[int, ...]) -> Map:
+    """Pad, convolve every phase for itself, and put the phases together."""
+    x = pad(x, padding)
+    phases = {
+        (y, z): convolve(pad(x[y :: block[0], z :: block[1]], inner), kernel, (1, 1), 1)
+        for y in range(block[0])
+        for z in range(block[1])
+    }
+    height, width, filters = phases[0, 0].shape
+    out = np.zeros((height * block[0], width * block[1], filters))
+    for (y, z), phase in phases.items():
+        out[y :: block[0], z :: block[1]] = phase
+    return out
+
+
+@given(
+    size=st.tuples(st.integers(1, 9), st.integers(1, 9)),
+    block=PAIR,
+    kernel_size=PAIR,
+    before=st.tuples(st.integers(0, 4), st.integers(0, 4)),
+    inner=st.tuples(*[st.integers(0, 1)] * 4),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_all_three_are_one(size, block, kernel_size, before, inner, seed) -> None:
+    rng = np.random.default_rng(seed)
+    x, kernel = rng.normal(size=(*size, 2)), rng.normal(size=(*kernel_size, 2, 3))
+    # As TensorFlow: as much behind as makes whole blocks, and phases are as large as the kernel.
+    long = [
+        max(-(-(given_ + first) // step), taps) * step
+        for given_, first, step, taps in zip(size, before, block, kernel_size)
+    ]
+    after = [whole - given_ - first for whole, given_, first in zip(long, size, before)]
+    padding = (before[0], after[0], before[1], after[1])
+    whole = by_phases(x, kernel, block, padding, inner)
+    crops = tuple(int(rng.integers(0, max(1, length // 3))) for length in np.repeat(whole.shape[:2], 2))
+    wanted = whole[crops[0] : whole.shape[0] - crops[1], crops[2] : whole.shape[1] - crops[3]]
+    around = dilated_padding(block, padding, crops, inner)
+    given_ = convolve(pad(x, [max(side, 0) for side in around]), kernel, (1, 1), 1, block)
+    cut = [max(-side, 0) for side in around]
+    given_ = given_[cut[0] : given_.shape[0] - cut[1], cut[2] : given_.shape[1] - cut[3]]
+    np.testing.assert_allclose(given_, wanted, atol=1e-9)

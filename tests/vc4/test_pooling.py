@@ -1,0 +1,39 @@
+"""Poolings over windows of up to 7x7 texels, and paddings, compile for a VideoCore IV and keep its two threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Graph, Node
+from glsl_infer.tools import videocore as vc4
+from glsl_infer.tools.videocore import Driver
+
+SIZE = 12
+CASES = {
+    "average 7x7, same": ("average_pool", {"pool": (7, 7), "strides": (1, 1), "padding": (3, 3, 3, 3)}),
+    "average 12x4": ("average_pool", {"pool": (12, 4), "strides": (1, 2)}),
+    "L2 3x3, same": ("l2_pool", {"pool": (3, 3), "strides": (2, 2), "padding": (1, 1, 1, 1)}),
+    "L2 7x7, same": ("l2_pool", {"pool": (7, 7), "strides": (1, 1), "padding": (3, 3, 3, 3)}),
+    "a number around": ("constant_padding", {"padding": (1, 1, 2, 0), "value": 2.0}),
+    "channels of zeros": ("channel_gather", {"channels": (-1, -1, -1, *range(8), *[-1] * 5)}),
+}
+
+
+@pytest.mark.parametrize("op, attrs", CASES.values(), ids=CASES)
+def test_two_threads(driver: Driver, tmp_path: Path, op: str, attrs: dict[str, object]) -> None:
+    rng = np.random.default_rng(0)
+    body = (input_node(SIZE), conv_node(rng, "c", ("image",), 3, 8, activation="linear"), Node("n", op, ("c",), attrs))
+    picture = rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
+    made, _, _ = build(Graph("window", body, "n"), (), options=Options(), calibration=[picture])
+    path = tmp_path / "window.glslnn"
+    bundles.write(made, path)
+    _, measured = vc4.measure(path, driver)
+    names = {entry.program for entry in made.manifest.passes if entry.layer == "n"}
+    assert not measured.failures
+    assert {measured.programs[name].threads for name in names} == {2}

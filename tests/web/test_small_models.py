@@ -1,0 +1,28 @@
+"""Ten of the models of tests/models in Chromium: its outputs have the bytes of the Python runner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import small_models
+from chromium import Page
+from test_several import LOAD, RUN, flat
+from web_site import Site
+
+import glsl_infer
+from models import RUN_EVERYWHERE
+
+
+@pytest.mark.parametrize("name", RUN_EVERYWHERE)
+def test_a_model(blank: Page, site: Site, name: str) -> None:
+    exported = small_models.made()[name]
+    site.files[f"/{exported.path.name}"] = exported.path.read_bytes()
+    blank.evaluate(LOAD, exported.path.name)
+    with glsl_infer.Session(exported.path) as session:
+        wanted = session.run(exported.inputs)
+    results = blank.evaluate(RUN, flat(exported.inputs))
+    assert [result["name"] for result in results] == list(wanted)
+    for result in results:
+        expected = np.asarray(wanted[result["name"]], np.float32)
+        assert tuple(result["shape"]) == expected.shape
+        assert np.array(result["data"], np.float32).tobytes() == expected.tobytes(), result["name"]
