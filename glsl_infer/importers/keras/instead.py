@@ -21,7 +21,7 @@ INSTEAD: Mapping[str, str] = {
     **_for(
         "use the 2D layer of the same name: Reshape((1, length, channels)) makes a map of a sequence",
         "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
-        "DepthwiseConv1D GlobalAveragePooling1D GlobalMaxPooling1D MaxPooling1D SeparableConv1D UpSampling1D "
+        "DepthwiseConv1D MaxPooling1D SeparableConv1D UpSampling1D "
         "ZeroPadding1D",
     ),
     **_for(
@@ -34,7 +34,7 @@ INSTEAD: Mapping[str, str] = {
         "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell "
         "StackedRNNCells",
     ),
-    **_for(_ATTENTION, "AdditiveAttention Attention GroupedQueryAttention MultiHeadAttention Dot"),
+    **_for(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
     **_for(
         _DATA,
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "
