@@ -38,7 +38,7 @@ quick: lint types
 
 # Apart from test-keras and test-training: TensorFlow and Mesa's LLVM cannot share a process (glsl_infer/support/llvm_clash.py).
 test-engine: $(VENV)/.all
-	$(BIN)/python -m pytest tests/unit tests/packaging tests/test_tour.py
+	$(BIN)/python -m pytest tests/unit tests/importers tests/packaging tests/test_tour.py
 
 # llvmpipe compiles shaders to machine code, softpipe interprets them; as ES 2.0 a driver refuses what came after it.
 # What is marked "once" is about something else than drawing.
@@ -124,5 +124,5 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tools,memory,camera,dev]'
+	$(PIP) install --quiet --editable '.[train,tflite,tools,memory,camera,dev]'
 	@touch $@ $(VENV)/.run

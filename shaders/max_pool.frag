@@ -1,6 +1,7 @@
 // One slice of maximum pooling: the largest texel of a window.
 //
-// BOUNDED   windows may reach beyond the map: there they read its edge once more, which changes no maximum
+// BOUNDED    windows may reach beyond the map: there they read its edge once more, which changes no maximum
+// SMALLEST   the smallest texel instead
 #ifndef POOL_WIDTH
 #define POOL_WIDTH 2
 #define POOL_HEIGHT 2
@@ -14,17 +15,24 @@ uniform vec4 bounds; // centres of the first (.xy) and the last texel (.zw)
 #endif
 
 void main() {
-    vec4 largest = vec4(0.0);
-    for (int y = 0; y < POOL_HEIGHT; y++) {
-        for (int x = 0; x < POOL_WIDTH; x++) {
-            vec2 at = coord0.xy + vec2(float(x), float(y)) * source_texel;
+#ifdef SMALLEST
+    vec4 y = vec4(1.0);
+#else
+    vec4 y = vec4(0.0);
+#endif
+    for (int row = 0; row < POOL_HEIGHT; row++) {
+        for (int column = 0; column < POOL_WIDTH; column++) {
+            vec2 at = coord0.xy + vec2(float(column), float(row)) * source_texel;
 #ifdef BOUNDED
             at = clamp(at, bounds.xy, bounds.zw);
 #endif
-            largest = max(largest, texture2D(source, at));
+#ifdef SMALLEST
+            y = min(y, texture2D(source, at));
+#else
+            y = max(y, texture2D(source, at));
+#endif
         }
     }
-    vec4 y = largest;
     //@ pad_lanes
     gl_FragColor = whole(y);
 }

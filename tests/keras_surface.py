@@ -195,9 +195,6 @@ REFUSED_LAYERS: Mapping[str, str] = {
     # For pictures, and not there yet.
     "AdaptiveAveragePooling2D": "AveragePooling2D does it where the sizes divide",
     "AdaptiveMaxPooling2D": "MaxPooling2D does it where the sizes divide",
-    "GroupNormalization": "statistics of the map itself",
-    "LayerNormalization": "statistics of the map itself",
-    "RMSNormalization": "statistics of the map itself",
     "SpectralNormalization": "the layer inside it can be exported",
     "EinsumDense": "Dense does it",
     "RandomCrop": "it resizes outside of training",
@@ -235,10 +232,8 @@ NO_MODEL: Mapping[str, str] = {
 """Names of keras.layers of which no tiny model of a feature map can be made."""
 
 REFUSED_ACTIVATIONS: Mapping[str, str] = {
-    **_all("rarely used", "celu hard_shrink hard_tanh soft_shrink sparse_plus sparse_sigmoid squareplus tanh_shrink"),
     "glu": "it halves the channels",
     "log_softmax": "its values depend on other channels",
-    "softmax": "inside a network; at its end runners do it",
     "sparsemax": "its values depend on other channels",
     "threshold": "rarely used",
 }
@@ -333,15 +328,12 @@ OPS: Mapping[str, Build] = {
 """Elementwise operations, reductions and geometry, by their names in keras.ops."""
 
 REFUSED_OPS: Mapping[str, str] = {
-    **_all("an elementwise function without a shader", "abs absolute clip expm1 log log1p cos sin tan"),
-    **_all("an elementwise function without a shader", "power reciprocal rsqrt sqrt square"),
+    **_all("an elementwise function without a shader", "cos sin tan"),
     **_all("steps, which rounding would move", "ceil floor round sign"),
     **_all("truth values", "equal greater less logical_and where"),
-    **_all("a reduction", "amax amin max mean min prod std sum var"),
-    **_all("statistics of the map itself", "normalize"),
-    **_all("geometry", "expand_dims repeat roll split squeeze stack swapaxes tile unstack"),
+    "prod": "a product of all numbers leaves every range",
+    **_all("geometry", "repeat roll squeeze stack tile unstack"),
     "batch_normalization": "the layer can be exported",
     "rgb_to_grayscale": "a Conv2D of one pixel does it",
-    "softmax": "inside a network; at its end runners do it",
 }
 """Operations that are refused, and why."""

@@ -153,6 +153,9 @@ class PlainReference:
     def max_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.max)
 
+    def min_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return pooled(x, attrs, np.min)
+
     def average_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return pooled(x, attrs, np.mean)
 
@@ -204,6 +207,40 @@ class PlainReference:
         return np.concatenate(maps, axis=2)
 
     concat_copy = concat
+
+    # Normalisation --------------------------------------------------------------------------------
+
+    def channel_extreme(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.max if attrs["operation"] == "max" else x.min)(axis=2, keepdims=True)
+
+    def channel_argmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return (x.argmin if attrs["smallest"] else x.argmax)(axis=2)[..., None].astype(float)
+
+    def channel_softmax(self, layer: Any, attrs: Any, x: Array) -> Array:
+        e = np.exp(x - x.max(axis=2, keepdims=True))
+        return rounded(e / e.sum(axis=2, keepdims=True))
+
+    def channel_norm(self, layer: Any, attrs: Any, x: Array) -> Array:
+        x = x - x.mean(axis=2, keepdims=True) if attrs["kind"] == "layer" else x
+        v = (x * x).sum(axis=2, keepdims=True) / (1 if attrs["kind"] == "unit" else x.shape[2])
+        return self.normalised(attrs, x, v)
+
+    def map_norm(self, layer: Any, attrs: Any, x: Array, m: Array, d: Array) -> Array:
+        return self.normalised(attrs, x - m, d * d)
+
+    def normalised(self, attrs: Any, x: Array, v: Array) -> Array:
+        y = np.array(attrs["gamma"]) * x / np.sqrt(np.maximum(v + attrs["epsilon"], 2**-40)) + np.array(attrs["beta"])
+        return activate(attrs["activation"], y)
+
+    def global_deviation(self, layer: Any, attrs: Any, x: Array) -> Array:
+        return x.std(axis=(0, 1))
+
+    def group_statistics(self, layer: Any, attrs: Any, m: Array, d: Array) -> Array:
+        m, d = m.reshape(attrs["groups"], -1), d.reshape(attrs["groups"], -1)
+        mean = m.mean(axis=1, keepdims=True)
+        if attrs["statistic"] == "deviation":
+            mean = np.sqrt((d * d + (m - mean) ** 2).mean(axis=1, keepdims=True))
+        return mean.repeat(m.shape[1], axis=1).reshape(-1)
 
     # Vectors --------------------------------------------------------------------------------------
 
@@ -383,6 +420,16 @@ def activate(text: str, x: Array) -> Array:
         return np.where(x < threshold, slope * (x - threshold), np.minimum(x, *most or [np.inf]))
     if name == "elu":
         return elu(x, numbers[0])
+    if name == "celu":
+        return np.where(x < 0, numbers[0] * (np.exp(np.minimum(x, 0) / numbers[0]) - 1), x)
+    if name == "soft_shrink":
+        return x - np.clip(x, -numbers[0], numbers[0])
+    if name == "hard_shrink":
+        return np.where(np.abs(x) > numbers[0], x, 0)
+    if name == "threshold":
+        return np.where(x > numbers[0], x, numbers[1])
+    if name == "squareplus":
+        return (x + np.sqrt(x * x + numbers[0])) / 2
     if name == "power":
         return power(x, numbers[0])
     if name in ("clip", "at_least", "at_most"):
@@ -414,7 +461,9 @@ FUNCTIONS = {
     "reciprocal": lambda x: np.where(x < 0, -1, 1) / np.maximum(np.abs(x), 2**-40),
     "rsqrt": lambda x: 1 / np.sqrt(np.maximum(x, 2**-40)),
     "sqrt": lambda x: np.sqrt(np.maximum(x, 0)),
+    "sparse_plus": lambda x: np.where(x > 1, x, np.clip(x + 1, 0, 2) ** 2 / 4),
     "square": lambda x: x * x,
+    "tanh_shrink": lambda x: x - np.tanh(x),
     "piecewise_linear_sigmoid": seven_pieces,
     "hard_sigmoid": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "selu": lambda x: 1.0507009873554805 * elu(x, 1.6732632423543772),
@@ -430,6 +479,11 @@ FUNCTIONS = {
     "softsign": lambda x: x / (1 + np.abs(x)),
     "tanh": np.tanh,
 }
+
+
+def rounded(x: Array) -> Array:
+    """What 8 bits over [0, 1] keep."""
+    return np.floor(x * 255 + (0.5 + 1e-9)) / 255
 
 
 def fixed(texels: bytes) -> Array:

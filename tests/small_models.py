@@ -177,7 +177,8 @@ def leaves_softmax(graph: Any, key: str, prepared: Any) -> bool:
     (after,) = (output for output in prepared.outputs if output.name == key)
     ops = [graph.by_name[name].op for name in output.layers]
     before = [graph.by_name[name].op for layer in output.layers for name in graph.by_name[layer].inputs]
-    return "softmax" in (*ops, *before) and not after.steps
+    kept = any(node.op in ("channel_softmax", "vector_softmax") for node in prepared.nodes)
+    return "softmax" in (*ops, *before) and not after.steps and not kept
 
 
 def _by_name(graph: Any, values: Any) -> dict[str, NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""Turn a saved Keras model into a .glslnn file."""
+"""Turn a Keras or TensorFlow Lite model into a .glslnn file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VERIFY_SECONDS = 20.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="a saved Keras model")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
     parser.add_argument("--labels", type=Path, help="text file with one label a line, where an output is for classes")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Say what a model is made of, and what each layer makes of a picture; of a Keras model, which layers can run where."""
+"""Say what a model is made of, what its layers make of a picture, and what of it can be exported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare an exported model with its Keras model: every layer and the result, on pictures of yours."""
+"""Compare an exported model with the model it was made from: every layer and the result, on pictures of yours."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL.keras", help="the Keras model")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras or TensorFlow Lite model")
     parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
     parser.add_argument(
         "--data",
@@ -94,7 +94,7 @@ def _check(args: argparse.Namespace) -> None:
         if number < 1:
             raise InputError(f"{name} {number}; at least 1 is possible")
     if not args.model.is_file():
-        raise InputError(f"{args.model}: no such file; give a saved Keras model (*.keras)")
+        raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite)")
     if args.report is not None:
         if args.report.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"--report {args.report}; name the file *.html")
@@ -161,7 +161,7 @@ def _text(agreement: dict[str, Any]) -> list[str]:
     from glsl_infer.tools.validate.page import decibels
 
     lines = [
-        f"{'Keras':10} {agreement['model']} ({agreement['keras']})",
+        f"{agreement['framework']:10} {agreement['model']} ({agreement['beside']})",
         f"{'GPU':10} {agreement['bundle']} ({agreement['driver']})",
         "",
     ]
@@ -181,13 +181,13 @@ def _text(agreement: dict[str, Any]) -> list[str]:
         wide = max(5, *(len(layer["layer"]) for layer in agreement["layers"]))
         lines += [
             "",
-            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  output of Keras' layer",
+            f"{'layer':{wide}} {'cosine':>9} {'max err':>9} {'mean err':>9} {'SQNR':>9}  layer of the model",
         ]
         lines += [
             f"{layer['layer']:{wide}} {layer['cosine']:9.6f} {layer['max_error']:9.4g} {layer['mean_error']:9.4g} "
-            f"{decibels(layer['sqnr_db']):>9}  {layer['keras']}"
+            f"{decibels(layer['sqnr_db']):>9}  {layer['computes']}"
             for layer in agreement["layers"]
         ]
     if agreement["not_compared"]:
-        lines += ["", f"not compared, for Keras has no such output: {', '.join(agreement['not_compared'])}"]
+        lines += ["", f"not compared, for the model has no such output: {', '.join(agreement['not_compared'])}"]
     return lines

@@ -16,6 +16,10 @@ Shape = tuple[int, ...]
 """``(height, width, channels)`` of a feature map, ``(length,)`` of a vector,
 ``(columns, length)`` of partial sums. There is no batch axis."""
 
+SEEN = "seen"
+"""Attribute of a node of an imported graph: the (lowest, highest) value that the file says it has. A prepared graph has
+ranges in its place."""
+
 Array = NDArray[np.floating[Any]]
 
 

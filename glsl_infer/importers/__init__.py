@@ -9,22 +9,34 @@ from typing import TYPE_CHECKING
 from glsl_infer.errors import InputError
 
 if TYPE_CHECKING:
+    from glsl_infer.importers.shared.ends import Ends, Range
     from glsl_infer.importers.shared.verdict import Survey
 
-READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras"}
-"""The folder here that reads a kind of file, by what its name ends in. Each has a function ``survey(path)``."""
+READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".tflite": "tflite"}
+"""The folder here that reads a kind of file, by the end of its name. Each has a ``survey(path, input_range, ends)``."""
 
 
-def survey(path: Path) -> Survey:
+def is_tflite(path: str | Path) -> bool:
+    """Return whether a file is TensorFlow Lite's, by its name."""
+    return READERS.get(Path(path).suffix.lower()) == "tflite"
+
+
+def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
     """Say of each layer of a model file where it runs, with the reader for its kind of file.
+
+    Args:
+        path: the file, or a folder of Keras.
+        input_range: the values that byte 0 and byte 255 of the picture stand for.
+        ends: what else is known of inputs and outputs.
 
     Raises:
         InputError: nobody reads such files.
         ModelError: it is missing or no model.
         MissingExtraError: the framework that reads it is not installed.
     """
+    path = Path(path)
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
         raise InputError(f"{path}: not a kind of model file that can be read; give one of: {', '.join(READERS)}")
-    made: Survey = importlib.import_module(f"{__name__}.{reader}").survey(path)
+    made: Survey = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
     return made

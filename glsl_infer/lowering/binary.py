@@ -1,4 +1,4 @@
-"""The passes of operators with two operands, of which one may be broadcast."""
+"""The passes of operators with two operands or three, of which some may be broadcast."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.lowering.bindings import Read
-from glsl_infer.program.layout import FeatureMap, FixedPoint, View, slices_of
+from glsl_infer.program.layout import FeatureMap, FixedPoint, View, per_channel, slices_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,13 +28,16 @@ class _Operand:
         """Return what a draw of output slice ``index``, a map of ``width`` x ``height``, reads."""
         if isinstance(self.value, FixedPoint):
             last = slices_of(self.value.length, 2) - 1
-            texels = (min(2 * index + half, last) for half in range(2))
+            texels = (min(2 * index + half, last) for half in range(1 if self.value.length == 1 else 2))
             return [Read(View(self.value.texture, texel, 0), stride=(0.0, 0.0)) for texel in texels]
         stride = (float(self.value.width == width), float(self.value.height == height))
         return [Read(self.value.views[0 if self.value.channels == 1 else index], stride=stride)]
 
     def text(self, binding: Binding) -> list[str]:
         """Return the GLSL lines that set the variable called ``name`` to the operand's values."""
+        if isinstance(self.value, FixedPoint) and self.value.length == 1:
+            scale = codegen.number(self.value.scale)
+            return [f"vec4 {self.name} = vec4(decode({binding.fetch(self.name)}).x * {scale});"]
         if isinstance(self.value, FixedPoint):
             pair = ", ".join(f"decode({binding.fetch(self.name, half)})" for half in range(2))
             return [f"vec4 {self.name} = vec4({pair}) * {codegen.number(self.value.scale)};"]
@@ -68,13 +71,26 @@ class _Operand:
         return isinstance(value, FeatureMap) and set(value.scales) == {1.0} and set(value.zeros) == {0.0}
 
 
-def draw(node: Node, build: Builder, expression: str) -> None:
-    """Append the passes of an activation of ``expression``, GLSL of two vec4 called ``a`` and ``b``: real values."""
-    operands = [_Operand(name, _stored(build, source)) for name, source in zip("ab", node.inputs)]
+def draw(
+    node: Node,
+    build: Builder,
+    expression: str,
+    *,
+    gamma: Sequence[float] = (1.0,),
+    beta: Sequence[float] = (0.0,),
+) -> None:
+    """Append the passes of an activation of ``gamma * expression + beta``.
+
+    ``expression`` is GLSL of vec4s called ``a``, ``b`` and ``c``: real values of the node's inputs. ``gamma`` and
+    ``beta`` are one number, or one for each channel.
+    """
+    operands = [_Operand(name, _stored(build, source)) for name, source in zip("abc", node.inputs)]
     target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
     out = fold.output(node.activation, node.attrs, target.channels)
-    factor, offset = fold.slices(out.factor), fold.slices(out.offset)
-    plain = bool((out.factor == 1.0).all() and not out.offset.any())
+    factors = out.factor * per_channel(gamma, target.channels)
+    offsets = out.offset + out.factor * per_channel(beta, target.channels)
+    factor, offset = fold.slices(factors), fold.slices(offsets)
+    plain = bool((factors == 1.0).all() and not offsets.any())
     includes = ["store.glsl"] + ["fixed_point.glsl"] * any(
         isinstance(operand.value, FixedPoint) for operand in operands
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,14 +61,23 @@ def written_out(pool: Sequence[int]) -> list[str]:
     return [f"add({x}.0, {y}.0);" for y in range(pool[0]) for x in range(pool[1])]
 
 
-def draw_windows(node: Node, build: Builder, template: str, *, edge: float, texels: Sequence[str] = ()) -> None:
+def draw_windows(
+    node: Node,
+    build: Builder,
+    template: str,
+    *,
+    edge: float,
+    texels: Sequence[str] = (),
+    more: Mapping[str, int] | None = None,
+) -> None:
     """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map.
 
-    ``texels`` are the lines of ``written_out``, for a template that has a place for them.
+    ``texels`` are the lines of ``written_out``, for a template that has a place for them;
+    ``more`` are other macros of it.
     """
     (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
     top, _, left, _ = node.attrs["padding"]
-    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y}
+    defines: dict[str, int | float | str] = {"POOL_WIDTH": pool_x, "POOL_HEIGHT": pool_y, **(more or {})}
     if texels:
         defines["WRITTEN_OUT"] = 1
     if any(node.attrs["padding"]):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Softmax(GraphOnlyOperator):
     """``exp(x) / sum(exp(x))`` over the last axis."""
 
-    advice = "softmax is supported of vectors, and at the end of a network"
+    advice = "softmax is supported of vectors, over the channels of feature maps, and at the end of a network"
     elementwise = True
     on_vectors = "vector_softmax"
 
@@ -26,6 +26,10 @@ class Softmax(GraphOnlyOperator):
     def host_step(self, node: Node) -> str:
         """Return softmax."""
         return SOFTMAX
+
+    def replacement(self, node: Node, shapes: Sequence[Shape]) -> str | None:
+        """Return what draws it, over the channels of a map."""
+        return "channel_softmax" if len(shapes[0]) == 3 else None
 
     def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
         """Compute it without overflow."""

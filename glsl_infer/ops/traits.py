@@ -69,6 +69,10 @@ class Traits:
         """Return the operator that has to do the same where inputs have these shapes, if it is another."""
         return None
 
+    def parts(self, node: Node, shapes: Sequence[Shape]) -> tuple[Node, ...]:
+        """Return the nodes that together do the same on inputs of these shapes, the last under the node's name."""
+        return ()
+
     def host_step(self, node: Node) -> str:
         """Return the host step that does the same to an output, or an empty text."""
         return ""

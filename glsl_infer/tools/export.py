@@ -1,4 +1,4 @@
-"""Keras file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
+"""Model file -> bundle file, and a report of what was made: the compiler's stages with the files around them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer import bundle as bundles
+from glsl_infer import importers
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification, optimize
 from glsl_infer.compiler.assemble import classes_of
@@ -21,6 +22,7 @@ from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
+from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support import blas
@@ -105,10 +107,10 @@ def export(
     tell: Tell = tell_nobody,
     known: Sequence[InputError] = (),
 ) -> ExportReport:
-    """Export a saved Keras model to a bundle file.
+    """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras`` file.
+        model: a ``.keras`` or ``.tflite`` file.
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
@@ -129,7 +131,7 @@ def export(
         names = () if labels is None else read_labels(labels)
     except InputError as error:
         problems.append(error)
-    tell("loading the Keras model")
+    tell("loading the model")
     survey = _survey(model, options, problems)
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
@@ -160,11 +162,9 @@ def export(
 
 def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
-    from glsl_infer.importers import keras
-
-    ends = keras.Ends(options.input_ranges, options.fits, options.purposes)
+    ends = Ends(options.input_ranges, options.fits, options.purposes)
     try:
-        survey = keras.survey(model, options.input_range, ends)
+        survey = importers.survey(model, options.input_range, ends)
     except MissingExtraError:
         raise
     except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 from operator_table.row import Build, Group, K, L, Row, stem, vector
 
 _FUSED = "the layer before has no activation and no other reader"
+
+
+def _layer_scale(x: Any) -> Any:
+    convnext = importlib.import_module("keras.src.applications.convnext")
+    return convnext.LayerScale(0.5, 8)(stem(x))
 
 
 def plain(x: Any) -> Any:
@@ -55,17 +61,24 @@ def _operation(name: str) -> Callable[[], Any]:
 
 
 _OPERATIONS = [
+    "celu",
     "elu",
     "exp",
     "gelu",
+    "hard_shrink",
     "hard_silu",
     "leaky_relu",
     "log_sigmoid",
     "selu",
     "silu",
+    "soft_shrink",
     "softplus",
     "softsign",
+    "sparse_plus",
+    "sparse_sigmoid",
+    "squareplus",
     "tanh",
+    "tanh_shrink",
 ]
 
 ACTIVATIONS = Group(
@@ -85,6 +98,9 @@ ACTIVATIONS = Group(
         _fused("linear", "Activation", lambda: L.Activation("linear")),
         *_each(_fused, ("tanh", "softsign", "hard_silu", "silu", "gelu", "mish", "elu", "selu", "softplus")),
         *_each(_fused, ("log_sigmoid", "exponential")),
+        *_each(_fused, ("celu", "hard_shrink", "soft_shrink", "sparse_plus", "sparse_sigmoid", "squareplus")),
+        *_each(_fused, ("tanh_shrink", "hard_tanh")),
+        _alone("0.5, 0.25", "`keras.ops.threshold`", lambda: lambda y: K.threshold(y, 0.5, 0.25)),
         _fused("no options", "ReLU", lambda: L.ReLU()),
         _fused("max_value=6", "ReLU", lambda: L.ReLU(6.0)),
         _fused("max_value=0.5", "ReLU", lambda: L.ReLU(0.5), "any positive number"),
@@ -132,7 +148,7 @@ POWERS = Group(
         _alone("an operation", "`keras.ops.absolute`", lambda: K.absolute),
         _alone("an operation", "`keras.ops.square`", lambda: K.square),
         _alone("an operation", "`keras.ops.sqrt`", lambda: K.sqrt, "0 of negative numbers"),
-        _alone("x_min=-0.5, x_max=0.25", "`keras.ops.clip`", lambda: lambda y: K.clip(y, -0.5, 0.25)),
+        _alone("x_min=0.25, x_max=0.75", "`keras.ops.clip`", lambda: lambda y: K.clip(y, 0.25, 0.75)),
         _alone("an operation", "`keras.ops.hard_tanh`", lambda: K.hard_tanh),
         _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
@@ -142,6 +158,8 @@ POWERS = Group(
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
         _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
+        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y), "a convolution, then a logarithm"),
+        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y), "an exponential, then a convolution"),
     ),
 )
 
@@ -206,6 +224,7 @@ AFFINE = Group(
             into="the layer behind",
         ),
         Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
+        Row("LayerScale", "of ConvNeXt, alone on a feature map; 8 channels", _layer_scale),
         _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel"),
         _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one for each channel"),
         _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one for each channel"),

@@ -10,6 +10,7 @@ from glsl_infer.lowering.bindings import MAX_TEXTURES
 from glsl_infer.program.layout import MAX_TEXTURE_SIZE
 from operator_table import GROUPS, REFUSALS
 from operator_table.cost import Cost
+from operator_table.names import NAMES, Names
 from operator_table.row import TOLERANCE, Group, Refusal, Row
 
 HEAD = f"""# Operators
@@ -77,6 +78,17 @@ TAIL = """
 SHARED = ("fused", "alone")
 """Ends of options: how an activation stands."""
 
+MATRIX = """
+## Names and places
+
+The operators by their names elsewhere. A *shader* draws on the GPU. *Folded* operators become part of their neighbours.
+The *CPU* computes its operators in NumPy, between GPU parts. *Error*: of a stored step, for any input; *bytes* are
+moved as they are. `glsl-infer inspect model.keras` says it of each layer of your model.
+
+"""
+
+MATRIX_COLUMNS = ("operator", "Keras", "TensorFlow Lite", "ONNX", "runs", "error")
+
 COLUMNS = ("Keras layer", "becomes", "passes", "fetches", "notes")
 
 
@@ -92,7 +104,8 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     refused = [(what, *instead) for what, instead in _merged([(refusal, (refusal.instead,)) for refusal in REFUSALS])]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
     table = _table(("Keras layer", "use instead"), refused)
-    return "".join([HEAD, *sections, LAYOUTS, REFUSED, table, TAIL, measured])
+    matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES])
+    return "".join([HEAD, *sections, MATRIX, matrix, LAYOUTS, REFUSED, table, TAIL, measured])
 
 
 def unmeasured(text: str) -> str:
@@ -105,6 +118,11 @@ def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
     table = _table(COLUMNS, [(what, *cells) for what, cells in lines])
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 120)}\n\n{table}"
+
+
+def _names(line: Names) -> tuple[str, ...]:
+    operators = ", ".join(f"`{name}`" for name in line.each)
+    return operators, line.keras, line.tflite, line.onnx, line.runs(), line.exactness()
 
 
 def _merged(rows: Iterable[tuple[Row | Refusal, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:

@@ -32,7 +32,6 @@ def _quantised(x: Any) -> Any:
 
 
 UNKNOWN = (
-    _unknown("GroupNormalization", "BatchNormalization", lambda x: L.GroupNormalization(4, name="subject")(stem(x))),
     Refusal(
         "Lambda",
         "any",
@@ -64,9 +63,9 @@ OPTIONS = (
     Refusal(
         "all layers",
         "activation other than those above",
-        "activation 'celu' cannot be exported; use one of: elu, exponential, gelu, ",
+        "activation 'log_softmax' cannot be exported; use one of: celu, elu, exponential, gelu, ",
         "one of the activations above",
-        lambda x: L.Conv2D(4, 3, activation="celu", name="subject")(stem(x)),
+        lambda x: L.Conv2D(4, 3, activation="log_softmax", name="subject")(stem(x)),
     ),
     Refusal(
         "ReLU",
@@ -139,6 +138,13 @@ OPERATIONS = (
         "an index (slice(None, None, None), 0); give slices",
         "slices, such as `x[:, :1]`",
         lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
+    ),
+    _operation(
+        "keras.ops.transpose(x)",
+        "transpose",
+        "axes in the order (2, 0, 1); rows and columns can be exchanged",
+        "channels as the last axis",
+        lambda x: K.transpose(stem(x), (0, 3, 1, 2)),
     ),
     _operation(
         "keras.ops.reshape(x, ...)",

@@ -57,13 +57,6 @@ RANGES = (
 PLACES_OF_LAYERS = (
     Refusal(
         "Softmax",
-        "of a map, not at the end",
-        "a softmax in this place has no shader; softmax is supported of vectors, and at the end of a network",
-        "the end of the model",
-        lambda x: L.Conv2D(3, 1)(L.Softmax(name="subject")(stem(x))),
-    ),
-    Refusal(
-        "Softmax",
         "of more than 1,024 values, not at the end",
         "vector softmax of 1026 values; at most 1024 are supported; use a shorter Dense before it",
         "a shorter vector",

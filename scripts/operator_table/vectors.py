@@ -125,6 +125,14 @@ VECTORS = Group(
                 ("`x / y`", _quotient),
             )
         ),
+        *(
+            Row(layer, "of a vector of 8, inside a model", build, "up to 1,024 values")
+            for layer, build in (
+                ("LayerNormalization", lambda x: L.Dense(3)(L.LayerNormalization()(vector(x)))),
+                ("RMSNormalization", lambda x: L.Dense(3)(L.RMSNormalization()(vector(x)))),
+                ("UnitNormalization", lambda x: L.Dense(3)(L.UnitNormalization()(vector(x)))),
+            )
+        ),
         Row(
             "Softmax",
             "of a vector of 8, inside a model",

@@ -140,7 +140,7 @@ def pooling(op: str) -> Callable[[Rng, int, list[Node]], Made]:
         pads = tuple(whole(rng, 0, min(1, pool[axis // 2] - 1)) for axis in range(4))
         strides = (whole(rng, 1, 3), whole(rng, 1, 3))
         source = pick(rng, ["a", "image"])
-        if op == "max_pool" and body[0].attrs["scales"][0] < 0:
+        if op in ("max_pool", "min_pool") and body[0].attrs["scales"][0] < 0:
             source = "a"
         node = Node("n", op, (source,), {"pool": pool, "strides": strides, "padding": pads})
         return [node], channels if source == "a" else 3
@@ -224,6 +224,7 @@ KINDS: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "add": add,
     "activation": lone_activation,
     "max_pool": pooling("max_pool"),
+    "min_pool": pooling("min_pool"),
     "average_pool": pooling("average_pool"),
     "concat": concat,
     "upsample_nearest": upsample("upsample_nearest"),

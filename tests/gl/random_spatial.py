@@ -25,10 +25,10 @@ def shape_of_a(body: Sequence[Node]) -> Shape:
 
 
 def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
-    """An operation on "a" and a map of its shape, of one channel, of one pixel, of one row, or a vector."""
+    """An operation on "a" and a map of its shape, of one channel, pixel or row, a vector, or a single number."""
     operation = str(rng.choice([name for name in OPERATIONS if name != "divide"]))  # any byte may come, 0 as well
     height, width, _ = shape_of_a(body)
-    kind = str(rng.choice(["same", "channel", "pixel", "row", "vector"]))
+    kind = str(rng.choice(["same", "channel", "pixel", "row", "vector", "number"]))
     second = "b"
     nodes: list[Node] = []
     if kind == "channel":
@@ -37,8 +37,9 @@ def two_operands(rng: Rng, channels: int, body: list[Node]) -> Made:
         nodes = [Node("other", "max_pool", ("b",), {"pool": (height, width), "strides": (1, 1)})]
     elif kind == "row":
         nodes = [Node("other", "max_pool", ("b",), {"pool": (height, 1), "strides": (1, 1)})]
-    elif kind == "vector":
-        nodes = [pool_node("mean", "b"), dense_node(rng, "other", "mean", channels, channels)]
+    elif kind in ("vector", "number"):
+        length = channels if kind == "vector" else 1
+        nodes = [pool_node("mean", "b"), dense_node(rng, "other", "mean", channels, length)]
     if nodes:
         second = nodes[-1].name
     inputs = ("a", second) if rng.integers(2) else (second, "a")
@@ -101,6 +102,37 @@ def transposed(rng: Rng, channels: int, body: list[Node]) -> Made:
     return [Node("swapped", "transpose", ("a",))], channels
 
 
+def across(op: str, **options: Sequence[object]) -> Callable[[Rng, int, list[Node]], Made]:
+    """An operator whose pixels read all channels, of "a", a map of many, or both beside each other."""
+
+    def made(rng: Rng, channels: int, body: list[Node]) -> Made:
+        many = int(rng.choice([channels, 13, 18]))  # with others at most 7 textures in planar layout
+        nodes = [conv_node(rng, "many", ("a",), channels, many, activation=str(rng.choice(["linear", "sigmoid"])))]
+        if channels % 4 == 0 and rng.integers(2):
+            nodes.append(Node("both", "concat", ("b", "many")))
+            many += channels
+        attrs = {name: values[int(rng.integers(len(values)))] for name, values in options.items()}
+        if op == "channel_norm" and rng.integers(2):
+            attrs |= {name: tuple(rng.normal(0.5, 1.0, many).tolist()) for name in ("gamma", "beta")}
+        return [*nodes, Node("n", op, (nodes[-1].name,), attrs)], many if "norm" in op or "softmax" in op else 1
+
+    return made
+
+
+def normalised(rng: Rng, channels: int, body: list[Node]) -> Made:
+    """A map by its statistics: of its channels, or of groups of them."""
+    groups = int(rng.choice([count for count in range(1, channels + 1) if channels % count == 0]))
+    nodes = [pool_node("mean", "a"), Node("deviation", "global_deviation", ("a",))]
+    if rng.integers(2):
+        both = ("mean", "deviation")
+        nodes += [
+            Node(f"group-{name}", "group_statistics", both, {"groups": groups, "statistic": name}) for name in both
+        ]
+    attrs = {"epsilon": 1e-3, "activation": str(rng.choice(["linear", "relu", "tanh"]))}
+    attrs |= {name: tuple(rng.normal(0.5, 1.0, channels).tolist()) for name in ("gamma", "beta")}
+    return [*nodes, Node("n", "map_norm", ("a", *(node.name for node in nodes[-2:])), attrs)], channels
+
+
 SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "binary": two_operands,
     "spatial_slice": sliced,
@@ -109,4 +141,11 @@ SPATIAL: dict[str, Callable[[Rng, int, list[Node]], Made]] = {
     "resize": resized,
     "mirror_padding": mirrored,
     "transpose": transposed,
+    "channel_argmax": across("channel_argmax", smallest=(False, True)),
+    "channel_extreme": across("channel_extreme", operation=("max", "min")),
+    "channel_norm": across(
+        "channel_norm", kind=("layer", "rms", "unit"), epsilon=(1e-3, 1e-6), activation=("linear", "relu", "sigmoid")
+    ),
+    "channel_softmax": across("channel_softmax"),
+    "map_norm": normalised,
 }

@@ -95,6 +95,8 @@ def positive(x: keras.KerasTensor) -> keras.KerasTensor:
         ("sqrt", lambda x: x**0.5),
         ("rsqrt", keras.ops.rsqrt),
         ("log", keras.ops.log),
+        ("log", keras.ops.log1p),
+        ("exponential", keras.ops.expm1),
         ("reciprocal", keras.ops.reciprocal),
         ("reciprocal", lambda x: 1.0 / x),
         ("reciprocal", lambda x: 3.0 / x),
@@ -104,6 +106,14 @@ def positive(x: keras.KerasTensor) -> keras.KerasTensor:
         ("at_least", lambda x: keras.ops.maximum(x, 0.25)),
         ("relu", lambda x: keras.ops.maximum(0.0, x)),
         ("at_most", lambda x: keras.ops.minimum(x, 0.25)),
+        ("celu", lambda x: keras.ops.celu(x - 1.0, 0.5)),
+        ("hard_shrink", lambda x: keras.ops.hard_shrink(x, 0.75)),
+        ("soft_shrink", lambda x: keras.ops.soft_shrink(x, 0.75)),
+        ("sparse_plus", lambda x: keras.ops.sparse_plus(x - 1.0)),
+        ("piecewise_linear", lambda x: keras.ops.sparse_sigmoid(x - 1.0)),
+        ("squareplus", keras.ops.squareplus),
+        ("tanh_shrink", keras.ops.tanh_shrink),
+        ("threshold", lambda x: keras.ops.threshold(x, 0.75, 0.25)),
     ],
 )
 def test_powers_and_limits(name: str, operation: Callable) -> None:
@@ -159,6 +169,6 @@ def test_equal_slopes_are_one_number() -> None:
 
 def test_every_form_has_a_way_in_from_keras() -> None:
     reached = {function.name for function in FUNCTIONS.values()} | set(LAYERS)
-    reached |= {"absolute", "at_least", "at_most", "log", "power", "reciprocal", "rsqrt", "sqrt", "square"}
-    assert set(FORMS) - reached == {"gelu_tanh", "piecewise_linear", "piecewise_linear_sigmoid"}
+    reached |= {"absolute", "at_least", "at_most", "log", "power", "reciprocal", "rsqrt", "sqrt", "square", "threshold"}
+    assert set(FORMS) - reached == {"gelu_tanh", "piecewise_linear_sigmoid"}
     assert np.isfinite([function.slope for function in FUNCTIONS.values() if function.slope]).all()

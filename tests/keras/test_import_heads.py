@@ -95,6 +95,21 @@ def test_softmax_between_dense_layers() -> None:
     assert tail_of(check(x, L.Dense(2)(y))) == ["global_average_pool", "dense", "vector_softmax", "dense"]
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        L.LayerNormalization(),
+        L.LayerNormalization(center=False, scale=False),
+        L.RMSNormalization(),
+        L.UnitNormalization(),
+    ],
+)
+def test_normalised_vectors(layer: keras.Layer) -> None:
+    x, y = body()
+    y = L.Activation("tanh")(layer(L.GlobalAveragePooling2D()(y)))
+    assert tail_of(check(x, L.Dense(3)(y))) == ["global_average_pool", "vector_norm", "dense"]
+
+
 def test_operations_and_constants_on_vectors() -> None:
     x, y = body()
     y = L.GlobalAveragePooling2D()(y)

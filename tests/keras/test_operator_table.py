@@ -53,8 +53,9 @@ def test_every_operator_is_reached_by_a_row() -> None:
         # Partial sums are for planar layout, and for what is wider than any row.
         prepared = [prepare(small, pictures, layout=layout).graph for layout in ("atlas", "planar")]
         found |= {node.op for one in (graph, small, *prepared) for node in one.nodes}
-    # Rows have one picture; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2 pooling.
-    assert found == set(ops.names()) - {"input_fixed", "l2_pool"}
+    # Rows have one picture; tests/keras/test_import_ends.py has vectors as inputs. Keras has no L2
+    # pooling and no local responses.
+    assert found == set(ops.names()) - {"input_fixed", "l2_pool", "local_response_norm"}
 
 
 def operations(model: Any) -> list[Any]:

@@ -19,7 +19,7 @@ from glsl_infer import bundle
 from glsl_infer.graph import reference
 from glsl_infer.importers.keras import tensors_of, to_graph
 from glsl_infer.support.child_process import module_command
-from glsl_infer.tools.validate.keras_outputs import computed_nodes
+from glsl_infer.tools.validate.job import computed_nodes
 from training.models import x22
 
 
@@ -55,7 +55,7 @@ def test_a_bundle_agrees_with_its_model_layer_by_layer(folder: Path) -> None:
     layers = {one["layer"]: one for one in found["layers"]}
     convolutions = [layer.name for layer in bundle.read(folder / "m.glslnn").network.layers if layer.op == "conv2d"]
     assert set(convolutions) <= set(layers)
-    assert layers["b0-conv"]["keras"] == "b0-conv-act"
+    assert layers["b0-conv"]["computes"] == "b0-conv-act"
     assert all(one["pictures"] == 2 for one in layers.values())
     assert all(f">{name}<" in report.read_text() for name in layers)
 

@@ -11,15 +11,10 @@ NAMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if
 
 NOT_YET: dict[str, str] = {
     "cbam": "mean and maximum over channels (keras.ops.mean, keras.ops.max)",
-    "change_detection": "absolute values (keras.ops.absolute)",
     "convnext_block": "LayerNormalization",
     "cyclegan_block": "GroupNormalization",
-    "dcgan_generator": "a vector reshaped to a map",
-    "deeplab_head": "dilated convolutions",
     "eca": "Conv1D along the channels: in a shader it would be a Dense of a band of weights",
-    "edge_filter": "square and square root (keras.ops.square, keras.ops.sqrt)",
     "style_transfer": "GroupNormalization",
-    "vae_decoder": "a vector reshaped to a map",
 }
 
 RUN_EVERYWHERE = (

@@ -54,7 +54,7 @@ def test_the_range_on_an_interval_is_exact(text: str, low: float, width: float) 
     y = at(text, np.linspace(low, low + width, 4001))
     assert (least <= y.min(axis=0) + 1e-12).all() and (greatest >= y.max(axis=0) - 1e-12).all()
     finest = width / 4000.0 * function.steepest(-100.0, 500.0) + 1e-12  # between two of the points
-    jump = 1.0 if text.startswith("bent_relu") else 0.0
+    jump = 1.5 if text.startswith(("bent_relu", "hard_shrink", "threshold")) else 0.0
     if "rsqrt" in text or "reciprocal" in text or ("(-" in text and text.startswith("power")):
         jump = np.inf if low <= 1e-6 <= low + width + 1e-5 else 0.0  # there they are 2^20 and more
     assert (least >= y.min(axis=0) - finest - jump).all() and (greatest <= y.max(axis=0) + finest + jump).all()
@@ -90,6 +90,14 @@ def test_what_weights_may_scale_is_scaled_alike(text: str) -> None:
         ("leaky_relu(0.3)", -0.45),
         ("bent_relu(0.5,1)", -1.25),
         ("absolute", 1.5),
+        ("celu(0.5)", 0.5 * (math.exp(-3.0) - 1.0)),
+        ("soft_shrink(0.5)", -1.0),
+        ("hard_shrink(0.5)", -1.5),
+        ("hard_shrink(2)", 0.0),
+        ("threshold(0.5,0.25)", 0.25),
+        ("squareplus(4)", 0.5),
+        ("tanh_shrink", math.tanh(1.5) - 1.5),
+        ("sparse_plus", 0.0),
         ("square", 2.25),
         ("reciprocal", -1.0 / 1.5),
         ("power(3)", -3.375),

@@ -20,6 +20,7 @@ from glsl_infer import bundle as bundles
 from glsl_infer.bundle import Bundle, container, manifest_json
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.tools.export import export
 
 
@@ -193,7 +194,8 @@ def test_a_file_that_no_reader_takes_replaces_none(tmp_path: Path) -> None:
 
 def exported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Export the tiny network over an older file, with the graph that Keras would be asked for."""
-    monkeypatch.setattr("glsl_infer.importers.keras.load", lambda *_, **__: tiny.tiny_graph())
+    survey = Survey((), tiny.tiny_graph())
+    monkeypatch.setattr("glsl_infer.importers.keras.survey", lambda *_, **__: survey)
     (folder / "labels.txt").write_text("a\nb\nc\n")
     (folder / "tiny.glslnn").write_bytes(b"old")
     export("tiny.keras", folder / "tiny.glslnn", folder / "labels.txt")

@@ -157,6 +157,32 @@ def test_activations(tmp_path: Path, text: str) -> None:
     check(tmp_path / "functions.glslnn")
 
 
+def test_reductions_and_normalisations(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    both = ("mean", "deviation")
+    gamma = tuple(rng.normal(0.5, 1.0, 6).tolist())
+    nodes = (
+        input_node(7),
+        conv_node(rng, "a", ("image",), 3, 6, activation="linear"),
+        Node("small", "min_pool", ("a",), {"pool": (2, 3), "strides": (1, 1), "padding": (1, 0, 1, 1)}),
+        Node("layer", "channel_norm", ("small",), {"gamma": gamma, "beta": (0.25,), "activation": "relu"}),
+        Node("rms", "channel_norm", ("layer",), {"kind": "rms"}),
+        Node("unit", "channel_norm", ("rms",), {"kind": "unit", "epsilon": 0.0}),
+        pool_node("mean", "unit"),
+        Node("deviation", "global_deviation", ("unit",)),
+        *(Node(f"group-{name}", "group_statistics", both, {"groups": 3, "statistic": name}) for name in both),
+        Node("norm", "map_norm", ("unit", "group-mean", "group-deviation"), {"gamma": gamma, "activation": "tanh"}),
+        Node("shares", "channel_softmax", ("norm",)),
+        Node("number", "channel_argmax", ("shares",)),
+        Node("least", "channel_extreme", ("shares",), {"operation": "min"}),
+        Node("last", "add", ("number", "least")),
+    )
+    pictures = [rng.integers(0, 256, (7, 7, 3), np.uint8) for _ in range(2)]
+    made = prepare(Graph("statistics", nodes, "last"), pictures).graph
+    bundles.write(to_bundle(lower.to_program(made), ()), tmp_path / "statistics.glslnn")
+    check(tmp_path / "statistics.glslnn")
+
+
 def test_it_uses_nothing_of_ours() -> None:
     text = (Path(__file__).parents[1] / "plain_reference.py").read_text(encoding="utf-8")
     assert glsl_infer.__name__ not in text

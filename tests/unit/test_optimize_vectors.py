@@ -82,6 +82,30 @@ def test_a_flattened_map_beside_other_numbers() -> None:
     ]
 
 
+def test_an_activation_of_a_long_flattened_map() -> None:
+    nodes = [
+        input_node(12),
+        conv_node(RNG, "conv", ("image",), 3, 35),
+        flatten("conv"),
+        Node("act", "activation", ("flat",), {"function": "sigmoid"}),
+        dense_node(RNG, "dense", "act", 144 * 35, 3),
+    ]
+    assert kinds(checked(nodes, "dense"))[2:] == [
+        *["flatten_rows"] * 2,
+        *["vector_sum"] * 2,
+        *["dense"] * 2,
+        "vector_sum",
+    ]
+
+
+def test_slopes_of_their_own_for_many_outputs_are_refused() -> None:
+    slopes = ",".join(["0.1", "0.2"] * 1500)
+    nodes = [input_node(2), pool_node("pool", "image"), dense_node(RNG, "dense", "pool", 3, 3000)]
+    nodes[-1] = nodes[-1].with_attrs(activation=f"prelu({slopes})")
+    with pytest.raises(ModelError, match="'prelu' of 3000 outputs, each with its own"):
+        optimize(Graph("test", nodes, "dense"))
+
+
 def test_more_parts_than_a_draw_can_add() -> None:
     nodes = [
         input_node(48),

@@ -50,12 +50,13 @@ def test_other_shapes_are_refused() -> None:
 def test_the_page_shows_every_layer_and_runs_nothing() -> None:
     one = Agreement()
     one.add(np.ones(3), np.array([1.0, 1.1, 0.9]))
-    row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "keras": "a&b", **one.as_json()}
+    row = {"layer": "<script>alert(1)</script>", "op": "conv2d", "computes": "a&b", **one.as_json()}
     found: dict[str, Any] = {
         "model": "m.keras",
         "bundle": "m.glslnn",
         "pictures": 1,
-        "keras": "Keras",
+        "framework": "Keras",
+        "beside": "Keras 3",
         "driver": "a driver",
         "outputs": [{"name": "y", "softmax": False, **one.as_json(), "top1": 1.0}],
         "layers": [row],

@@ -44,6 +44,15 @@ def drop_identities(graph: Graph) -> Graph:
     return graph.rebuilt(kept, renamed)
 
 
+def in_parts(graph: Graph) -> Graph:
+    """Write operators that are nothing but a few others as those."""
+
+    def parts(node: Node) -> tuple[Node, ...]:
+        return ops.get(node.op).parts(node, [graph.shapes[name] for name in node.inputs]) or (node,)
+
+    return graph.rebuilt([part for node in graph.nodes for part in parts(node)])
+
+
 def merge_padding(graph: Graph) -> Graph:
     """Let convolutions pad for themselves instead of reading a padded copy."""
 
@@ -109,6 +118,7 @@ def replace_by_shape(graph: Graph) -> Graph:
 
 STEPS: tuple[Callable[[Graph], Graph], ...] = (
     drop_identities,
+    in_parts,
     merge_padding,
     leave_out_idle_taps,
     vectors_stay_vectors,

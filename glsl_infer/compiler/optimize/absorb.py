@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from glsl_infer.graph import Graph, Node
+from glsl_infer.graph.node import SEEN
 
 
 def absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, keep_first_name: bool) -> Graph:
@@ -33,5 +35,11 @@ def absorb(graph: Graph, merge: Callable[[Graph, Node, Node], Node | None], *, k
 
 
 def fused(node: Node, absorbed: Node) -> Node:
-    """Return ``node`` with the name of a node that it now computes as well noted in its attribute ``fused``."""
-    return node.with_attrs(fused=(*node.attrs.get("fused", ()), absorbed.name))
+    """Return ``node`` with the name of a node that it now computes as well noted in its attribute ``fused``.
+
+    Of what the file says of values only what it says of the node that was taken in holds on.
+    """
+    attrs = {key: value for key, value in node.attrs.items() if key != SEEN}
+    if SEEN in absorbed.attrs:
+        attrs[SEEN] = absorbed.attrs[SEEN]
+    return replace(node, attrs={**attrs, "fused": (*node.attrs.get("fused", ()), absorbed.name)})

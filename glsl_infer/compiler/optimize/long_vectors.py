@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +50,7 @@ def long_vectors(graph: Graph) -> Graph:
     held: dict[str, tuple[Part, ...]] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        made = list(_nodes(graph, node, held))
-        nodes += made
+        nodes += _nodes(graph, node, held)
     outputs = tuple(_output(graph, output, held) for output in graph.outputs)
     return Graph(graph.name, nodes, outputs)
 
@@ -82,12 +82,15 @@ def _nodes(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
 
 
 def _only_in_parts(graph: Graph, node: Node) -> bool:
-    """Return whether all that reads a vector are dense layers, or concatenations in front of such."""
+    """Return whether all that reads a vector are dense layers, or concatenations and activations in front of such."""
     if node.name in graph.output_layers or math.prod(graph.shapes[node.inputs[0]][:-1] or (0,)) == 1:
         return False
     readers = [(reader, ops.get(reader.op).on_parts) for reader in graph.consumers[node.name]]
     return bool(readers) and all(
-        does == "products" or (does == "join" and _only_in_parts(graph, reader)) for reader, does in readers
+        does == "products"
+        or (does == "join" and _only_in_parts(graph, reader))
+        or (does == "each" and len(reader.inputs) == 1 and _only_in_parts(graph, reader))
+        for reader, does in readers
     )
 
 
@@ -152,6 +155,9 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
     kernel, bias = node.weights["kernel"], node.weights["bias"]
     outputs = kernel.shape[1]
     groups = _groups(graph, node, outputs)
+    if len(groups) > 1 and node.activation.channels is not None:
+        advice = f"give it at most {MOST_OUTPUTS} outputs, or the activation one slope for all"
+        raise ModelError.layer(node.name, f"'{node.activation.name}' of {outputs} outputs, each with its own", advice)
     parts: list[Part] = []
     for number, (first, last) in enumerate(groups):
         name = node.name if len(groups) == 1 else f"{node.name}-outputs{number + 1}"
@@ -162,12 +168,9 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
             )
             weights = {"kernel": rows, "bias": bias[first:last] * np.float32(index == 0)}
             alone = len(sources) == 1
-            activation = node.attrs["activation"] if alone else "linear"
             own = name if alone else f"{name}-part{index + 1}"
-            yield replace(
-                Node(own, "dense", (part.name,), {"activation": activation}, weights),
-                attrs={"activation": activation, **({"fused": node.attrs["fused"]} if alone and _fuses(node) else {})},
-            )
+            attrs = _ending(node) if alone else {"activation": "linear"}
+            yield Node(own, "dense", (part.name,), attrs, weights)
             sums.append(own)
         if len(sums) > 1:
             yield from _sum(node, name, sums)
@@ -180,8 +183,9 @@ def _dense(graph: Graph, node: Node, held: dict[str, tuple[Part, ...]]) -> Itera
         held[node.name] = tuple(parts)
 
 
-def _fuses(node: Node) -> bool:
-    return "fused" in node.attrs
+def _ending(node: Node) -> dict[str, Any]:
+    """Return the attributes of the last node in a dense layer's place."""
+    return {key: node.attrs[key] for key in ("activation", "fused") if key in node.attrs}
 
 
 def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
@@ -195,8 +199,7 @@ def _sum(node: Node, name: str, addends: Sequence[str]) -> Iterator[Node]:
             yield Node(own, "vector_sum", tuple(left[first : first + MAX_TEXTURES]), {"activation": "linear"})
             made.append(own)
         left = made
-    attrs = {key: node.attrs[key] for key in ("activation", "fused") if key in node.attrs}
-    yield Node(name, "vector_sum", tuple(left), attrs)
+    yield Node(name, "vector_sum", tuple(left), _ending(node))
 
 
 def _groups(graph: Graph, node: Node, outputs: int) -> list[tuple[int, int]]:

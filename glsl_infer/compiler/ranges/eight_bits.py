@@ -7,7 +7,7 @@ channel by channel: scales are folded into the weights on both sides, so a scale
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from glsl_infer.compiler.ranges import calibration
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.network import IMAGE
+from glsl_infer.graph.node import SEEN
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.ops.operator import Bounds
 from glsl_infer.program.layout import Range, compact
@@ -38,7 +39,8 @@ class RangeChoice:
     Attributes:
         low, high: lowest and highest value that any channel can hold.
         narrowest: width of the narrowest channel's range.
-        by: ``function`` (the activation's own range), ``maximum`` or ``percentile ...`` of the pictures.
+        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``maximum`` or
+            ``percentile ...`` of the pictures.
     """
 
     layer: str
@@ -75,7 +77,8 @@ def assign_ranges(
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
     if not pictures and assumed is None and (refusal := open_refusal(graph)) is not None:
         raise refusal
-    seen = calibration.extremes(graph, {node.name for node in learnt}, pictures, percentile) if pictures else {}
+    unknown = {node.name for node in learnt if SEEN not in node.attrs}
+    seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures else {}
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = _constraints(graph)
     ranges: dict[str, Range] = {}
@@ -87,6 +90,8 @@ def assign_ranges(
             chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 chosen = ranges[node.inputs[0]]
+            elif chosen is None and SEEN in node.attrs:
+                chosen, chosen_by = _given_range(node), "file"
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
@@ -104,6 +109,7 @@ def assign_ranges(
             chosen = chosen or Range((node.activation.high,))
             node = node.with_attrs(scales=chosen.scales, zeros=chosen.zeros)  # noqa: PLW2901
             choices += [] if operator.keeps_range else [_choice(node.name, chosen, chosen_by)]
+        node = replace(node, attrs={key: value for key, value in node.attrs.items() if key != SEEN})  # noqa: PLW2901
         nodes.append(node)
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = _range(graph, node, ranges)
@@ -113,7 +119,11 @@ def assign_ranges(
 def open_refusal(graph: Graph) -> ModelError | None:
     """Return the error about the layers of an optimised graph whose range only pictures can tell, if there are any."""
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    unbounded = [node for node in storing if not ops.get(node.op).keeps_range and not node.activation.bounded]
+    unbounded = [
+        node
+        for node in storing
+        if not ops.get(node.op).keeps_range and not node.activation.bounded and SEEN not in node.attrs
+    ]
     if not unbounded:
         return None
     return ModelError.layer(
@@ -200,6 +210,12 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
     if node.name in shown and function.bounded:
         return Range((function.high,))
     return None
+
+
+def _given_range(node: Node) -> Range:
+    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within."""
+    low, high = (np.array([float(end)]) for end in node.attrs[SEEN])
+    return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
 def _constraints(graph: Graph) -> tuple[set[str], set[str]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from glsl_infer.graph import piecewise_linear as pieces
-from glsl_infer.graph.activations import bent, clipped, powers, sigmoids, smooth
+from glsl_infer.graph.activations import bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.graph.activations.activation import Activation
 
 __all__ = ["FORMS", "NAMES", "Activation", "Form", "activation"]
@@ -40,12 +40,14 @@ FORMS: Mapping[str, Form] = {
     "at_least": Form("(LOW)", powers.at_least),
     "at_most": Form("(HIGH)", powers.at_most),
     "bent_relu": Form("(SLOPE,THRESHOLD[,MAXIMUM])", bent.bent_relu),
+    "celu": Form("(ALPHA)", shrinking.celu),
     "clip": Form("(LOW,HIGH)", powers.clip),
     "elu": Form("(ALPHA)", smooth.elu),
     "exponential": _only(smooth.EXPONENTIAL),
     "gelu": _only(smooth.GELU),
     "gelu_tanh": _only(smooth.GELU_TANH),
     "hard_sigmoid": _only(sigmoids.HARD),
+    "hard_shrink": Form("(THRESHOLD)", shrinking.hard_shrink),
     "hard_silu": _only(bent.HARD_SILU),
     "leaky_relu": Form("(SLOPE)", bent.leaky_relu),
     "linear": _only(clipped.LINEAR),
@@ -62,11 +64,16 @@ FORMS: Mapping[str, Form] = {
     "selu": Form("", smooth.selu),
     "sigmoid": _only(sigmoids.SIGMOID),
     "silu": _only(smooth.SILU),
+    "soft_shrink": Form("(THRESHOLD)", shrinking.soft_shrink),
     "softplus": _only(smooth.SOFTPLUS),
     "softsign": _only(sigmoids.SOFTSIGN),
+    "sparse_plus": _only(shrinking.SPARSE_PLUS),
     "sqrt": _only(powers.SQRT),
     "square": _only(powers.SQUARE),
+    "squareplus": Form("(B)", shrinking.squareplus),
     "tanh": _only(sigmoids.TANH),
+    "tanh_shrink": _only(shrinking.TANH_SHRINK),
+    "threshold": Form("(LIMIT,VALUE)", shrinking.threshold),
 }
 """Every activation by its name."""
 

@@ -1,7 +1,5 @@
 """A Keras model -> a graph. Keras is imported here, and nowhere else in the package."""
 
-from glsl_infer.importers.keras.call import same_padding
-from glsl_infer.importers.keras.ends import Ends
 from glsl_infer.importers.keras.reader import (
     load,
     load_model,
@@ -13,6 +11,8 @@ from glsl_infer.importers.keras.reader import (
     version,
     with_outputs,
 )
+from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.importers.shared.padding import same_padding
 
 __all__ = [
     "Ends",

@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, sigmoids, smooth
+from glsl_infer.graph.activations import Activation, activation, bent, clipped, powers, shrinking, sigmoids, smooth
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.weights import array
 
 Found = Callable[[Call, Any], Activation]
 """From a call and the layer or operation that is an activation in it, which may be another than that of the call."""
 
+SPARSE_SIGMOID = sigmoids.piecewise_linear(0.5, 0.5)
+"""``clip((x + 1) / 2, 0, 1)``."""
+
 FUNCTIONS: Mapping[str, Activation] = {
+    "celu": shrinking.celu(1.0),
     "elu": smooth.elu(1.0),
     "exponential": smooth.EXPONENTIAL,
     "gelu": smooth.GELU,
+    "hard_shrink": shrinking.hard_shrink(0.5),
     "hard_sigmoid": sigmoids.HARD,
     "hard_silu": bent.HARD_SILU,
     "hard_tanh": powers.clip(-1.0, 1.0),
@@ -31,9 +36,14 @@ FUNCTIONS: Mapping[str, Activation] = {
     "selu": smooth.selu(),
     "sigmoid": sigmoids.SIGMOID,
     "silu": smooth.SILU,
+    "soft_shrink": shrinking.soft_shrink(0.5),
     "softplus": smooth.SOFTPLUS,
     "softsign": sigmoids.SOFTSIGN,
+    "sparse_plus": shrinking.SPARSE_PLUS,
+    "sparse_sigmoid": SPARSE_SIGMOID,
+    "squareplus": shrinking.squareplus(4.0),
     "tanh": sigmoids.TANH,
+    "tanh_shrink": shrinking.TANH_SHRINK,
 }
 """The functions of ``keras.activations``, by their names and with their default options."""
 
@@ -106,6 +116,16 @@ def power(call: Call) -> list[Node]:
     return [_node(call.name, call.inputs, _made(call, lambda: powers.power(float(exponent)), advice))]
 
 
+def _of(option: str, make: Callable[[float], Activation]) -> Found:
+    """Return what finds a function of one option."""
+    return lambda call, layer: _made(call, lambda: make(float(getattr(layer, option))), f"give another {option}")
+
+
+def _threshold(call: Call, layer: Any) -> Activation:
+    limit, value = float(layer.threshold), float(layer.default_value)
+    return _made(call, lambda: shrinking.threshold(limit, value), "its numbers must be finite")
+
+
 def _always(function: Activation) -> Found:
     return lambda call, layer: function
 
@@ -122,12 +142,13 @@ LAYERS: Mapping[str, Found] = {
 """Layers that are activations, by class name: alone, or as the ``activation=`` of another layer."""
 
 OPERATIONS: Mapping[str, Found] = {
-    "Abs": _always(powers.ABSOLUTE),
     "Absolute": _always(powers.ABSOLUTE),
+    "Celu": _of("alpha", shrinking.celu),
     "Clip": _clip,
     "Elu": _elu,
     "Exp": _always(smooth.EXPONENTIAL),
     "Gelu": _gelu,
+    "HardShrink": _of("threshold", shrinking.hard_shrink),
     "HardSigmoid": _always(sigmoids.HARD),
     "HardSilu": _always(bent.HARD_SILU),
     "HardTanh": _always(powers.clip(-1.0, 1.0)),
@@ -141,11 +162,17 @@ OPERATIONS: Mapping[str, Found] = {
     "Selu": _always(smooth.selu()),
     "Sigmoid": _always(sigmoids.SIGMOID),
     "Silu": _always(smooth.SILU),
+    "SoftShrink": _of("threshold", shrinking.soft_shrink),
     "Softplus": _always(smooth.SOFTPLUS),
     "Softsign": _always(sigmoids.SOFTSIGN),
+    "SparsePlus": _always(shrinking.SPARSE_PLUS),
+    "SparseSigmoid": _always(SPARSE_SIGMOID),
     "Sqrt": _always(powers.SQRT),
     "Square": _always(powers.SQUARE),
+    "Squareplus": _of("b", shrinking.squareplus),
     "Tanh": _always(sigmoids.TANH),
+    "TanhShrink": _always(shrinking.TANH_SHRINK),
+    "Threshold": _threshold,
 }
 """Operations of ``keras.ops``, by class name."""
 

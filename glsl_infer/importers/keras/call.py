@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.shared.padding import padding_of
 
 
 @dataclass(frozen=True)
@@ -62,22 +63,15 @@ class Call:
 
     def padding(self, window: tuple[int, int], strides: tuple[int, int]) -> tuple[int, int, int, int]:
         """Return (top, bottom, left, right) for the layer's ``padding`` and a window over its input."""
-        if self.layer.padding == "valid":
-            return 0, 0, 0, 0
-        if self.layer.padding != "same":
-            raise self.refused(f"padding='{self.layer.padding}'", "use 'same' or 'valid'")
         height, width = self.shapes[0][:2]
-        return (*same_padding(height, window[0], strides[0]), *same_padding(width, window[1], strides[1]))
+        try:
+            return padding_of(self.layer.padding, (height, width), window, strides, (1, 1))
+        except ValueError as error:
+            raise self.refused(str(error), "use 'same' or 'valid'") from None
 
 
 Converter = Callable[[Call], list[Node]]
 """From a call to its nodes: the first bears the call's name, the last is its output."""
-
-
-def same_padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return (before, after) as Keras pads one axis for ``same``: the odd pixel goes after."""
-    total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-    return total // 2, total - total // 2
 
 
 def pair(value: Any) -> tuple[int, int]:

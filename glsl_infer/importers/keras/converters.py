@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.graph import Node, Shape
-from glsl_infer.graph.picture import PICTURE_CHANNELS
-from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras import activations, arithmetic, convolutions, geometry, normalizations
 from glsl_infer.importers.keras.call import Call, Converter, pair
+from glsl_infer.importers.keras.vector_norms import with_vectors
 from glsl_infer.importers.keras.weights import array, bias, kernel, per_channel
+from glsl_infer.importers.shared.ends import input_attrs
 
 _EPSILON = 1e-7
 """The least deviation that Keras' Normalization divides by: its backend's epsilon."""
@@ -28,17 +28,18 @@ def _input(call: Call) -> list[Node]:
         )
     if len(shape) == 1:
         return [call.node("input_fixed", {"shape": shape})]
-    return [call.node("input", {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape))]
-
-
-def numbers_map(shape: Shape) -> dict[str, Any]:
-    """Return the attributes of an input map of numbers whose range is not known yet."""
-    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
+    return [call.node("input", input_attrs(shape))]
 
 
 def _rescaling(call: Call) -> list[Node]:
     scales = per_channel(call, call.layer.scale, "a scale")
     return [call.node("rescaling", {"scales": scales, "offsets": per_channel(call, call.layer.offset, "an offset")})]
+
+
+def _layer_scale(call: Call) -> list[Node]:
+    """Convert the LayerScale of Keras' ConvNeXt: a factor for each channel."""
+    scales = tuple(array(call.layer.gamma).reshape(-1).tolist())
+    return [call.node("rescaling", {"scales": scales, "offsets": (0.0,)})]
 
 
 def _conv2d(call: Call) -> list[Node]:
@@ -209,9 +210,10 @@ TRAINING_ONLY = (
 )
 """What does nothing when not training."""
 
-LAYERS: Mapping[str, Converter] = {
+_CONVERTERS: Mapping[str, Converter] = {
     "InputLayer": _input,
     "Rescaling": _rescaling,
+    "LayerScale": _layer_scale,
     "Normalization": _normalization,
     "Conv2D": _conv2d,
     "DepthwiseConv2D": _depthwise_conv2d,
@@ -220,6 +222,7 @@ LAYERS: Mapping[str, Converter] = {
     "BatchNormalization": _batch_norm,
     "Activation": activations.activation_layer,
     **activations.converters(activations.LAYERS),
+    **normalizations.LAYERS,
     "ChannelShuffle": _channel_shuffle,
     "Add": arithmetic.add,
     "Average": arithmetic.average,
@@ -245,4 +248,6 @@ LAYERS: Mapping[str, Converter] = {
     "Softmax": softmax,
     **dict.fromkeys(TRAINING_ONLY, _identity),
 }
+
+LAYERS: Mapping[str, Converter] = with_vectors(_CONVERTERS)
 """Converters by class name."""

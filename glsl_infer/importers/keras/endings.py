@@ -1,18 +1,13 @@
-"""The end of a Keras model as host steps: what detectors and masks do last, and a CPU does better.
-
-A detector ends in Reshape of maps to rows, Concatenate(axis=1) of the rows, and a sigmoid or a softmax; a mask in an
-argmax over channels; an embedding in a vector of length 1. These layers are not imported: the walk begins at what they
-read. Softmax and sigmoid of vectors are left to ``compiler.optimize.endings``.
-"""
+"""The end of a Keras model as host steps; see ``importers.shared.endings``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
 
 ROWS_RANK = 3
@@ -25,23 +20,13 @@ _ADVICE = (
 )
 
 
-@dataclass(frozen=True)
-class Ending:
-    """What an output is made of: Keras tensors to import, and host steps."""
-
-    tensors: tuple[Any, ...]
-    steps: tuple[HostStep, ...]
-
-
-def ending(tensor: Any) -> Ending:
+def ending(tensor: Any) -> Ending[Any]:
     """Return how an output of a model ends.
 
     Raises:
         ModelError: it has rows that no host step makes, naming the layer.
     """
-    reached = Ending((tensor,), ())
-    while (below := _peeled(reached)) is not None:
-        reached = below
+    reached = peeled(tensor, Layers(_step, _is_join, _inputs))
     if any(len(left.shape) == ROWS_RANK or len(left.shape) > 4 for left in reached.tensors):
         operation = _operation(tensor)
         raise ModelError.layer(
@@ -69,29 +54,6 @@ def ended(model: Any, rows: Mapping[str, LayerVerdict]) -> list[LayerVerdict]:
     return verdicts
 
 
-def _peeled(end: Ending) -> Ending | None:
-    """Return the ending with one layer more taken off all its tensors, or None."""
-    joined = _joined(end)
-    if joined is not None:
-        return joined
-    steps = {_step(tensor) for tensor in end.tensors}
-    step = steps.pop() if len(steps) == 1 else None
-    if step is None:
-        return None
-    below = tuple(tensor_below for tensor in end.tensors for tensor_below in _inputs(tensor))
-    return Ending(below, end.steps if step.step == "" else (step, *end.steps))
-
-
-def _joined(end: Ending) -> Ending | None:
-    """Return the ending before a concatenation of rows, and of concatenations in it."""
-    last = end.steps[0].step if end.steps else ""
-    if not any(_is_join(tensor) for tensor in end.tensors) or (len(end.tensors) > 1 and last != CONCATENATE):
-        return None
-    below = tuple(inner for tensor in end.tensors for inner in (_inputs(tensor) if _is_join(tensor) else [tensor]))
-    steps = end.steps if last == CONCATENATE else (HostStep(CONCATENATE), *end.steps)
-    return Ending(below, steps)
-
-
 def _is_join(tensor: Any) -> bool:
     operation = _operation(tensor)
     return _kind(operation) == "Concatenate" and len(tensor.shape) == ROWS_RANK and operation.axis in (1, 1 - ROWS_RANK)
@@ -116,7 +78,7 @@ def _step(tensor: Any) -> HostStep | None:
     function = getattr(getattr(operation, "activation", None), "__name__", "") if kind == "Activation" else ""
     if function in (SIGMOID, SOFTMAX):
         return HostStep(function)
-    return HostStep("") if kind in _NOTHING or function == "linear" else None
+    return NOTHING if kind in _NOTHING or function == "linear" else None
 
 
 def _last_axis(axis: Any, rank: int) -> bool:

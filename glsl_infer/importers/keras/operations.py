@@ -10,7 +10,7 @@ from glsl_infer.errors import with_article
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, clipped, powers
 from glsl_infer.graph.activations.powers import RECIPROCAL
-from glsl_infer.importers.keras import activations, arithmetic, geometry
+from glsl_infer.importers.keras import activations, arithmetic, geometry, normalizations, reductions
 from glsl_infer.importers.keras import converters as layers
 from glsl_infer.importers.keras.arithmetic import binary
 from glsl_infer.importers.keras.call import Call, Converter
@@ -55,6 +55,22 @@ def _negative(call: Call) -> list[Node]:
     return [call.node("rescaling", {"scales": (-1.0,), "offsets": (0.0,)})]
 
 
+def _expm1(call: Call) -> list[Node]:
+    less = Node(f"{call.name}-less", "rescaling", (call.name,), {"scales": (1.0,), "offsets": (-1.0,)})
+    return [call.node("activation", {"function": "exponential"}), less]
+
+
+def _log1p(call: Call) -> list[Node]:
+    more = call.node("rescaling", {"scales": (1.0,), "offsets": (1.0,)})
+    return [more, Node(f"{call.name}-log", "activation", (call.name,), {"function": "log"})]
+
+
+def _cast(call: Call) -> list[Node]:
+    if "float" not in str(call.layer.dtype):
+        raise call.refused(f"a cast to {call.layer.dtype}", "numbers inside a network are floats")
+    return [call.node("identity")]
+
+
 def _limit(make: Callable[[float], Activation], several: Converter) -> Converter:
     """Return the converter of a maximum or a minimum: of tensors, or of one and a number."""
 
@@ -94,7 +110,10 @@ OPERATIONS: Mapping[str, Converter] = {
     "TrueDivide": _arithmetic(_divided, binary("divide")),
     "Maximum": _limit(lambda low: powers.at_least(low) if low else RELU, binary("maximum")),
     "Minimum": _limit(powers.at_most, binary("minimum")),
+    "Expm1": _expm1,
+    "Log1p": _log1p,
     "Power": activations.power,
+    "Cast": _cast,
     "GetItem": geometry.get_item,
     "Flip": geometry.flip,
     "Pad": geometry.pad,
@@ -104,6 +123,8 @@ OPERATIONS: Mapping[str, Converter] = {
     "Transpose": geometry.transpose,
     "Negative": _negative,
     **activations.converters(activations.OPERATIONS),
+    **reductions.OPERATIONS,
+    **normalizations.OPERATIONS,
     "Softmax": layers.softmax,
     "Concatenate": layers.concatenate,
     "MaxPool": layers.max_pool,

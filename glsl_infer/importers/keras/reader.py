@@ -15,12 +15,12 @@ from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
 from glsl_infer.importers.keras import stand_ins
 from glsl_infer.importers.keras.endings import ended, ending
-from glsl_infer.importers.keras.ends import Ends, Range, with_ends
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.importers.keras.saved import require_file
 from glsl_infer.importers.keras.walk import Walk
 from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.ends import Ends, Range, with_ends
 from glsl_infer.importers.shared.verdict import Survey
 
 

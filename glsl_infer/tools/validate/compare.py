@@ -1,6 +1,6 @@
-"""Runs a Keras model and the bundle made from it on the same bytes, and measures how far they are apart.
+"""Runs a model and the bundle made from it on the same bytes, and measures how far they are apart.
 
-Keras computes in a process of its own (``importers.keras_outputs``), then the GPU in this one.
+The model's framework computes in a process of its own (``job``), then the GPU in this one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer import ops
+from glsl_infer import importers, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import NUMBERS, Output
 from glsl_infer.bundle.network import Layer
@@ -27,7 +27,7 @@ from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
-from glsl_infer.tools.validate.keras_outputs import ABOUT, ends_file, layers_file
+from glsl_infer.tools.validate.job import ABOUT, ends_file, layers_file
 from glsl_infer.tools.validate.measures import Agreement
 
 Tell = Callable[[int], object]
@@ -43,27 +43,27 @@ def compare(
     context: str = "auto",
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
-    """Return how far the bundle on this GPU is from the Keras model.
+    """Return how far the bundle on this GPU is from its model.
 
     Args:
-        model: a saved ``.keras`` file.
+        model: a saved ``.keras`` or ``.tflite`` file.
         bundle: the exported model.
         samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
         layer_pictures: how many of them, from the first on, are compared layer by layer.
-        input_ranges: what bytes 0 and 255 of pictures mean to the Keras model; see ``importers.keras.Ends``.
+        input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
         context: how to get at the GPU.
         tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
-        ``pictures`` (how many samples), ``keras`` and ``driver`` (in words), ``outputs`` (of each ``Agreement.as_json``
-        with ``name``; ``top1`` where it is a vector, ``same`` (share of equal numbers) where it is a mask of classes;
-        ``softmax``, whether probabilities were compared, those of each pixel where it is a map, and not logits),
-        ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``keras``, the layer whose output it has),
-        ``not_compared`` (layers that Keras has no output for).
+        ``pictures`` (how many samples), ``framework`` (its name), ``beside`` and ``driver`` (in words), ``outputs`` (of
+        each ``Agreement.as_json`` with ``name``; ``top1`` where it is a vector, ``same`` (share of equal numbers) where
+        it is a mask of classes; ``softmax``, whether probabilities were compared, those of each pixel where it is a
+        map, and not logits), ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the
+        model's layer whose output it has), ``not_compared`` (layers that the model has no output for).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
-        RunError: Keras or the driver failed.
+        RunError: the framework or the driver failed.
     """
     layer_pictures = min(layer_pictures, len(samples))
     layers = [
@@ -73,7 +73,7 @@ def compare(
     ]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
-        about = _in_keras(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
+        about = _in_framework(model, bundle, samples, folder, layers, layer_pictures, input_ranges or {}, tell)
         ends = [
             (output, _in_shape(model, bundle, output, np.load(folder / ends_file(index))))
             for index, output in enumerate(bundle.manifest.outputs)
@@ -94,7 +94,8 @@ def compare(
     compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
     return {
         "pictures": len(samples),
-        "keras": about["keras"],
+        "framework": _framework(model)[0],
+        "beside": about["beside"],
         "driver": driver,
         "outputs": [
             {
@@ -109,7 +110,7 @@ def compare(
             {
                 "layer": layer.name,
                 "op": layer.op,
-                "keras": about["computes"][layer.name],
+                "computes": about["computes"][layer.name],
                 **by_layer[layer.name].as_json(),
             }
             for layer in compared
@@ -118,7 +119,7 @@ def compare(
     }
 
 
-def _in_keras(
+def _in_framework(
     model: Path,
     bundle: Bundle,
     samples: Sequence[Mapping[str, NDArray[Any]]],
@@ -128,7 +129,7 @@ def _in_keras(
     input_ranges: Mapping[str, tuple[float, float]],
     tell: Tell,
 ) -> dict[str, Any]:
-    """Let a process of its own run Keras, which leaves its results in the folder; return what it says of them."""
+    """Let a process of its own run the model, which leaves its results in the folder; return what it says of them."""
     files = {}
     for index, entry in enumerate(bundle.manifest.inputs):
         files[entry.name] = str(folder / f"input-{index}.npy")
@@ -148,12 +149,18 @@ def _in_keras(
         "input_ranges": {name: list(ends) for name, ends in input_ranges.items()},
         "out": str(folder),
     }
-    with ChildProcess("glsl_infer.tools.validate.keras_outputs", job, folder / "job", "runs Keras") as process:
+    framework, module = _framework(model)
+    with ChildProcess(f"{__package__}.{module}", job, folder / "job", f"runs {framework}") as process:
         for _ in process.lines():
             tell(1)
         process.finish()
     about: dict[str, Any] = json.loads((folder / ABOUT).read_text("utf-8"))
     return about
+
+
+def _framework(model: Path) -> tuple[str, str]:
+    """Return the framework that a model is of, and the module that runs it."""
+    return ("LiteRT", "litert_outputs") if importers.is_tflite(model) else ("Keras", "keras_outputs")
 
 
 def _shares(output: Output, total: Agreement) -> dict[str, float]:
@@ -169,10 +176,10 @@ def steps(pictures: int, layer_pictures: int) -> int:
 
 
 def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return what Keras computes of an output, one for each sample, in the shape of the bundle's.
+    """Return what the model computes of an output, one for each sample, in the shape of the bundle's.
 
-    A vector may be a map of 1x1 pixels in Keras, with a layer behind it that only changes the shape: the same numbers
-    in the same order.
+    A vector may be a map of 1x1 pixels in the model, with a layer behind it that only changes the shape: the same
+    numbers in the same order.
 
     Raises:
         InputError: the shapes differ by more than sizes of 1.
@@ -193,5 +200,5 @@ def _add_layers(
         expected = {name: saved[str(place)] for place, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
         if name in by_layer and expected[name].size == output.size:
-            # A vector may be a map of 1x1 pixels in Keras; the same numbers in the same order.
+            # A vector may be a map of 1x1 pixels in the model; the same numbers in the same order.
             by_layer[name].add(output.ravel(), expected[name].ravel())

@@ -23,7 +23,11 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
         agreement: what ``compare.compare`` returned, with ``model`` and ``bundle``.
         failures: what lies beyond a threshold, a sentence each.
     """
-    rows = [("pictures", f"{agreement['pictures']}"), ("Keras", agreement["keras"]), ("GPU", agreement["driver"])]
+    rows = [
+        ("pictures", f"{agreement['pictures']}"),
+        (agreement["framework"], agreement["beside"]),
+        ("GPU", agreement["driver"]),
+    ]
     for end in agreement["outputs"]:
         of = f" of '{end['name']}'" if len(agreement["outputs"]) > 1 else ""
         rows += [(f"cosine similarity{of}", f"{end['cosine']:.6f}")]
@@ -40,7 +44,7 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
         or "<p>Everything is within its thresholds.</p>"
     )
     layers = "".join(
-        f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['keras'])}</td>"
+        f"<tr><td class=name>{_text(layer['layer'])}</td><td class=name>{_text(layer['computes'])}</td>"
         f"<td>{layer['cosine']:.6f}</td><td>{layer['max_error']:.4g}</td><td>{layer['mean_error']:.4g}</td>"
         f"<td>{decibels(layer['sqnr_db'])}</td><td class=wide>{_bar(layer['sqnr_db'])}</td></tr>"
         for layer in agreement["layers"]
@@ -49,7 +53,7 @@ def page(agreement: dict[str, Any], failures: list[str]) -> str:
     return (
         f"<!doctype html>\n<html lang=en><meta charset=utf-8><title>{names}</title><style>{_STYLE}</style>\n"
         f"<h1>{names}</h1>\n{verdict}\n<table>{head}</table>\n<h2>Layer by layer</h2>\n"
-        "<table><tr><th class=name>layer</th><th class=name>output of Keras' layer</th><th>cosine</th>"
+        "<table><tr><th class=name>layer</th><th class=name>layer of the model</th><th>cosine</th>"
         f"<th>max error</th><th>mean error</th><th>SQNR</th><th class=name>(bar: {_BEST_DB:.0f} dB)</th></tr>"
         f"{layers}</table>\n</html>\n"
     )

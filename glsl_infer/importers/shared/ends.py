@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph, Node, Shape
 from glsl_infer.graph.network import PURPOSES
-from glsl_infer.graph.picture import FITS, is_picture, with_picture_range
-from glsl_infer.importers.keras.converters import numbers_map
+from glsl_infer.graph.picture import FITS, PICTURE_CHANNELS, is_picture, with_picture_range
 
 Range = tuple[float, float]
 """(value that byte 0 stands for, value that byte 255 stands for) of a picture; (lowest, highest) of numbers."""
@@ -44,6 +43,16 @@ class Ends:
     ranges: Mapping[str, Range] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+
+
+def input_attrs(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of the input that a map of ``shape`` is: a picture, or numbers without a range."""
+    return {"shape": shape} if shape[2] in PICTURE_CHANNELS else numbers_map(shape)
+
+
+def numbers_map(shape: Shape) -> dict[str, Any]:
+    """Return the attributes of an input map of numbers whose range is not known yet."""
+    return {"shape": shape, "fit": None, "scales": None, "zeros": None}
 
 
 def with_ends(graph: Graph, ends: Ends) -> Graph:

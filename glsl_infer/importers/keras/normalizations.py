@@ -1,0 +1,142 @@
+"""Keras' normalisations by what a map itself holds -> nodes; those with learnt statistics are in ``converters``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras.call import Call, Converter
+from glsl_infer.importers.keras.reductions import CHANNELS, COLUMNS, ROWS, axes_of
+from glsl_infer.importers.keras.weights import array
+
+Numbers = tuple[float, ...]
+
+
+def _weight(call: Call, value: Any, default: float) -> Numbers:
+    """Return a weight as one number, or one for each channel; the default where there is none."""
+    if value is None:
+        return (default,)
+    numbers = np.asarray(array(value), np.float64)
+    per_channel = numbers.reshape(-1, numbers.shape[-1])
+    if per_channel.shape[1] != call.shapes[0][-1] or (per_channel != per_channel[0]).any():
+        raise call.refused(
+            f"a normalisation with weights of its own for each pixel, {numbers.shape}",
+            "give it no weights (center=False, scale=False), and put a DepthwiseConv2D(1) behind",
+        )
+    return tuple(per_channel[0].tolist())
+
+
+def _over_channels(call: Call, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)) -> Node:
+    op = "vector_norm" if len(call.shapes[0]) == 1 else "channel_norm"
+    return call.node(op, {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
+
+
+def _over_map(call: Call, groups: int, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
+    """Return the nodes of a normalisation over rows, columns and so many groups of channels."""
+    mean, deviation = call.name, f"{call.name}-deviation"
+    nodes = [
+        call.node("global_average_pool", {"scale": None}),
+        Node(deviation, "global_deviation", call.inputs, {"scale": None}),
+    ]
+    statistics = [mean, deviation]
+    if groups != call.shapes[0][2]:
+        names = [f"{call.name}-group-{part}" for part in ("mean", "deviation")]
+        for name, part in zip(names, ("mean", "deviation")):
+            attrs = {"groups": groups, "statistic": part, "scale": None}
+            nodes.append(Node(name, "group_statistics", (mean, deviation), attrs))
+        statistics = names
+    attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
+    return [*nodes, Node(f"{call.name}-norm", "map_norm", (*call.inputs, *statistics), attrs)]
+
+
+def _layer(call: Call) -> list[Node]:
+    layer = call.layer
+    _refuse_rms_scaling(call)
+    _over_all(call, "layer")
+    gamma = _weight(call, layer.gamma if layer.scale else None, 1.0)
+    beta = _weight(call, layer.beta if layer.center else None, 0.0)
+    return _normalised(call, "layer", float(layer.epsilon), gamma, beta)
+
+
+def _refuse_rms_scaling(call: Call) -> None:
+    if getattr(call.layer, "rms_scaling", False):
+        raise call.refused("rms_scaling=True, which divides by the deviation", "use RMSNormalization")
+
+
+def _normalised(call: Call, kind: str, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
+    if _over_all(call, kind):
+        return _over_map(call, 1, epsilon, gamma, beta)
+    return [_over_channels(call, kind, epsilon, gamma, beta)]
+
+
+def _over_all(call: Call, kind: str) -> bool:
+    """Return whether a normalisation is over the whole map; else it is over the channels, or a vector.
+
+    Raises:
+        ModelError: it is over neither.
+    """
+    if len(call.shapes[0]) == 1:
+        call.require_channel_axis()
+        return False
+    axes = axes_of(call)
+    if axes != (CHANNELS,) and (axes != (ROWS, COLUMNS, CHANNELS) or kind != "layer"):
+        raise call.refused(
+            f"a {kind} normalisation over the axes {axes}", "it can be over the channels, or over the whole map"
+        )
+    return axes != (CHANNELS,)
+
+
+def _rms(call: Call) -> list[Node]:
+    return _normalised(call, "rms", float(call.layer.epsilon), _weight(call, call.layer.scale, 1.0), (0.0,))
+
+
+def _group(call: Call) -> list[Node]:
+    call.require_channel_axis()
+    layer = call.layer
+    channels = call.shapes[0][-1]
+    if len(call.shapes[0]) != 3:
+        raise call.refused(f"a GroupNormalization of an input of {call.shapes[0]}", "it needs a feature map")
+    gamma = _weight(call, layer.gamma if layer.scale else None, 1.0)
+    beta = _weight(call, layer.beta if layer.center else None, 0.0)
+    groups = channels if layer.groups == -1 else int(layer.groups)
+    return _over_map(call, groups, float(layer.epsilon), gamma, beta)
+
+
+def _unit(call: Call) -> list[Node]:
+    order = getattr(call.layer, "order", 2)
+    if order != 2 or _over_all(call, "unit"):
+        raise call.refused(f"a normalisation of order {order}", "use order=2")
+    return [_over_channels(call, "unit", 0.0)]
+
+
+def _operation(kind: str) -> Converter:
+    def convert(call: Call) -> list[Node]:
+        from keras import config
+
+        _refuse_rms_scaling(call)
+        given = [argument for argument in call.arguments if not hasattr(argument, "_keras_history")]
+        given += [None] * (2 - len(given))
+        epsilon = config.epsilon() if call.layer.epsilon is None else float(call.layer.epsilon)
+        gamma, beta = (_weight(call, value, default) for value, default in zip(given, (1.0, 0.0)))
+        return _normalised(call, kind, epsilon, gamma, beta)
+
+    return convert
+
+
+LAYERS: Mapping[str, Converter] = {
+    "GroupNormalization": _group,
+    "LayerNormalization": _layer,
+    "RMSNormalization": _rms,
+    "UnitNormalization": _unit,
+}
+"""Layers by class name."""
+
+OPERATIONS: Mapping[str, Converter] = {
+    "LayerNorm": _operation("layer"),
+    "Normalize": _unit,
+    "RMSNorm": _operation("rms"),
+}
+"""Operations of ``keras.ops`` by class name."""

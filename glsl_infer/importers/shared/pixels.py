@@ -1,0 +1,43 @@
+"""Nodes of layers that several frameworks have under names of their own, and that the engine puts together."""
+
+from __future__ import annotations
+
+from glsl_infer.graph import Node, Shape
+
+
+def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Node]:
+    """Return the nodes of a space to depth: every phase of pixels, its channels one after the other.
+
+    Args:
+        name: of the layer, and of the first node.
+        source: the node that it reads, of ``shape``.
+        shape: (height, width, channels), both sizes multiples of the block.
+        block: height and width of a block.
+    """
+    size = (shape[0] // block, shape[1] // block)
+    nodes: list[Node] = []
+    for y in range(block):
+        for x in range(block):
+            attrs = {"begin": (y, x), "size": size, "strides": (block, block)}
+            nodes.append(Node(f"{name}-{y}-{x}" if nodes else name, "spatial_slice", (source,), attrs))
+    return [*nodes, Node(f"{name}-joined", "concat", tuple(node.name for node in nodes))]
+
+
+def global_max_pool(name: str, source: str, shape: Shape) -> list[Node]:
+    """Return the nodes of a maximum over all pixels, a map of one: of all rows of each column, then of all columns."""
+    once = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
+    rows = Node(name, "max_pool", (source,), {**once, "pool": (shape[0], 1)})
+    return [rows, Node(f"{name}-columns", "max_pool", (name,), {**once, "pool": (1, shape[1])})]
+
+
+def part_of(name: str, source: str, shape: Shape, parts: tuple[range, range, range]) -> list[Node]:
+    """Return the nodes that take rows, columns and channels of a map of ``shape``; none of the ranges is empty."""
+    rows, columns, channels = parts
+    nodes: list[Node] = []
+    if (rows, columns) != (range(shape[0]), range(shape[1])):
+        attrs = {"begin": (rows.start, columns.start), "size": (len(rows), len(columns))}
+        nodes.append(Node(name, "spatial_slice", (source,), {**attrs, "strides": (rows.step, columns.step)}))
+    if channels != range(shape[2]):
+        own, read = (f"{name}-channels", name) if nodes else (name, source)
+        nodes.append(Node(own, "channel_gather", (read,), {"channels": tuple(channels)}))
+    return nodes or [Node(name, "identity", (source,))]

@@ -1,0 +1,111 @@
+"""Transposed convolutions as nodes: a convolution that computes every phase of the output, and depth to space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+
+MOST_PIXELS = 16
+"""Most pixels of a block in depth to space: a draw has so many coordinates (``bindings.MAX_SOURCES``)."""
+
+PLAIN = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": 1, "activation": "linear"}
+"""Attributes of a convolution without options."""
+
+
+def transposed(
+    name: str,
+    source: str,
+    weights: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    *,
+    strides: tuple[int, int],
+    shape: Sequence[int],
+    wanted: tuple[int, ...],
+    same: bool,
+    dilations: tuple[int, int] = (1, 1),
+    activation: Sequence[Node] = (),
+) -> list[Node]:
+    """Return the nodes of a transposed convolution.
+
+    Output pixel ``s * b + r`` sums input pixels ``b - j`` times kernel tap ``s * j + r``, for stride s and phase r. So
+    a convolution of ceil(k / s) taps gives all phases of a block as channels. Its padding decides which blocks there
+    are; what lies beyond the output is cut off. Blocks that no input pixel reaches have the bias.
+
+    Args:
+        name: of the layer, and of the first node.
+        source: the node that it reads.
+        weights: (height, width, filters, channels).
+        bias: (filters,).
+        strides: (y, x).
+        shape: of the input.
+        wanted: (height, width) of the output.
+        same: whether half of what is too much is cut off in front, as TensorFlow does for a given output shape.
+        dilations: (y, x); only with strides of 1.
+        activation: a node that reads the one called ``name``, or none.
+    """
+    phases = _phases(weights, strides)
+    outputs = phases.shape[3]
+    before, after, begin = [], [], []
+    for axis in range(2):
+        reach = (phases.shape[axis] - 1) * dilations[axis]  # of the convolution, in blocks
+        span = (weights.shape[axis] - 1) * dilations[axis] + 1
+        surplus = max((shape[axis] - 1) * strides[axis] + span - wanted[axis], 0)
+        skipped, first = divmod(surplus // 2, strides[axis]) if same else (0, 0)
+        blocks = -(-(first + wanted[axis]) // strides[axis])
+        before.append(reach - skipped)
+        after.append(max(blocks + skipped - shape[axis], 0))
+        begin.append(first)
+    attrs = {**PLAIN, "padding": (before[0], after[0], before[1], after[1]), "dilations": dilations}
+    numbers = np.tile(bias, outputs // weights.shape[2]).astype(np.float32)
+    nodes = [Node(name, "conv2d", (source,), attrs, {"kernel": phases, "bias": numbers}), *activation]
+    for number, (down, across) in enumerate(_blocks(strides)):
+        step = f"{name}-pixels{f'-{number + 1}' if number else ''}"
+        block = down if down == across else (down, across)
+        nodes.append(Node(step, "depth_to_space", (nodes[-1].name,), {"block": block}))
+    made = tuple(
+        (size + first + last - (taps - 1) * apart) * stride
+        for size, first, last, taps, apart, stride in zip(shape, before, after, phases.shape, dilations, strides)
+    )
+    if wanted != made:
+        part = {"begin": tuple(begin), "size": wanted, "strides": (1, 1)}
+        nodes.append(Node(f"{name}-cut", "spatial_slice", (nodes[-1].name,), part))
+    return nodes
+
+
+def _phases(weights: NDArray[np.float32], strides: tuple[int, int]) -> NDArray[np.float32]:
+    """Return the kernel (taps, taps, channels, phases * filters) of the convolution of all phases of a block."""
+    height, width, filters, channels = weights.shape
+    taps_y, taps_x = -(-height // strides[0]), -(-width // strides[1])
+    padded = np.zeros((taps_y * strides[0], taps_x * strides[1], filters, channels), np.float32)
+    padded[:height, :width] = weights
+    blocks = _blocks(strides)
+    sizes = [taps_y, *(down for down, _ in blocks), taps_x, *(across for _, across in blocks), filters, channels]
+    parts = np.flip(padded.reshape(sizes), (0, 1 + len(blocks)))
+    # Taps, channels, then what becomes pixels: of each step the rows and columns.
+    inner = [axis + step for step in range(len(blocks)) for axis in (1, 2 + len(blocks))]
+    order = [0, 1 + len(blocks), len(sizes) - 1, *inner, len(sizes) - 2]
+    return np.ascontiguousarray(parts.transpose(order).reshape(taps_y, taps_x, channels, -1))
+
+
+def _blocks(strides: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the blocks of the steps by which pixels are made, none of more than ``MOST_PIXELS`` if it can be.
+
+    A draw of a step reads a slice for each pixel of its block.
+    """
+    blocks, left = [], list(strides)
+    while math.prod(left) > 1:
+        fitting = [
+            (down, across)
+            for down in range(1, left[0] + 1)
+            for across in range(1, left[1] + 1)
+            if not left[0] % down and not left[1] % across and 1 < down * across <= MOST_PIXELS
+        ]
+        block = max(fitting, key=lambda size: (size[0] * size[1], -abs(size[0] - size[1])), default=(left[0], left[1]))
+        blocks.append(block)
+        left = [size // part for size, part in zip(left, block)]
+    return blocks

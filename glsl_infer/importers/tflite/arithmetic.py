@@ -1,0 +1,107 @@
+"""Operators of two tensors, or of a tensor and a constant, value by value -> nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.tflite.call import Call, Converter, function
+
+_OPERATIONS = {
+    "ADD": "add",
+    "SUB": "subtract",
+    "MUL": "multiply",
+    "DIV": "divide",
+    "MAXIMUM": "maximum",
+    "MINIMUM": "minimum",
+    "SQUARED_DIFFERENCE": "squared_difference",
+}
+
+Doubles = NDArray[np.float64]
+
+
+def binary(call: Call) -> list[Node]:
+    """Convert an operation on two tensors, or on one and a constant."""
+    if len(call.constants) != 2:
+        raise call.refused(f"of {len(call.constants)} tensors", "give it two")
+    if len(call.inputs) == 2:
+        return call.activated([_of_two(call)])
+    first = call.constants[0] is not None
+    constant = _per_channel(call, call.constants[0] if first else call.constants[1])
+    if call.kind in ("MAXIMUM", "MINIMUM"):
+        return _limited(call, constant)
+    affine = _affine(call.kind, constant, first)
+    if affine is None:
+        raise call.refused("of a constant and a tensor", "divide the tensor by the constant")
+    return call.activated([_rescaled(call.name, call.inputs[0], *affine)])
+
+
+def add_several(call: Call) -> list[Node]:
+    """Convert an ADD_N."""
+    if len(call.inputs) != len(call.constants) or len(call.inputs) < 2:
+        raise call.refused("of constants or of one tensor", "give it two tensors or more")
+    return [call.node("add", {"activation": "linear"})]
+
+
+def negated(call: Call) -> list[Node]:
+    """Convert a NEG."""
+    return [_rescaled(call.name, call.inputs[0], np.array([-1.0]), np.array([0.0]))]
+
+
+def _of_two(call: Call) -> Node:
+    operation = _OPERATIONS[call.kind]
+    if operation == "add" and call.shapes[0] == call.shapes[1]:
+        return call.node("add", {"activation": "linear"})
+    return call.node("binary", {"operation": operation})
+
+
+def _per_channel(call: Call, value: NDArray[np.generic] | None) -> Doubles:
+    """Return a constant as one number, or one for each channel."""
+    assert value is not None
+    shape = call.shapes[0]
+    numbers = np.asarray(value, np.float64)
+    channels = shape[-1]
+    fits = numbers.size in (1, channels) and (numbers.size == 1 or numbers.shape[-1] == channels)
+    if not fits or not np.isfinite(numbers).all():
+        raise call.refused(
+            f"a constant of shape {numbers.shape} on an input of {shape}", "give one finite number, or one a channel"
+        )
+    return numbers.reshape(-1)
+
+
+def _affine(kind: str, constant: Doubles, first: bool) -> tuple[Doubles, Doubles] | None:
+    """Return (scales, offsets) of the operation on a constant; None where it is no such."""
+    unit, nothing = np.ones(1), np.zeros(1)
+    if kind == "ADD":
+        return unit, constant
+    if kind == "SUB":
+        return (-unit, constant) if first else (unit, -constant)
+    if kind == "MUL":
+        return constant, nothing
+    if kind == "DIV" and not first and constant.all():
+        return 1.0 / constant, nothing
+    return None
+
+
+def _rescaled(name: str, source: str, scales: Doubles, offsets: Doubles) -> Node:
+    attrs = {"scales": tuple(scales.tolist()), "offsets": tuple(offsets.tolist())}
+    return Node(name, "rescaling", (source,), attrs)
+
+
+def _limited(call: Call, limit: Doubles) -> list[Node]:
+    """Return a largest or smallest value as a ReLU, of which 0 is the limit; a limit of 0 needs nothing else."""
+    sign = np.array([1.0 if call.kind == "MAXIMUM" else -1.0])
+    name = call.name
+    if sign[0] > 0.0 and not limit.any():
+        return function(name, call.inputs[0], "relu")
+    before = _rescaled(name, call.inputs[0], sign, -sign * limit)
+    (bent,) = function(f"{name}-relu", name, "relu")
+    return [before, bent, _rescaled(f"{name}-back", bent.name, sign, limit)]
+
+
+CONVERTERS: dict[str, Converter] = {
+    **dict.fromkeys(_OPERATIONS, binary),
+    "ADD_N": add_several,
+    "NEG": negated,
+}

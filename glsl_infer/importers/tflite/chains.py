@@ -1,0 +1,95 @@
+"""What converters write as several operators, and the engine has as one: found before anything is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from glsl_infer.importers.shared.padding import same_padding
+from glsl_infer.importers.space_to_batch import dilated_padding
+from glsl_infer.importers.tflite.constants import Constants
+from glsl_infer.importers.tflite.model import Model, Operator
+
+UPSAMPLE = "UPSAMPLE_NEAREST"
+"""The operator that repeated pixels become; its option ``Size`` has the factors (y, x)."""
+
+AROUND = "Around"
+"""The option that gives a convolution its padding in pixels: (top, bottom, left, right)."""
+
+
+class Chains:
+    """The chains of a file.
+
+    Args:
+        model: the file.
+        constants: its constants, of which only those that it stores are known yet.
+        makers: the operator of every tensor.
+    """
+
+    def __init__(self, model: Model, constants: Constants, makers: Mapping[int, Operator]) -> None:
+        self._model, self._constants, self._makers = model, constants, makers
+
+    def whole(self, operator: Operator) -> Operator:
+        """Return the operator that does what the chain does which an operator is the last of, or itself."""
+        find = _LAST.get(operator.kind) if not operator.custom and operator.inputs else None
+        return (find(self, operator) if find is not None else None) or operator
+
+    def _before(self, operator: Operator | None, *kinds: str) -> Operator | None:
+        """Return the operator that makes the first input, if it is of one of the kinds."""
+        maker = self._makers.get(operator.inputs[0]) if operator is not None and operator.inputs else None
+        return maker if maker is not None and maker.kind in kinds and maker.inputs and not maker.custom else None
+
+    def _numbers(self, operator: Operator, place: int) -> list[int]:
+        index = operator.inputs[place] if place < len(operator.inputs) else -1
+        stored = self._constants.get(index) if index >= 0 and self._model.tensors[index].data is not None else None
+        return [] if stored is None else [int(number) for number in stored.reshape(-1)]
+
+    def repeated(self, last: Operator) -> Operator | None:
+        """Return the upsampling that an axis of length 1, repeated and joined with that before it, is."""
+        tile = self._before(last, "TILE", "BROADCAST_TO")
+        expand = self._before(tile, "EXPAND_DIMS", "RESHAPE")
+        if tile is None or expand is None:
+            return None
+        tensors = self._model.tensors
+        source, wide, made = (tensors[index] for index in (expand.inputs[0], expand.outputs[0], last.outputs[0]))
+        counts = self._numbers(tile, 1)
+        if tile.kind == "BROADCAST_TO" and len(counts) == len(wide.shape):
+            counts = [count if size == 1 else 1 for count, size in zip(counts, wide.shape)]
+        repeats = [axis for axis, count in enumerate(counts) if count != 1]
+        ranks = (len(source.shape), len(wide.shape), len(counts), len(made.shape))
+        if ranks != (4, 5, 5, 4) or len(repeats) != 1 or repeats[0] not in (2, 3) or wide.shape[repeats[0]] != 1:
+            return None
+        (axis,), count = repeats, counts[repeats[0]]
+        width = source.shape[2] * (count if axis == 3 else 1)
+        if not {2} & {*source.free, *made.free} and made.shape[2] != width:
+            return None
+        size = (count, 1) if axis == 2 else (1, count)
+        return Operator(UPSAMPLE, False, (expand.inputs[0],), last.outputs, {"Size": size})
+
+    def dilated(self, last: Operator) -> Operator | None:
+        """Return the dilated convolution that one between space to batch and batch to space is."""
+        convolution = self._before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
+        first = self._before(convolution, "SPACE_TO_BATCH_ND")
+        if convolution is None or first is None or len(convolution.inputs) < 2:
+            return None
+        block, padding = self._numbers(first, 1), self._numbers(first, 2)
+        crops = self._numbers(last, 2)
+        options = convolution.options
+        plain = options.get("StrideH") == options.get("StrideW") == 1
+        if not plain or len(block) != 2 or self._numbers(last, 1) != block or not len(padding) == len(crops) == 4:
+            return None
+        window = self._model.tensors[convolution.inputs[1]].shape[1:3]
+        inner = (0, 0, 0, 0)
+        if options.get("Padding") == 0:  # of strides 1 the size does not matter
+            (top, bottom), (left, right) = (same_padding(1024, taps, 1) for taps in window)
+            inner = (top, bottom, left, right)
+        around = dilated_padding(block, padding, crops, inner)
+        attrs = {**options, AROUND: around, "DilationHFactor": block[0], "DilationWFactor": block[1]}
+        inputs = (first.inputs[0], *convolution.inputs[1:])
+        return replace(convolution, inputs=inputs, outputs=last.outputs, options=attrs)
+
+
+_LAST: Mapping[str, Callable[[Chains, Operator], Operator | None]] = {
+    "RESHAPE": Chains.repeated,
+    "BATCH_TO_SPACE_ND": Chains.dilated,
+}

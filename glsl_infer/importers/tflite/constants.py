@@ -1,0 +1,323 @@
+"""The constants of a file as arrays, and operators of constants alone, which are computed once.
+
+Numbers that stand for others, as those of quantised files, become what they stand for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.tflite.model import Level, Model, Operator, Sparsity, Tensor
+
+Numbers = NDArray[Any]
+
+Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
+"""From the constants, the options and the tensor to be made."""
+
+MOST_BYTES = 2**30
+"""Of all constants together, once they are no longer packed: more than any network that a fragment shader runs."""
+
+_TYPES: Mapping[str, str] = {
+    "FLOAT32": "<f4",
+    "FLOAT16": "<f2",
+    "FLOAT64": "<f8",
+    "INT8": "i1",
+    "UINT8": "u1",
+    "INT16": "<i2",
+    "UINT16": "<u2",
+    "INT32": "<i4",
+    "UINT32": "<u4",
+    "INT64": "<i8",
+    "BOOL": "?",
+}
+
+
+class Constants:
+    """The constants of one file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._known: dict[int, Numbers] = {}
+        self._bytes = 0
+
+    def __contains__(self, index: int) -> bool:
+        """Return whether the tensor is a constant."""
+        return index in self._known or (index >= 0 and self._model.tensors[index].data is not None)
+
+    def __getitem__(self, index: int) -> Numbers:
+        """Return a constant's numbers, in the tensor's shape: floats are float32, quantised ones what they stand for.
+
+        Raises:
+            ModelError: it has other data than its shape needs, or all are too large.
+        """
+        if index not in self._known:
+            tensor = self._model.tensors[index]
+            numbers = _raw(tensor, self._count)
+            if tensor.quantization is not None and numbers.dtype.kind in "iu":
+                self._count(4 * numbers.size)
+                numbers = _real(tensor, numbers)
+            self._known[index] = _plain(numbers)
+        return self._known[index]
+
+    def get(self, index: int) -> Numbers | None:
+        """Return a constant's numbers, or None of what is none; see ``[]``."""
+        if index not in self:
+            return None
+        return self[index]
+
+    def _count(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > MOST_BYTES:
+            raise ModelError(f"model '{self._model.name}': its constants take more than {MOST_BYTES} bytes")
+
+    def fold(self, operator: Operator, shape_of: Callable[[int], tuple[int, ...] | None]) -> bool:
+        """Compute an operator whose inputs are constants, or of which only the shape of an input counts.
+
+        Args:
+            operator: of the file.
+            shape_of: the shape of a tensor that is computed, with the batch.
+
+        Returns:
+            Whether it has been computed.
+
+        Raises:
+            ModelError: constants that do not fit together.
+        """
+        compute = _FOLDED.get(operator.kind)
+        if compute is None or operator.custom or len(operator.outputs) != 1 or not operator.inputs:
+            return False
+        if operator.options.get("FusedActivationFunction"):
+            return False
+        (output,) = operator.outputs
+        if operator.kind == "SHAPE":
+            shape = shape_of(operator.inputs[0])
+            if shape is not None:
+                self._known[output] = np.asarray(shape, np.int64)
+            return shape is not None
+        read = [index for index in operator.inputs if index >= 0]
+        if not read or not all(index in self for index in read):
+            return False
+        self._known[output] = self._computed(compute, operator, self._model.tensors[output], read)
+        return True
+
+    def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
+        if tensor.free:
+            raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
+        self._count(4 * math.prod(tensor.shape))
+        try:
+            result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
+        except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
+            raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
+        if result.size != math.prod(tensor.shape):
+            raise ModelError(f"'{tensor.name}': {operator.kind} of constants makes {result.shape}, not {tensor.shape}")
+        return _plain(result.reshape(tensor.shape))
+
+
+def _plain(numbers: Numbers) -> Numbers:
+    with np.errstate(over="ignore"):
+        return numbers.astype(np.float32) if numbers.dtype.kind == "f" else numbers
+
+
+def _raw(tensor: Tensor, count: Callable[[int], None]) -> Numbers:
+    """Return the numbers that a file holds of a tensor, in its shape."""
+    assert tensor.data is not None
+    size = math.prod(tensor.shape)
+    if tensor.sparsity is not None:
+        count(4 * size)
+        return _dense(tensor, tensor.sparsity)
+    stored = _stored(tensor)
+    if stored.size < size or (stored.size != size and tensor.type != "INT4"):
+        raise ModelError(f"'{tensor.name}': {stored.size} numbers for a shape of {tensor.shape}; the file is damaged")
+    return stored[:size].reshape(tensor.shape)
+
+
+def _stored(tensor: Tensor) -> Numbers:
+    assert tensor.data is not None
+    if tensor.type == "INT4":  # two to a byte, the lower half first
+        packed = np.frombuffer(tensor.data, np.uint8)
+        halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1).astype(np.int8)
+        return np.where(halves > 7, halves - 16, halves).astype(np.int8)
+    if tensor.type not in _TYPES:
+        raise ModelError(f"'{tensor.name}': constants of type {tensor.type} cannot be exported")
+    kind = np.dtype(_TYPES[tensor.type])
+    if len(tensor.data) % kind.itemsize:
+        raise ModelError(f"'{tensor.name}': {len(tensor.data)} bytes are no numbers of {tensor.type}")
+    return np.frombuffer(tensor.data, kind)
+
+
+def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
+    """Return what quantised numbers stand for."""
+    given = tensor.quantization
+    assert given is not None
+    shape = [1] * numbers.ndim
+    if given.scales.size > 1:
+        if not 0 <= given.axis < numbers.ndim or numbers.shape[given.axis] != given.scales.size:
+            raise ModelError(f"'{tensor.name}': {given.scales.size} scales for a shape of {tensor.shape}")
+        shape[given.axis] = given.scales.size
+    scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
+    return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
+
+
+def _dense(tensor: Tensor, sparsity: Sparsity) -> Numbers:
+    """Return a sparse tensor with its zeros: what DENSIFY makes.
+
+    The file lists, level by level, the indices that hold something. So the places of all values grow with each level,
+    and end as many as there are values.
+    """
+    rank, blocks = len(tensor.shape), len(sparsity.block_axes)
+    problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
+    if sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
+        raise problem
+    if any(not 0 <= axis < rank for axis in sparsity.block_axes):
+        raise problem
+    values = _stored(tensor)
+    outer, inner = list(tensor.shape), [0] * blocks
+    for axis, level in zip(sparsity.order, sparsity.levels):
+        if axis >= rank:
+            inner[axis - rank] = level.size
+    for block, axis in zip(inner, sparsity.block_axes):
+        if block < 1 or outer[axis] % block:
+            raise problem
+        outer[axis] //= block
+    sizes = [*outer, *inner]
+    places: list[NDArray[np.int64]] = []
+    count = 1
+    for axis, level in zip(sparsity.order, sparsity.levels):
+        parents, own = _children(level, sizes[axis], count, values.size, problem)
+        places = [place[parents] for place in places] + [own]
+        count = len(own)
+    if count > values.size:
+        raise problem
+    where = dict(zip(sparsity.order, places))
+    blocked = dict(zip(sparsity.block_axes, range(blocks)))
+    index = tuple(
+        where[axis] * inner[blocked[axis]] + where[rank + blocked[axis]] if axis in blocked else where[axis]
+        for axis in range(rank)
+    )
+    dense = np.zeros(tensor.shape, values.dtype)
+    dense[index] = values[:count]
+    return dense
+
+
+def _children(
+    level: Level, size: int, parents: int, most: int, problem: ModelError
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return, for every entry of a level, the entry above it and its own index; at most ``most`` of them."""
+    if level.segments is None or level.indices is None:
+        if level.size != size or parents * size > most:
+            raise problem
+        return np.repeat(np.arange(parents), size), np.tile(np.arange(size), parents)
+    counts = np.diff(level.segments)
+    fits = len(counts) == parents and (counts >= 0).all() and counts.sum() == len(level.indices) <= most
+    if not fits or (len(level.indices) and not 0 <= level.indices.min() <= level.indices.max() < size):
+        raise problem
+    return np.repeat(np.arange(parents), counts), level.indices
+
+
+def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Mapping[str, Any]) -> tuple[list[range], int]:
+    """Return which indices of each axis a STRIDED_SLICE takes, and a mask of axes that it removes.
+
+    Raises:
+        ValueError: it adds axes, or has other numbers than the shape has axes.
+    """
+    if options.get("EllipsisMask") or options.get("NewAxisMask"):
+        raise ValueError("an ellipsis or a new axis")
+    begins, ends, strides = (np.asarray(part).reshape(-1).tolist() for part in operands)
+    if not len(begins) == len(ends) == len(strides) <= len(shape) or 0 in strides:
+        raise ValueError(f"{len(begins)} slices of {len(shape)} axes")
+    taken = [range(size) for size in shape]
+    for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides)):
+        bit = 1 << axis
+        if options["ShrinkAxisMask"] & bit:
+            place = begin if begin >= 0 else begin + shape[axis]
+            taken[axis] = range(shape[axis])[place : place + 1]
+            continue
+        if options.get("Offset"):
+            end += begin  # noqa: PLW2901
+        part = slice(
+            None if options["BeginMask"] & bit else begin, None if options["EndMask"] & bit else end, int(stride)
+        )
+        taken[axis] = range(shape[axis])[part]
+    return taken, int(options["ShrinkAxisMask"])
+
+
+def _strided(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    taken, _ = slices_of(given[0].shape, given[1:4], options)
+    return given[0][np.ix_(*taken)]
+
+
+def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    return given[0]
+
+
+def _cast(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    return given[0].astype(_TYPES[tensor.type])
+
+
+def _product(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    return np.asarray(np.prod(given[0], axis=tuple(given[1].reshape(-1).tolist())))
+
+
+def _elementwise(compute: Callable[..., Numbers]) -> Folded:
+    def computed(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+        _require_size(math.prod(np.broadcast_shapes(*(each.shape for each in given))), tensor)
+        with np.errstate(all="ignore"):
+            return compute(*given)
+
+    return computed
+
+
+def _gathered(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    axis = options["Axis"]
+    _require_size(given[0].size // given[0].shape[axis] * given[1].size, tensor)
+    return np.take(given[0], given[1], axis=axis)
+
+
+def _joined(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    _require_size(sum(each.size for each in given), tensor)
+    return np.concatenate(given, axis=options["Axis"])
+
+
+def _packed(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    _require_size(sum(each.size for each in given), tensor)
+    return np.stack(given, axis=options["Axis"])
+
+
+def _require_size(size: int, tensor: Tensor) -> None:
+    """Refuse a result that is not as large as the file says, before it is computed."""
+    if size != math.prod(tensor.shape):
+        raise ValueError(f"{size} numbers")
+
+
+_FOLDED: Mapping[str, Folded] = {
+    "SHAPE": _first,
+    "DEQUANTIZE": _first,
+    "DENSIFY": _first,
+    "QUANTIZE": _first,
+    "CAST": _cast,
+    "RESHAPE": _first,
+    "SQUEEZE": _first,
+    "EXPAND_DIMS": _first,
+    "TRANSPOSE": lambda given, options, tensor: given[0].transpose(given[1].reshape(-1).tolist()),
+    "PACK": _packed,
+    "CONCATENATION": _joined,
+    "STRIDED_SLICE": _strided,
+    "GATHER": _gathered,
+    "REDUCE_PROD": _product,
+    "ADD": _elementwise(np.add),
+    "SUB": _elementwise(np.subtract),
+    "MUL": _elementwise(np.multiply),
+    "DIV": _elementwise(lambda x, y: x / y if x.dtype.kind == "f" else x // y),
+    "NEG": _elementwise(np.negative),
+    "MAXIMUM": _elementwise(np.maximum),
+    "MINIMUM": _elementwise(np.minimum),
+    "RSQRT": _elementwise(lambda x: 1.0 / np.sqrt(x)),
+    "SQRT": _elementwise(np.sqrt),
+}
+"""Operators that are computed once where all they read are constants."""

@@ -1,0 +1,117 @@
+"""Operators with weights -> nodes: convolutions and dense layers."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node
+from glsl_infer.importers.shared.transposed import PLAIN, transposed
+from glsl_infer.importers.tflite.call import Call
+from glsl_infer.importers.tflite.chains import AROUND
+
+
+def convolution(call: Call) -> list[Node]:
+    """Convert a CONV_2D: weights are (filters, height, width, channels of a group)."""
+    weights = call.weights(1, "a kernel", 4).transpose(1, 2, 3, 0)
+    channels = call.feature_map()[2]
+    if channels % weights.shape[2]:
+        raise call.refused(f"a kernel for {weights.shape[2]} channels on {channels}", "the file is damaged")
+    return _convolution(call, weights, channels // weights.shape[2])
+
+
+def depthwise(call: Call) -> list[Node]:
+    """Convert a DEPTHWISE_CONV_2D: weights are (1, height, width, filters)."""
+    weights = call.weights(1, "a kernel", 4)
+    channels = call.feature_map()[2]
+    if weights.shape[0] != 1 or weights.shape[3] % channels:
+        raise call.refused(f"a kernel of {weights.shape} on {channels} channels", "the file is damaged")
+    return _convolution(call, weights.transpose(1, 2, 0, 3), channels)
+
+
+def _convolution(call: Call, weights: NDArray[np.float32], groups: int) -> list[Node]:
+    strides = (call.option("StrideH"), call.option("StrideW"))
+    dilations = (call.option("DilationHFactor", 1), call.option("DilationWFactor", 1))
+    around = call.option(AROUND, ())
+    padding = around or call.padding((weights.shape[0], weights.shape[1]), strides, dilations)
+    nodes: list[Node] = []
+    if around and min(around) < 0:
+        nodes = [Node(call.name, "zero_padding", call.inputs[:1], {"padding": around})]
+        padding = (0, 0, 0, 0)
+    attrs = {"strides": strides, "padding": padding, "groups": groups, "dilations": dilations, "activation": "linear"}
+    kernel, bias = np.ascontiguousarray(weights), call.bias(2, weights.shape[3])
+    name, source = (f"{call.name}-conv", call.name) if nodes else (call.name, call.inputs[0])
+    node = Node(name, "conv2d", (source,), attrs, {"kernel": kernel, "bias": bias})
+    return call.activated([*nodes, node])
+
+
+def transposed_convolution(call: Call) -> list[Node]:
+    """Convert a TRANSPOSE_CONV: it reads its output's shape, weights, map and perhaps a bias."""
+    weights = call.weights(1, "a kernel", 4)
+    strides = (call.option("StrideH"), call.option("StrideW"))
+    wanted = tuple(call.integers(0, "its output's shape"))[1:3]
+    return _transposed(call, weights, call.bias(3, weights.shape[0]), strides, wanted, call.option("Padding") == 0)
+
+
+def transposed_with_bias(call: Call) -> list[Node]:
+    """Convert MediaPipe's own Convolution2DTransposeBias: it reads map, weights and bias."""
+    try:
+        padding, stride_x, stride_y = struct.unpack("<3i", call.operator.custom_options[:12])
+    except struct.error:
+        raise call.refused("without its options", "the file is damaged; get it anew") from None
+    weights = call.weights(1, "a kernel", 4)
+    return _transposed(
+        call, weights, call.bias(2, weights.shape[0]), (stride_y, stride_x), call.shape[:2], padding == 1
+    )
+
+
+def _transposed(
+    call: Call,
+    weights: NDArray[np.float32],
+    bias: NDArray[np.float32],
+    strides: tuple[int, int],
+    wanted: tuple[int, ...],
+    same: bool,
+) -> list[Node]:
+    shape = call.feature_map()
+    if not all(1 <= stride <= 64 for stride in strides):
+        raise call.refused(f"a transposed convolution with strides {strides}", "give strides of 1 to 64")
+    if weights.shape[3] != shape[2]:
+        raise call.refused(f"a kernel of {weights.shape} on {shape[2]} channels", "the file is damaged")
+    return transposed(
+        call.name,
+        call.inputs[0],
+        weights.transpose(1, 2, 0, 3),
+        bias,
+        strides=strides,
+        shape=shape,
+        wanted=wanted,
+        same=same,
+        activation=call.activated([Node(call.name, "identity")])[1:],
+    )
+
+
+def fully_connected(call: Call) -> list[Node]:
+    """Convert a FULLY_CONNECTED: weights are (outputs, inputs); of a map it reads all values, or each pixel's."""
+    weights = call.weights(1, "weights", 2)
+    if call.option("WeightsFormat", 0):
+        raise call.refused("shuffled weights", "convert the model without the legacy option that shuffles them")
+    if not call.inputs:
+        raise call.refused("of a constant", "the file is damaged")
+    kernel, bias = np.ascontiguousarray(weights.T), call.bias(2, weights.shape[0])
+    shape, source = call.shapes[0], call.inputs[0]
+    if len(shape) == 3 and (shape[2] == len(kernel) and math.prod(shape) > len(kernel)):
+        kernel = kernel[None, None]
+        return call.activated([Node(call.name, "conv2d", (source,), dict(PLAIN), {"kernel": kernel, "bias": bias})])
+    if math.prod(shape) != len(kernel):
+        raise call.refused(f"weights for {len(kernel)} numbers on {shape}", "the file is damaged")
+    nodes: list[Node] = []
+    if len(shape) == 3:
+        nodes = [Node(call.name, "reshape", (source,), {"shape": (len(kernel),)})]
+        source = call.name
+    name = f"{call.name}-sum" if nodes else call.name
+    nodes.append(Node(name, "dense", (source,), {"activation": "linear"}, {"kernel": kernel, "bias": bias}))
+    return call.activated(nodes)

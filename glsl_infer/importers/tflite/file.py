@@ -1,0 +1,260 @@
+"""Bytes of a TensorFlow Lite file -> plain data, whatever the bytes are.
+
+The accessors of the package ``tflite`` follow offsets without looking where they lead. Python bounds what that can do:
+a read outside of the file is an exception. What is left are counts, which ``_Limits`` bounds, and texts.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.tflite.installed import schema
+from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantization, Sparsity, Tensor
+from glsl_infer.support.files import not_a_file
+
+IDENTIFIER = b"TFL3"
+LARGEST_FILE = 2**30
+_MOST = 65_536
+"""Tensors, operators and buffers."""
+_MOST_IN_LIST = 1 << 20
+"""Entries of all lists of the file together."""
+_MOST_AXES = 8
+_DAMAGED = (struct.error, ValueError, IndexError, TypeError, OverflowError, KeyError, AttributeError, AssertionError)
+"""What reading outside of the file, or something else than what stands there, raises."""
+_NAME_LENGTH = 96
+
+
+def read_model(path: str | Path) -> Model:
+    """Read a file.
+
+    Raises:
+        ModelError: it is missing, damaged, no TensorFlow Lite file, or has several subgraphs.
+        MissingExtraError: the package ``tflite`` is not installed.
+    """
+    path = Path(path)
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise ModelError(f"{path}: is {kind}, not a .tflite file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {LARGEST_FILE} are read")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror})") from None
+    return parse(data, str(path), path.stem)
+
+
+def parse(data: bytes, source: str, name: str = "model") -> Model:
+    """Return what the bytes of a file hold.
+
+    Args:
+        data: all of the file.
+        source: what messages call it.
+        name: of the model.
+
+    Raises:
+        ModelError: see ``read_model``.
+        MissingExtraError: see ``read_model``.
+    """
+    tflite = schema()
+    if data[4:8] != IDENTIFIER:
+        raise ModelError(f"{source}: not a TensorFlow Lite file: its bytes 4 to 7 are not {IDENTIFIER.decode()}")
+    try:
+        return _Reader(tflite, data, source).model(name)
+    except _DAMAGED as error:
+        reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+        raise ModelError(f"{source}: a damaged TensorFlow Lite file ({reason}); get it anew") from None
+
+
+class _Reader:
+    """Reads one file, and counts what it reads."""
+
+    def __init__(self, tflite: Any, data: bytes, source: str) -> None:
+        self._tflite, self._data, self._source = tflite, data, source
+        self._left = _MOST_IN_LIST
+        self._kinds = _names(tflite.BuiltinOperator)
+        self._types = _names(tflite.TensorType)
+        self._options = _names(tflite.BuiltinOptions)
+
+    def model(self, name: str) -> Model:
+        model = self._tflite.Model.GetRootAs(self._data, 0)
+        if model.SubgraphsLength() != 1:
+            raise ModelError(
+                f"{self._source}: has {model.SubgraphsLength()} subgraphs; a file with one, without if and while, can "
+                "be exported"
+            )
+        graph = model.Subgraphs(0)
+        buffers = [self._buffer(buffer) for buffer in self._all(model.Buffers, model.BuffersLength())]
+        tensors = tuple(self._tensor(each, buffers) for each in self._all(graph.Tensors, graph.TensorsLength()))
+        codes = [self._code(code) for code in self._all(model.OperatorCodes, model.OperatorCodesLength())]
+        operators = tuple(
+            self._operator(each, codes, len(tensors)) for each in self._all(graph.Operators, graph.OperatorsLength())
+        )
+        inputs = self._indices(graph.InputsAsNumpy(), len(tensors), "the inputs")
+        outputs = self._indices(graph.OutputsAsNumpy(), len(tensors), "the outputs")
+        if not inputs or not outputs or min((*inputs, *outputs)) < 0:
+            raise ValueError("it has no inputs or no outputs")
+        known_inputs, known_outputs = self._signature(model)
+        return Model(
+            name,
+            tensors,
+            operators,
+            _named(inputs, tensors, known_inputs),
+            _named(outputs, tensors, known_outputs),
+        )
+
+    def _all(self, get: Callable[[int], Any], count: int) -> Iterator[Any]:
+        self._count(count, _MOST)
+        return (get(index) for index in range(count))
+
+    def _count(self, count: int, most: int = _MOST_IN_LIST) -> None:
+        """Refuse lists that no model needs: their entries may all be one place of a small file."""
+        self._left -= count
+        if count > most or self._left < 0:
+            raise ValueError("its lists are longer than any network's")
+
+    def _list(self, numbers: Any) -> NDArray[np.int64]:
+        if not isinstance(numbers, np.ndarray):  # 0, where the file has no such list
+            return np.zeros(0, np.int64)
+        self._count(len(numbers))
+        return numbers.astype(np.int64)
+
+    def _indices(self, numbers: Any, count: int, what: str) -> tuple[int, ...]:
+        indices = tuple(self._list(numbers).tolist())
+        if any(not -1 <= index < count for index in indices):
+            raise ValueError(f"{what} name a tensor that is not there")
+        return indices
+
+    def _buffer(self, buffer: Any) -> memoryview | None:
+        if buffer.Offset() > 1:
+            start, size = buffer.Offset(), buffer.Size()
+            if start + size > len(self._data):
+                raise ValueError("weights lie beyond the end of the file")
+            return memoryview(self._data)[start : start + size]
+        data = buffer.DataAsNumpy()
+        return data.data if isinstance(data, np.ndarray) and len(data) else None
+
+    def _tensor(self, tensor: Any, buffers: list[memoryview | None]) -> Tensor:
+        shape = tuple(self._list(tensor.ShapeAsNumpy()).tolist())
+        signature = tuple(self._list(tensor.ShapeSignatureAsNumpy()).tolist())
+        if len(shape) > _MOST_AXES or any(not 0 <= size < 2**31 for size in shape):
+            raise ValueError(f"a tensor of shape {shape}")
+        free = tuple(axis for axis, size in enumerate(signature) if axis and size < 0)
+        return Tensor(
+            _text(tensor.Name()),
+            shape,
+            free,
+            self._types[tensor.Type()],
+            buffers[tensor.Buffer()],
+            self._quantization(tensor.Quantization()),
+            self._sparsity(tensor.Sparsity()),
+        )
+
+    def _quantization(self, given: Any) -> Quantization | None:
+        if given is None or not given.ScaleLength():
+            return None
+        self._count(given.ScaleLength() + given.ZeroPointLength())
+        scales, zeros = (np.asarray(part, np.float64) for part in (given.ScaleAsNumpy(), given.ZeroPointAsNumpy()))
+        zeros = zeros if zeros.ndim and zeros.size else np.zeros(1)
+        if zeros.size not in (1, scales.size) or not np.isfinite(scales).all():
+            raise ValueError("a tensor's scales and zero points do not fit together")
+        return Quantization(scales, np.broadcast_to(zeros, scales.shape), given.QuantizedDimension())
+
+    def _sparsity(self, given: Any) -> Sparsity | None:
+        if given is None:
+            return None
+        levels = tuple(self._level(each) for each in self._all(given.DimMetadata, given.DimMetadataLength()))
+        order = tuple(self._list(given.TraversalOrderAsNumpy()).tolist())
+        return Sparsity(order, tuple(self._list(given.BlockMapAsNumpy()).tolist()), levels)
+
+    def _level(self, given: Any) -> Level:
+        if given.Format() == self._tflite.DimensionType.DENSE:
+            return Level(given.DenseSize())
+        parts = (
+            (given.ArraySegments(), given.ArraySegmentsType()),
+            (given.ArrayIndices(), given.ArrayIndicesType()),
+        )
+        segments, indices = (self._values(*part) for part in parts)
+        return Level(0, segments, indices)
+
+    def _values(self, table: Any, kind: int) -> NDArray[np.int64]:
+        name = _names(self._tflite.SparseIndexVector)[kind]
+        vector = getattr(self._tflite, name)()
+        vector.Init(table.Bytes, table.Pos)
+        return self._list(vector.ValuesAsNumpy())
+
+    def _code(self, code: Any) -> tuple[str, bool]:
+        if code.CustomCode():
+            return _text(code.CustomCode()), True
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        return self._kinds.get(number, f"operator {number}"), False
+
+    def _operator(self, given: Any, codes: list[tuple[str, bool]], tensors: int) -> Operator:
+        kind, custom = codes[given.OpcodeIndex()]
+        inputs = self._indices(given.InputsAsNumpy(), tensors, f"the inputs of {kind}")
+        outputs = self._indices(given.OutputsAsNumpy(), tensors, f"the outputs of {kind}")
+        options: dict[str, Any] = {}
+        table = given.BuiltinOptions()
+        if table is not None:
+            reader = getattr(self._tflite, self._options[given.BuiltinOptionsType()])()
+            reader.Init(table.Bytes, table.Pos)
+            options = self._fields(reader)
+        data = given.CustomOptionsAsNumpy() if custom and given.CustomOptionsLength() else np.zeros(0, np.uint8)
+        return Operator(kind, custom, inputs, outputs, options, data.tobytes())
+
+    def _fields(self, reader: Any) -> dict[str, Any]:
+        """Return all options of an operator: numbers, and lists of numbers under their name and ``AsNumpy``."""
+        fields: dict[str, Any] = {}
+        for name, method in vars(type(reader)).items():
+            if callable(method) and method.__code__.co_argcount == 1 and not name.endswith(("IsNone", "Length")):
+                value = method(reader)
+                fields[name] = tuple(self._list(value).tolist()) if name.endswith("AsNumpy") else value
+        return fields
+
+    def _signature(self, model: Any) -> tuple[dict[int, str], dict[int, str]]:
+        """Return the names of inputs and outputs, by tensor, where a file says them."""
+        if model.SignatureDefsLength() != 1:
+            return {}, {}
+        given = model.SignatureDefs(0)
+        return tuple(  # type: ignore[return-value]
+            {entry.TensorIndex(): _text(entry.Name()) for entry in self._all(get, count)}
+            for get, count in ((given.Inputs, given.InputsLength()), (given.Outputs, given.OutputsLength()))
+        )
+
+
+def clean(name: str) -> str:
+    """Return a tensor's name as a layer's: the first of joined names, without what converters put around it."""
+    name = name.partition(";")[0].removesuffix(":0").removeprefix("serving_default_")
+    return name[:_NAME_LENGTH] or "layer"
+
+
+def _named(indices: tuple[int, ...], tensors: tuple[Tensor, ...], known: dict[int, str]) -> tuple[tuple[str, int], ...]:
+    """Return (name, tensor) of each, with unique names: that of the signature, or that of the tensor."""
+    named: list[tuple[str, int]] = []
+    taken: set[str] = set()
+    for index in indices:
+        name = wanted = known.get(index) or clean(tensors[index].name)
+        number = 0
+        while name in taken:
+            number += 1
+            name = f"{wanted}~{number}"
+        taken.add(name)
+        named.append((name, index))
+    return tuple(named)
+
+
+def _names(enumeration: Any) -> dict[int, str]:
+    return {value: name for name, value in vars(enumeration).items() if isinstance(value, int)}
+
+
+def _text(raw: bytes | None) -> str:
+    return (raw or b"").decode("utf-8", "replace")[:4096]

@@ -1,0 +1,248 @@
+"""Operators that move pixels and channels, or change a shape -> nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.shared import pixels
+from glsl_infer.importers.tflite.call import Call, Converter, mapped
+from glsl_infer.importers.tflite.chains import UPSAMPLE
+from glsl_infer.importers.tflite.constants import slices_of
+
+_MODES = ("reflect", "symmetric")
+
+
+def _identity(call: Call) -> list[Node]:
+    return [call.node("identity")]
+
+
+def reshape(call: Call) -> list[Node]:
+    """Convert what changes a shape alone."""
+    target = mapped(_target(call))
+    if math.prod(target) != math.prod(call.shapes[0]):
+        raise call.refused(f"from {call.shapes[0]} to {target}", "the file is damaged; convert the model anew")
+    return [Node(call.name, "reshape", call.inputs[:1], {"shape": target})]
+
+
+def _target(call: Call) -> tuple[int, ...]:
+    """Return the shape that a tensor gets, with the batch: of those that a file does not know what its operands say."""
+    if not call.tensor.free:
+        return call.tensor.shape
+    given = call.given
+    if call.kind == "SQUEEZE":
+        gone = {axis % len(given) for axis in call.option("SqueezeDimsAsNumpy", ())}
+        return tuple(size for axis, size in enumerate(given) if size != 1 or (gone and axis not in gone))
+    if call.kind == "EXPAND_DIMS":
+        (axis,) = call.integers(1, "an axis")
+        return tuple(np.expand_dims(np.empty(given, np.bool_), axis).shape)
+    wanted = call.integers(1, "its shape")
+    rest = math.prod(size for size in wanted if size != -1)
+    return tuple(math.prod(given) // max(rest, 1) if size == -1 else size for size in wanted)
+
+
+def transpose(call: Call) -> list[Node]:
+    """Convert a TRANSPOSE of rows and columns, or of axes of which only one is longer than 1."""
+    shape, axes = (1, *call.feature_map()), call.integers(1, "an order of axes")
+    order = [axis % 4 for axis in axes]
+    if len(axes) != 4 or sorted(order) != [0, 1, 2, 3]:
+        raise call.refused(f"axes in the order {axes} of {shape}", "the tensor must have 4 axes")
+    long = [axis for axis in order if shape[axis] > 1]
+    if long == sorted(long):
+        return [Node(call.name, "reshape", call.inputs[:1], {"shape": tuple(shape[axis] for axis in order[1:])})]
+    if order == [0, 2, 1, 3]:
+        return [call.node("transpose")]
+    raise call.refused(
+        f"axes in the order {tuple(axes)}", "rows and columns can be exchanged, channels stay the last axis"
+    )
+
+
+def pad(call: Call) -> list[Node]:
+    """Convert a PAD of rows, columns and channels, with zeros or another number."""
+    around = _around(call)
+    value = float(call.constant(2, "a value").reshape(-1)[0]) if len(call.constants) > 2 else 0.0
+    if not np.isfinite(value):
+        raise call.refused(f"with {value}", "give a finite number")
+    padding = (*around[1], *around[2])
+    nodes: list[Node] = []
+    if value and any(around[3]):
+        raise call.refused(f"channels with {value:g}", "channels can be padded with zeros")
+    if value:
+        return [call.node("constant_padding", {"padding": padding, "value": value})]
+    if any(padding):
+        nodes.append(Node(call.name, "zero_padding", call.inputs[:1], {"padding": padding}))
+    if any(around[3]):
+        nodes += _channels_padded(call, nodes, around[3])
+    return nodes or _identity(call)
+
+
+def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) -> list[Node]:
+    """Return nodes that put channels of zeros beside those of a map.
+
+    The zeros are drawn once: up to 4 channels, by a convolution whose weights are 0. Views put them where they belong.
+    """
+    source = before[-1].name if before else call.inputs[0]
+    channels = call.feature_map()[2]
+    if sum(around) > 16 * 4096:
+        raise call.refused(f"by {sum(around)} channels", "the file is damaged")
+    width = min(4, max(around), channels)
+    name = f"{call.name}-zeros" if before else call.name
+    part = Node(name, "channel_gather", (source,), {"channels": tuple(range(width))})
+    attrs = {"strides": (1, 1), "padding": (0, 0, 0, 0), "groups": width, "activation": "linear"}
+    weights = {"kernel": np.zeros((1, 1, 1, width), np.float32), "bias": np.zeros(width, np.float32)}
+    zeros = Node(f"{name}-0", "conv2d", (part.name,), attrs, weights)
+    nodes, sides = [part, zeros], []
+    for count in around:
+        whole, rest = divmod(count, width)
+        side = [zeros.name] * whole
+        if rest:
+            fewer = Node(f"{name}-{rest}", "channel_gather", (zeros.name,), {"channels": tuple(range(rest))})
+            nodes.append(fewer)
+            side.append(fewer.name)
+        sides.append(side)
+    return [*nodes, Node(f"{name}-joined", "concat", (*sides[0], source, *sides[1]))]
+
+
+def mirror_pad(call: Call) -> list[Node]:
+    """Convert a MIRROR_PAD of rows and columns."""
+    around, mode = _around(call), call.option("Mode")
+    if any(around[3]) or not 0 <= mode < len(_MODES):
+        raise call.refused(f"by {around}", "rows and columns can be mirrored")
+    return [call.node("mirror_padding", {"padding": (*around[1], *around[2]), "mode": _MODES[mode]})]
+
+
+def _around(call: Call) -> list[tuple[int, int]]:
+    """Return (before, after) of each of the four axes."""
+    call.feature_map()
+    numbers = call.integers(1, "its widths")
+    if len(numbers) == 6:  # a tensor of three axes is a map of height 1
+        numbers = [*numbers[:2], 0, 0, *numbers[2:]]
+    if len(numbers) != 8 or min(numbers) < 0 or any(numbers[:2]):
+        raise call.refused(f"by {numbers}", "rows, columns and channels can be padded, not the batch")
+    return [(numbers[2 * axis], numbers[2 * axis + 1]) for axis in range(4)]
+
+
+def resize(call: Call) -> list[Node]:
+    """Convert a resize to a fixed size."""
+    given, size = call.feature_map(), call.integers(1, "its size")
+    method = "bilinear" if call.kind == "RESIZE_BILINEAR" else "nearest"
+    corners, centers = call.option("AlignCorners", False), call.option("HalfPixelCenters", False)
+    if len(size) != 2 or min(size) < 1 or (corners and centers):
+        raise call.refused(f"to {size} with align_corners={corners}, half_pixel_centers={centers}", "give one of both")
+    factors = (size[0] // given[0], size[1] // given[1])
+    whole = (factors[0] * given[0], factors[1] * given[1]) == (size[0], size[1])
+    if whole and not corners and (centers or method == "nearest"):
+        return [Node(call.name, f"upsample_{method}", call.inputs[:1], {"size": factors})]
+    convention = "align_corners" if corners else "half_pixel" if centers else "asymmetric"
+    attrs = {"size": (size[0], size[1]), "method": method, "convention": convention}
+    return [Node(call.name, "resize", call.inputs[:1], attrs)]
+
+
+def upsample(call: Call) -> list[Node]:
+    """Convert pixels that are repeated; see ``chains``."""
+    call.feature_map()
+    return [call.node("upsample_nearest", {"size": call.option("Size")})]
+
+
+def depth_to_space(call: Call) -> list[Node]:
+    """Convert a DEPTH_TO_SPACE."""
+    call.feature_map()
+    return [call.node("depth_to_space", {"block": call.option("BlockSize")})]
+
+
+def space_to_depth(call: Call) -> list[Node]:
+    """Convert a SPACE_TO_DEPTH."""
+    shape, block = call.feature_map(), call.option("BlockSize")
+    if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
+        raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
+    return pixels.space_to_depth(call.name, call.inputs[0], shape, block)
+
+
+def concatenate(call: Call) -> list[Node]:
+    """Convert a CONCATENATION of channels."""
+    rank = len(call.tensor.shape)
+    if len(call.inputs) != len(call.constants):
+        raise call.refused("with a constant", "join tensors that the network computes")
+    if call.option("Axis") not in (-1, rank - 1):
+        raise call.refused(f"along axis {call.option('Axis')} of {call.tensor.shape}", "channels can be joined")
+    return call.activated([call.node("concat")])
+
+
+def strided_slice(call: Call) -> list[Node]:
+    """Convert a STRIDED_SLICE of rows, columns and channels."""
+    call.feature_map()
+    operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
+    try:
+        taken, removed = slices_of(call.given, operands, call.operator.options)
+    except (ValueError, KeyError) as error:
+        raise call.refused(str(error), "give slices of a feature map") from None
+    if len(taken) == 3:  # a tensor of three axes is a map of height 1
+        taken.insert(1, range(1))
+    return _part(call, taken, reshaped=bool(removed))
+
+
+def slice_(call: Call) -> list[Node]:
+    """Convert a SLICE: where it begins, and how much it takes; -1 is all that is left."""
+    shape = (1, *call.feature_map())
+    begins, sizes = call.integers(1, "where it begins"), call.integers(2, "its size")
+    if not len(begins) == len(sizes) == 4:
+        raise call.refused(f"of {len(begins)} axes", "the tensor must have 4")
+    taken = [
+        range(length)[begin : None if size == -1 else begin + size] for begin, size, length in zip(begins, sizes, shape)
+    ]
+    return _part(call, taken)
+
+
+def split(call: Call) -> list[Node]:
+    """Convert one output of a SPLIT, SPLIT_V or UNPACK-like cut along one axis."""
+    shape = (1, *call.feature_map())
+    if call.kind == "SPLIT_V":
+        sizes, axis = call.integers(1, "its sizes"), call.integers(2, "an axis")[0]
+        if sizes.count(-1) == 1 and len(call.shapes) == 1 and -4 <= axis < 4:
+            sizes[sizes.index(-1)] = shape[axis] - sum(sizes) - 1
+    else:
+        axis, count = call.integers(0, "an axis")[0], call.option("NumSplits")
+        sizes = [shape[axis] // count] * count if -4 <= axis < 4 and 0 < count <= shape[axis] else []
+    if not -4 <= axis < 4 or axis % 4 == 0 or call.output >= len(sizes) or sum(sizes) != shape[axis] or min(sizes) < 1:
+        raise call.refused(f"{shape} into {sizes} along axis {axis}", "rows, columns and channels can be cut")
+    taken = [range(length) for length in shape]
+    begin = sum(sizes[: call.output])
+    taken[axis] = range(begin, begin + sizes[call.output])
+    return _part(call, taken)
+
+
+def _part(call: Call, taken: Sequence[range], *, reshaped: bool = False) -> list[Node]:
+    if any(len(part) < 1 for part in taken) or len(taken) != 4 or taken[0] != range(1):
+        raise call.refused("that leaves nothing, or cuts the batch", "take a pixel at least")
+    shape: Shape = call.feature_map()
+    nodes = pixels.part_of(call.name, call.inputs[0], shape, (taken[1], taken[2], taken[3]))
+    if reshaped:
+        nodes.append(Node(f"{call.name}-shape", "reshape", (nodes[-1].name,), {"shape": call.shape}))
+    return nodes
+
+
+CONVERTERS: dict[str, Converter] = {
+    "CAST": _identity,
+    "CONCATENATION": concatenate,
+    "DEPTH_TO_SPACE": depth_to_space,
+    "DEQUANTIZE": _identity,
+    "EXPAND_DIMS": reshape,
+    "MIRROR_PAD": mirror_pad,
+    "PAD": pad,
+    "PADV2": pad,
+    "QUANTIZE": _identity,
+    "RESHAPE": reshape,
+    "RESIZE_BILINEAR": resize,
+    "RESIZE_NEAREST_NEIGHBOR": resize,
+    "SLICE": slice_,
+    "SPACE_TO_DEPTH": space_to_depth,
+    "SPLIT": split,
+    "SPLIT_V": split,
+    "SQUEEZE": reshape,
+    "STRIDED_SLICE": strided_slice,
+    "TRANSPOSE": transpose,
+    UPSAMPLE: upsample,
+}

@@ -1,0 +1,148 @@
+"""TensorFlow Lite file -> graph.
+
+The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders cannot do is
+refused later, by the operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph.network import VALUES
+from glsl_infer.importers.shared.endings import Ending
+from glsl_infer.importers.shared.ends import Ends, Range, with_ends
+from glsl_infer.importers.shared.pieces import whole_functions
+from glsl_infer.importers.shared.verdict import Survey
+from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.walk import Walk, span_of
+
+
+def load(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+    """Read a ``.tflite`` file and return its graph; see ``to_graph``.
+
+    Raises:
+        ModelError: the file is missing, damaged or no TensorFlow Lite file, or an operator is not supported (by name).
+        InputError: ``input_range`` or ``ends`` do not fit the model.
+        MissingExtraError: the package ``tflite`` is not installed.
+    """
+    return survey(path, input_range, ends).whole()
+
+
+def read(path: str | Path) -> Graph:
+    """Read a ``.tflite`` file and return its graph; see ``load``."""
+    return load(path)
+
+
+def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+    """Read a ``.tflite`` file and say of each operator where it runs, also where it cannot be exported.
+
+    Args: see ``to_graph``.
+
+    Raises:
+        ModelError: the file is missing, damaged or no TensorFlow Lite file.
+        MissingExtraError: the package ``tflite`` is not installed.
+    """
+    return survey_of(read_model(path), input_range, ends)
+
+
+def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+    """Return the graph of a file.
+
+    Inputs and outputs are called as in the file's signature, or like their tensors. An input of 1, 3 or 4 channels is
+    a picture, any other takes numbers. The ranges of a quantised file stay with its layers.
+
+    Args:
+        model: what ``file.read_model`` returned.
+        input_range: the values that byte 0 and byte 255 of the picture stand for. By default what a quantised file
+            says, else (0, 1).
+        ends: what else is known of inputs and outputs.
+
+    Raises:
+        ModelError: operators that are not supported, naming them and what to change.
+        InputError: ``input_range`` or ``ends`` do not fit the model.
+    """
+    return survey_of(model, input_range, ends).whole()
+
+
+def survey_of(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+    """As ``to_graph``, with what is refused as a part of the result.
+
+    Raises:
+        ModelError: a file that is damaged as a whole.
+    """
+    walk, outputs = _walked(model)
+    collected = walk.collected
+    rows = (*collected.rows.values(), *walk.endings.ended())
+    known = [output for output in outputs if not collected.unknown & set(output.layers)]
+    if len(known) < len(model.outputs):  # what stands before the unknown can be looked at all the same
+        read = {name for node in collected.nodes for name in node.inputs}
+        ends_here = [node.name for node in collected.nodes if node.name not in read | collected.guessed]
+        known += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends_here]
+    graph, problems = None, list[InputError](collected.refusals)
+    try:
+        graph = whole_functions(Graph(model.name, collected.nodes, known)) if known else None
+        if graph is not None and not problems:
+            _require_inputs_read(graph)
+        graph = with_ends(graph, _ends(model, graph, input_range, ends)) if graph is not None else None
+    except InputError as error:
+        problems.append(error)
+    return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
+
+
+def tensors_of(model: Model) -> dict[str, int]:
+    """Return the tensor that a node of ``to_graph(model)`` computes, by the node's name."""
+    walk, _ = _walked(model)
+    return walk.made
+
+
+def _walked(model: Model) -> tuple[Walk, list[GraphOutput]]:
+    """Return the walk through a whole file, and the outputs that it can say something of."""
+    walk = Walk(model)
+    endings: dict[str, Ending[int]] = {}
+    refusals = []
+    for name, index in model.outputs:
+        try:
+            endings[name] = walk.endings.of(index)
+        except ModelError as refusal:
+            refusals.append(refusal)
+    walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
+    walk.all()
+    walk.collected.refusals += refusals
+    outputs = [
+        GraphOutput(name, tuple(walk.node_of(index) for index in ending.tensors), ending.steps)
+        for name, ending in endings.items()
+    ]
+    return walk, outputs
+
+
+def _ends(model: Model, graph: Graph, input_range: Range | None, ends: Ends | None) -> Ends:
+    """Return what is known of inputs and outputs: what a person says, else what a quantised file says of inputs."""
+    ends = ends or Ends()
+    given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
+    if "" not in given:
+        inputs = {node.name for node in graph.inputs}
+        given = {**{name: span for name, span in _input_ranges(model).items() if name in inputs}, **given}
+    return replace(ends, ranges=given)
+
+
+def _require_inputs_read(graph: Graph) -> None:
+    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
+    if unread and not set(unread) & set(graph.output_layers):
+        raise ModelError.layer(unread[0], "an input that no output depends on", "convert the model without it")
+
+
+def _input_ranges(model: Model) -> dict[str, Range]:
+    """Return what the inputs of a quantised file stand for, also of floats that are quantised first of all."""
+    ranges: dict[str, Range] = {}
+    for name, index in model.inputs:
+        span = span_of(model.tensors[index])
+        readers = [operator for operator in model.operators if index in operator.inputs]
+        if span is None and readers and all(operator.kind == "QUANTIZE" and operator.outputs for operator in readers):
+            span = span_of(model.tensors[readers[0].outputs[0]])
+        if span is not None:
+            ranges[name] = span
+    return ranges

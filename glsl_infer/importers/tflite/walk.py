@@ -1,0 +1,216 @@
+"""From the operators of a file to nodes, in the file's order, which is that of execution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Node
+from glsl_infer.graph.node import SEEN
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.ends import Range, input_attrs
+from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.tflite.call import Call, full_shape, shape_of
+from glsl_infer.importers.tflite.chains import Chains
+from glsl_infer.importers.tflite.constants import Constants
+from glsl_infer.importers.tflite.endings import Endings
+from glsl_infer.importers.tflite.file import clean
+from glsl_infer.importers.tflite.model import Model, Operator, Tensor
+from glsl_infer.importers.tflite.operators import convert
+from glsl_infer.ops.operator import CopyOperator
+
+STORED: Mapping[str, tuple[float, float]] = {
+    "INT8": (-128.0, 127.0),
+    "UINT8": (0.0, 255.0),
+    "INT16": (-32768.0, 32767.0),
+}
+"""The lowest and the highest number of types that stand for others."""
+
+_NO_OPTIONS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError)
+"""What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+
+_FLOATS = ("FLOAT32", "FLOAT16")
+
+
+class Walk:
+    """Goes through the operators that outputs need.
+
+    Attributes:
+        collected: what it has made of them.
+        endings: how outputs end.
+        made: the tensor that each node computes, by the node's name.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._constants = Constants(model)
+        self._makers: dict[int, Operator] = {}
+        known = {index for _, index in model.inputs}
+        for operator in model.operators:
+            self._require_made(operator, known)
+            for index in operator.outputs:
+                if index in self._makers or index < 0:
+                    raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
+                self._makers[index] = operator
+        chains = Chains(model, self._constants, self._makers)
+        self._operators = tuple(chains.whole(operator) for operator in model.operators)
+        self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
+        self.endings = Endings(model, self._constants, self._makers)
+        self.collected = Collected()
+        self.made: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        self._needed: set[int] = set()
+
+    def _require_made(self, operator: Operator, given: set[int]) -> None:
+        """Refuse an operator that reads what none before it makes: itself, say, in a file that never ends."""
+        for read in operator.inputs:
+            if read >= 0 and read not in self._makers and read not in given and read not in self._constants:
+                name = self._model.tensors[read].name
+                raise ModelError(
+                    f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
+                    "file is damaged"
+                )
+
+    def need(self, tensors: list[int]) -> None:
+        """Mark tensors and what they are made of."""
+        waiting = list(tensors)
+        while waiting:
+            index = waiting.pop()
+            if index in self._needed:
+                continue
+            self._needed.add(index)
+            if index in self._makers:
+                waiting += [read for read in self._makers[index].inputs if read >= 0]
+
+    def all(self) -> None:
+        """Import the inputs and every operator that is needed."""
+        for name, index in self._model.inputs:
+            if index not in self._names:
+                self._input(name, index)
+        for operator in self._operators:
+            wanted = [number for number, index in enumerate(operator.outputs) if index in self._needed]
+            if not wanted or self._constants.fold(operator, self._full_shape):
+                continue
+            for number in wanted:
+                if operator.outputs[number] not in self._names:
+                    self._import(operator, number)
+
+    def node_of(self, index: int) -> str:
+        """Return the name of the node that computes a tensor.
+
+        Raises:
+            ModelError: it is a constant.
+        """
+        if index not in self._names:
+            raise ModelError(f"output '{self._model.tensors[index].name:.96}' does not depend on any input")
+        return self._names[index]
+
+    def _full_shape(self, index: int) -> tuple[int, ...] | None:
+        """Return the shape of a tensor as it is, with the batch: a file does not know all of them."""
+        name = self._names.get(index)
+        if name is None or name not in self.collected.shapes:
+            return None
+        return full_shape(self._model.tensors[index], self.collected.shapes[name])
+
+    def _input(self, name: str, index: int) -> None:
+        tensor = self._model.tensors[index]
+        shape = shape_of(tensor)
+        if tensor.type not in (*_FLOATS, *STORED):
+            raise ModelError.layer(name, f"an input of type {tensor.type}", "inputs of float, int8 or uint8 are read")
+        free = self.collected.free_name(name)
+        node = Node(free, "input_fixed", (), {"shape": shape})
+        if len(shape) == 3:
+            node = Node(free, "input", (), input_attrs(shape))
+        self._names[index] = self.collected.add([node])
+        self.collected.rows[free] = LayerVerdict(free, "input", shape, SHADER, (node.op,))
+
+    def _import(self, operator: Operator, number: int) -> None:
+        index = operator.outputs[number]
+        tensor, collected = self._model.tensors[index], self.collected
+        inputs = tuple(self._names[read] for read in operator.inputs if read in self._names)
+        name = collected.free_name(clean(tensor.name))
+        row = LayerVerdict(name, operator.kind, _sizes(tensor), UNKNOWN)
+        if collected.unknown & set(inputs):
+            collected.rows[name] = replace(row, note="stands behind a layer whose output is not known")
+            collected.unknown.add(name)
+            self._names[index] = name
+            return
+        before = len(collected.nodes)
+        try:
+            last = self._added(operator, number, name, inputs)
+        except ModelError as refusal:
+            collected.rows[name] = row.refused(refusal)
+            self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
+            return
+        operators = tuple(node.op for node in collected.nodes[before:])
+        runs = DROPPED if operators == ("identity",) else SHADER
+        collected.rows[name] = replace(row, shape=collected.shapes[last], runs=runs, operators=operators)
+        self._names[index] = last
+        self.made[last] = index
+        for node in reversed(collected.nodes):  # what is only reshaped has the same numbers
+            if node.op != "reshape" or node.inputs[0] in inputs:
+                break
+            self.made[node.inputs[0]] = index
+
+    def _added(self, operator: Operator, number: int, name: str, inputs: tuple[str, ...]) -> str:
+        tensor = self._model.tensors[operator.outputs[number]]
+        call = Call(
+            name,
+            operator,
+            inputs,
+            tuple(self.collected.shapes[read] for read in inputs),
+            tuple(self._constants.get(read) for read in operator.inputs),
+            tuple(self._model.tensors[read] if read >= 0 else None for read in operator.inputs),
+            tensor,
+            number,
+        )
+        if not inputs:
+            raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
+        before = len(self.collected.nodes)
+        try:
+            last = self.collected.add(convert(call))
+        except _NO_OPTIONS as error:
+            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+        shape = self.collected.shapes[last]
+        wanted = shape if tensor.free else shape_of(tensor)
+        if shape != wanted and math.prod(shape) == math.prod(wanted):  # a vector for a map of one pixel, say
+            again = Node(self.collected.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
+            last = self.collected.add([again])
+        elif shape != wanted:
+            raise call.refused(f"makes {shape} where the file says {wanted}", "the file is damaged; convert it anew")
+        span = span_of(tensor)
+        if span is not None:
+            self._note(span, before)
+        return last
+
+    def _note(self, span: Range, first: int) -> None:
+        """Note what the file says of the last value on the node that computes it: those behind only move it."""
+        nodes = self.collected.nodes
+        for place in range(len(nodes) - 1, first - 1, -1):
+            nodes[place] = nodes[place].with_attrs(**{SEEN: span})
+            operator = ops.get(nodes[place].op)
+            if not (operator.keeps_range or operator.only_reshapes or isinstance(operator, CopyOperator)):
+                break
+
+
+def span_of(tensor: Tensor) -> Range | None:
+    """Return the lowest and the highest value that a quantised tensor can have; None of one that is not."""
+    given = tensor.quantization
+    if given is None or tensor.type not in STORED or given.scales.size != 1:
+        return None
+    # In the file's own precision: 255 times its 1/255 is 1.
+    low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
+    return (low, high) if low < high else None
+
+
+def _sizes(tensor: Tensor) -> tuple[int | None, ...]:
+    """Return the shape that the file gives a tensor, without the batch; None for a size that it does not know."""
+    try:
+        return shape_of(replace(tensor, free=())) if not tensor.free else (None,) * (len(tensor.shape) - 1)
+    except ModelError:
+        return (None,)

@@ -1,0 +1,76 @@
+"""The number of the largest or the smallest channel of every pixel: a mask of classes inside a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen
+from glsl_infer.lowering.across_channels import ROLE, all_slices
+from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.program import quantize
+from glsl_infer.program.layout import Range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.builder import Builder
+
+NUMBERS = Range((255.0,))
+"""A byte is the number of a channel."""
+
+
+class ChannelArgmax(Operator):
+    """The first of the largest channels, or with the attribute ``smallest`` of the smallest ones."""
+
+    attrs = {"smallest": False}
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return (height, width, 1)."""
+        height, width, channels = feature_map(node, inputs[0])
+        if channels > 256:
+            raise ModelError.layer(
+                node.name, f"the number of one of {channels} channels", "a byte holds one of at most 256"
+            )
+        return height, width, 1
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Take the first extreme along the last axis."""
+        take = np.argmin if node.attrs["smallest"] else np.argmax
+        number: Array = take(inputs[0], axis=-1)[..., None].astype(inputs[0].dtype)
+        return number
+
+    def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
+        """Return the whole numbers as bytes hold them."""
+        return quantize.store8(exact, np.asarray(NUMBERS.scales), np.asarray(NUMBERS.zeros))
+
+    def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
+        """Return the range in which a byte is the number."""
+        return NUMBERS
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass, which reads every slice."""
+        slices = all_slices(build.feature_map(node.inputs[0]), centred=False)
+        target = build.allocate_map(node, scales=NUMBERS.scales, zeros=NUMBERS.zeros)
+        binding = build.bind(node, **{ROLE: slices.reads})
+        sign = "-" if node.attrs["smallest"] else ""
+        lines = []
+        for index, text in enumerate(slices.numbers(binding, "most - number")):
+            lines.append(f"x = {sign}({text}){slices.repeated(index)};")
+            if index:
+                lines.append(f"number = mix(number, vec4({codegen.number(index)}), vec4(lessThan(most, x)));")
+            lines.append("most = max(most, x);" if index else "most = x;")
+        fragment = codegen.fragment(
+            "channel_argmax.frag",
+            includes=["store.glsl", "late.glsl"],
+            lines={"declarations": binding.declarations(ROLE), "slices": lines},
+        )
+        size = (target.width, target.height)
+        build.draw_tile(node, fragment, target.views[0], size, binding, binding.texels(ROLE))
+
+
+OPERATOR = ChannelArgmax()

@@ -1,0 +1,129 @@
+"""Normalisation over the channels of every pixel: layer, root mean square and unit length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.lowering import codegen, fold
+from glsl_infer.lowering.across_channels import ROLE, AllSlices, all_slices
+from glsl_infer.lowering.bindings import Read
+from glsl_infer.ops.operator import Operator, feature_map
+from glsl_infer.program.layout import per_channel
+
+if TYPE_CHECKING:
+    from glsl_infer.graph import Array, Node, Shape
+    from glsl_infer.lowering.bindings import Binding
+    from glsl_infer.lowering.builder import Builder
+
+KINDS = ("layer", "rms", "unit")
+
+LEAST = 2.0**-40
+"""The least square that a root is taken of, in units of the input's range: VideoCore IV has no root of 0."""
+
+
+class ChannelNorm(Operator):
+    """``activation(gamma * (x - m) / sqrt(v + epsilon) + beta)``, with numbers of the channels of a pixel.
+
+    Attributes: ``kind``: with ``layer`` m is their mean and v their variance, with ``rms`` m is 0 and v the mean of
+    their squares, with ``unit`` m is 0 and v the sum of their squares. ``gamma`` and ``beta``: one number, or one for
+    each channel. ``epsilon``; ``activation``; the range ``scales`` and ``zeros``.
+    """
+
+    attrs = {
+        "kind": "layer",
+        "gamma": (1.0,),
+        "beta": (0.0,),
+        "epsilon": 1e-3,
+        "activation": "linear",
+        "scales": None,
+        "zeros": None,
+    }
+
+    def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
+        """Return the input's shape."""
+        shape = feature_map(node, inputs[0])
+        if node.attrs["kind"] not in KINDS or not node.attrs["epsilon"] >= 0.0:
+            raise ModelError.layer(
+                node.name,
+                f"a normalisation '{node.attrs['kind']}' with an epsilon of {node.attrs['epsilon']}",
+                f"there are {', '.join(KINDS)}, with an epsilon of 0 or more",
+            )
+        require_numbers(node, shape[2])
+        return shape
+
+    def reference(self, node: Node, inputs: Sequence[Array]) -> Array:
+        """Normalise along the last axis."""
+        x, kind = inputs[0], node.attrs["kind"]
+        x = x - x.mean(axis=-1, keepdims=True) if kind == "layer" else x
+        squares = np.square(x)
+        variance = (np.sum if kind == "unit" else np.mean)(squares, axis=-1, keepdims=True)
+        root = np.sqrt(np.maximum(variance + node.attrs["epsilon"], LEAST))
+        gamma, beta = (np.asarray(node.attrs[name], x.dtype) for name in ("gamma", "beta"))
+        return node.activation((gamma * (x / root) + beta).astype(x.dtype))
+
+    def passes(self, node: Node, build: Builder) -> None:
+        """Draw one pass for each slice; each reads every slice once, or twice where a mean is subtracted."""
+        source, layer = build.feature_map(node.inputs[0]), node.attrs["kind"] == "layer"
+        slices = all_slices(source, centred=not layer)
+        target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
+        out = fold.output(node.activation, node.attrs, target.channels)
+        gamma, beta = (per_channel(node.attrs[name], target.channels) for name in ("gamma", "beta"))
+        factor = fold.slices(out.factor * gamma)
+        offset = fold.slices(out.offset + out.factor * beta, out.pad)
+        count = 1 if node.attrs["kind"] == "unit" else source.channels
+        for index, view in enumerate(target.views):
+            binding = build.bind(node, own=[Read(source.views[index])], **{ROLE: slices.reads})
+            unused = range(min(4, target.channels - 4 * index), 4)
+            fragment = codegen.fragment(
+                "channel_norm.frag",
+                includes=["store.glsl", "late.glsl"],
+                activation=out.activation,
+                constants=out.constants,
+                saturates=True,
+                lines={
+                    "declarations": binding.declarations(ROLE),
+                    **_sums(slices, binding, mean=layer),
+                    "own": [f"y = own_factor * {binding.fetch('own')} + own_offset;"],
+                    "pad_lanes": [f"y.{'xyzw'[lane]} = {codegen.number(out.pad)};" for lane in unused],
+                },
+                defines={
+                    "SHARE": 1.0 / count,
+                    "EPSILON": node.attrs["epsilon"] / slices.unit**2,
+                    "LEAST": LEAST / slices.unit**2,
+                },
+            )
+            uniforms = {
+                **binding.texels(ROLE),
+                **slices.own(index),
+                "factor": factor[index].tolist(),
+                "offset": offset[index].tolist(),
+                **out.uniforms(index),
+            }
+            size = (target.width, target.height)
+            build.draw_tile(node, fragment, view, size, binding, uniforms, part=str(index) if unused else None)
+
+
+def require_numbers(node: Node, channels: int) -> None:
+    """Refuse attributes ``gamma`` and ``beta`` for another number of channels."""
+    for name in ("gamma", "beta"):
+        if len(node.attrs[name]) not in (1, channels):
+            raise ModelError.layer(
+                node.name, f"a {name} for {len(node.attrs[name])} channels on {channels}", "give one, or one a channel"
+            )
+
+
+def _sums(slices: AllSlices, binding: Binding, *, mean: bool) -> dict[str, list[str]]:
+    masked = [slices.mask(index) for index in range(len(slices.source.views))]
+    less = " - mean" if mean else ""
+    squares = []
+    for text, mask in zip(slices.numbers(binding, "squares" if mean else ""), masked):
+        squares += [f"x = {f'({text}{less})' if less or mask else text}{mask};", "squares -= x * x;"]
+    sums = [f"sum += {f'({text}){mask}' if mask else text};" for text, mask in zip(slices.numbers(binding), masked)]
+    return {"sums": sums if mean else [], "squares": squares}
+
+
+OPERATOR = ChannelNorm()

@@ -1,0 +1,79 @@
+"""What ``compare`` asks of the process that runs the original model, whichever framework that is.
+
+A job has: ``model``; ``inputs``, an *.npy file of samples for each, by name, ``count`` of them; ``numbers``, those of
+them that are maps and no pictures; ``layers`` (names) and ``layer_pictures``; ``outputs`` with ``name``, ``layers`` and
+the number of ``steps`` that the bundle's has; ``input_ranges``; ``operators``, as ``cpu.custom.load`` takes them; ``out``, a folder.
+
+The process writes there ``ends-N.npy``, output number N for every sample, ``layers-N.npz`` with the outputs of the
+asked layers for the first samples, and ``about.json``: ``layers`` that the model has, what each ``computes``, whether
+outputs are compared after their ``softmax``, and ``beside``, the framework with its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler import optimize
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph.picture import is_picture, picture_values
+
+ABOUT = "about.json"
+
+
+def ends_file(index: int) -> str:
+    """Return the name of the file with an output, of every sample."""
+    return f"ends-{index}.npy"
+
+
+def layers_file(index: int) -> str:
+    """Return the name of the file with the layers of a picture."""
+    return f"layers-{index}.npz"
+
+
+def computed_nodes(graph: Graph) -> dict[str, str]:
+    """Return, for every node of the optimised graph, the node of ``graph`` whose output it computes."""
+    return {node.name: (node.name, *node.attrs.get("fused", ()))[-1] for node in optimize.optimize(graph).nodes}
+
+
+def output_of(graph: Graph, name: str) -> GraphOutput:
+    """Return the output of a graph with a bundle's name for it; the only one may have another.
+
+    Raises:
+        InputError: the model has no such output.
+    """
+    names = [output.name for output in graph.outputs]
+    if name not in names and len(names) > 1:
+        raise InputError(f"the model has no output '{name}'; it has: {', '.join(names)}")
+    return graph.outputs[names.index(name)] if name in names else graph.outputs[0]
+
+
+def given(graph: Graph, files: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Return the samples of every input.
+
+    Raises:
+        InputError: the model's inputs are not those of the bundle.
+    """
+    names = [node.name for node in graph.inputs]
+    if sorted(names) != sorted(files) and not len(names) == len(files) == 1:
+        raise InputError(f"the model has the inputs {', '.join(names)}, and the bundle {', '.join(files)}")
+    alone = next(iter(files.values()))
+    return {name: np.load(files.get(name, alone), mmap_mode="r") for name in names}
+
+
+def batch(
+    graph: Graph, samples: Mapping[str, NDArray[Any]], first: int, count: int, size: int
+) -> list[NDArray[np.float32]]:
+    """Return some samples of every input as a model takes them, with zeros behind them up to ``size``."""
+    batches = []
+    for node in graph.inputs:
+        asked = np.asarray(samples[node.name][first : first + count])
+        values = picture_values(node, asked) if is_picture(node) else asked
+        filled = np.zeros((size, *asked.shape[1:]), np.float32)
+        filled[:count] = values
+        batches.append(filled)
+    return batches

@@ -1,0 +1,192 @@
+"""What LiteRT makes of pictures, layer by layer and in the end: the process that ``glsl-infer validate`` compares with.
+
+``python -m glsl_infer.tools.validate.litert_outputs JOB.json`` (see ``child_process``) does a ``job``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.graph import Graph
+from glsl_infer.graph.host_steps import SOFTMAX
+from glsl_infer.importers import tflite as importer
+from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.support.child_process import execute, tell
+from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layers_file, output_of
+
+_THREADS = 1
+"""So that the same pictures always give the same numbers."""
+
+
+class LiteRt:
+    """A file in LiteRT's interpreter; tensors go by their numbers in the file, and hold real numbers.
+
+    Args:
+        path: a file that ``importers.tflite`` can read: LiteRT itself crashes on some damaged files.
+        every_tensor: keep them all, not those of the outputs alone.
+
+    Raises:
+        InputError: LiteRT refuses the file.
+        MissingExtraError: LiteRT is not installed.
+    """
+
+    def __init__(self, path: str | Path, *, every_tensor: bool = False) -> None:
+        try:
+            from ai_edge_litert import interpreter
+        except ImportError as error:
+            raise MissingExtraError.of(f"LiteRT ({error})", "ai-edge-litert", "validating a .tflite file") from None
+        plain = interpreter.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        reasons = []
+        for resolver in (plain, interpreter.OpResolverType.AUTO):  # MediaPipe's own operators are in a delegate
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of the memory that every tensor takes
+                    self._interpreter = interpreter.Interpreter(
+                        str(path),
+                        num_threads=_THREADS,
+                        experimental_op_resolver_type=resolver,
+                        experimental_preserve_all_tensors=every_tensor,
+                    )
+                self._interpreter.allocate_tensors()
+            except (RuntimeError, ValueError) as error:
+                reasons.append(str(error).strip().splitlines()[0])
+                continue
+            break
+        else:
+            raise InputError(f"{path}: LiteRT cannot run it ({reasons[0]})")
+        self._details = {detail["index"]: detail for detail in self._interpreter.get_tensor_details()}
+
+    def run(self, inputs: Mapping[int, NDArray[np.float32]]) -> None:
+        """Compute everything from arrays with a batch axis, by the numbers of the inputs."""
+        for index, values in inputs.items():
+            detail = self._details[index]
+            self._interpreter.set_tensor(index, _stored(detail, values.reshape(detail["shape"])))
+        self._interpreter.invoke()
+
+    def tensor(self, index: int) -> NDArray[np.float32] | None:
+        """Return what a tensor holds, with its batch axis; None where LiteRT has thrown it away."""
+        try:
+            return _real(self._details[index], self._interpreter.get_tensor(index))
+        except (KeyError, ValueError):
+            return None
+
+    @staticmethod
+    def version() -> str:
+        """Return which LiteRT this is."""
+        return f"LiteRT {metadata.version('ai-edge-litert')}"
+
+
+def _stored(detail: Mapping[str, Any], values: NDArray[np.float32]) -> NDArray[Any]:
+    """Return numbers as a tensor holds them."""
+    scale, zero = detail["quantization"]
+    kind = np.dtype(detail["dtype"])
+    if kind.kind == "f" or not scale:
+        return values.astype(kind)
+    info = np.iinfo(kind)
+    stored: NDArray[Any] = np.clip(np.round(values / scale) + zero, info.min, info.max).astype(kind)
+    return stored
+
+
+def _real(detail: Mapping[str, Any], held: NDArray[Any]) -> NDArray[np.float32]:
+    """Return what a tensor's numbers stand for."""
+    scale, zero = detail["quantization"]
+    if held.dtype.kind == "f" or not scale:
+        return held.astype(np.float32)
+    real: NDArray[np.float32] = (np.float32(scale) * (held.astype(np.int32) - zero)).astype(np.float32)
+    return real
+
+
+def work(job: dict[str, Any]) -> None:
+    """Do a job; see ``job``."""
+    model = read_model(job["model"])
+    ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
+    graph = importer.to_graph(model, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))
+    tensors, nodes = importer.tensors_of(model), computed_nodes(graph)
+    known = [name for name in job["layers"] if nodes.get(name) in tensors]
+    outputs = dict(model.outputs)
+    ends = [_end(graph, output, nodes, tensors, outputs) for output in job["outputs"]]
+    samples, numbers = given(graph, job["inputs"]), _input_tensors(graph, dict(model.inputs))
+    runner, out = LiteRt(job["model"], every_tensor=True), Path(job["out"])
+    rows: list[list[NDArray[np.float32]]] = [[] for _ in ends]
+    held: list[str] = known
+    for index in range(job["count"]):
+        runner.run(dict(zip(numbers, batch(graph, samples, index, 1, 1))))
+        for row, (tensor, _) in zip(rows, ends):
+            row.append(_required(runner, tensor, job["model"])[0])
+        tell(1)
+        if index < job["layer_pictures"]:
+            held = _write_layers(runner, held, nodes, tensors, out / layers_file(index))
+            tell(1)
+    for index, row in enumerate(rows):
+        np.save(out / ends_file(index), np.stack(row))
+    about = {
+        "layers": held,
+        "computes": {name: nodes[name] for name in held},
+        "softmax": {output["name"]: is_softmax for output, (_, is_softmax) in zip(job["outputs"], ends)},
+        "beside": runner.version(),
+    }
+    (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _write_layers(
+    runner: LiteRt, names: Sequence[str], nodes: Mapping[str, str], tensors: Mapping[str, int], path: Path
+) -> list[str]:
+    """Write the layers that LiteRT has kept; return their names."""
+    values = {name: runner.tensor(tensors[nodes[name]]) for name in names}
+    kept = {name: value[0] for name, value in values.items() if value is not None}
+    np.savez(path, **{str(at): value for at, value in enumerate(kept.values())})
+    return list(kept)
+
+
+def _required(runner: LiteRt, tensor: int, model: str) -> NDArray[np.float32]:
+    value = runner.tensor(tensor)
+    if value is None:
+        raise InputError(f"{model}: LiteRT does not keep the numbers of tensor {tensor}, which the bundle ends in")
+    return value
+
+
+def _input_tensors(graph: Graph, known: Mapping[str, int]) -> list[int]:
+    """Return the tensor of each input."""
+    return [known[node.name] for node in graph.inputs]
+
+
+def _end(
+    graph: Graph,
+    output: Mapping[str, Any],
+    nodes: Mapping[str, str],
+    tensors: Mapping[str, int],
+    outputs: Mapping[str, int],
+) -> tuple[int, bool]:
+    """Return the tensor that an output of the bundle is compared with, and whether that is a softmax of it.
+
+    Runners return logits where a softmax ends the network.
+
+    Raises:
+        InputError: the model has no such output.
+    """
+    known = output_of(graph, output["name"])
+    end = outputs[known.name]
+    if output["steps"] or known.steps or len(output["layers"]) > 1:
+        return end, False
+    node = nodes.get(output["layers"][0], "")
+    last = graph.by_name[known.layers[0]]
+    is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
+    if is_softmax and node in tensors:
+        return tensors[node], False
+    return end, is_softmax
+
+
+if __name__ == "__main__":
+    sys.exit(execute(sys.argv[1:], work))

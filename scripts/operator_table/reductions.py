@@ -1,0 +1,119 @@
+"""Rows of what is computed of a whole map or of all channels of a pixel: means, extremes, normalisations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from operator_table.row import Build, Group, K, L, Row, stem, vector
+
+
+def _of_stem(function: Callable[[Any], Any], channels: int = 8) -> Build:
+    return lambda x: function(stem(x, channels))
+
+
+def _map(name: str, axis: Any, options: str) -> Row:
+    return Row(
+        f"`keras.ops.{name}`",
+        f"{options}, keepdims=True; 8 channels",
+        _of_stem(lambda y: getattr(K, name)(y, axis=axis, keepdims=True)),
+    )
+
+
+def _vector(name: str) -> Row:
+    return Row(f"`keras.ops.{name}`", "axis=(1, 2); 8 channels", _of_stem(lambda y: getattr(K, name)(y, axis=(1, 2))))
+
+
+def _less(name: str, axis: Any) -> Build:
+    """Return the builder of a map less a reduction of it."""
+
+    def build(x: Any) -> Any:
+        y = stem(x)
+        return L.Subtract()([y, getattr(K, name)(y, axis=axis, keepdims=True)])
+
+    return build
+
+
+REDUCTIONS = Group(
+    "Reductions",
+    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator; "
+    "draws of one pixel each. Over channels it is one pass with a fetch for each slice; a mean or a sum is a "
+    "convolution. Without keepdims only axis=(1, 2) can be exported.",
+    (
+        *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
+        *(_vector(name) for name in ("amax", "amin")),
+        Row(
+            "`keras.ops.var`",
+            "axis=(1, 2); 8 channels",
+            lambda x: K.var(L.Rescaling(8.0, name="stem-more")(stem(x)), axis=(1, 2)),
+        ),
+        *(_map(name, 3, "axis=3") for name in ("mean", "sum", "max", "min")),
+        *(_map(name, 1, "axis=1") for name in ("mean", "max", "min")),
+        Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2)),
+        Row("`keras.ops.mean`", "axis=(1, 2, 3), keepdims=True, less than the map", _less("mean", (1, 2, 3))),
+        Row(
+            "`keras.ops.argmax`",
+            "over the channels, keepdims=True, inside a network",
+            _of_stem(lambda y: L.Rescaling(0.125)(K.cast(K.argmax(y, axis=-1, keepdims=True), "float32"))),
+            "up to 256 channels",
+            bound=1.0,
+        ),
+        Row(
+            "`keras.ops.argmin`",
+            "over the channels, keepdims=True, inside a network",
+            _of_stem(lambda y: L.Rescaling(0.125)(K.cast(K.argmin(y, axis=-1, keepdims=True), "float32"))),
+            "up to 256 channels",
+            bound=1.0,
+        ),
+        Row(
+            "Rescaling",
+            "on a vector, with no Dense before or behind",
+            lambda x: L.Rescaling(2.0)(vector(x)),
+            "is a Dense whose kernel is a diagonal",
+        ),
+    ),
+)
+
+
+def _inside(layer: Any) -> Build:
+    """Return the builder of a layer that a pooling reads, and a convolution behind."""
+
+    def build(x: Any) -> Any:
+        pooled = L.MaxPooling2D(2, name="stem-pooled")(layer(stem(x)))
+        return L.Conv2D(4, 1, activation="sigmoid", name="stem-behind")(pooled)
+
+    return build
+
+
+_WHOLE = "learns no weights for each pixel"
+_PLANAR = "up to 28 channels in `--layout planar`"
+
+NORMALISATIONS = Group(
+    "Normalisation by what the map holds",
+    "Over channels: one pass for each slice, each of which fetches every slice, twice where a mean is subtracted; sums "
+    "are floats. Over rows and columns: the means and deviations are vectors in 16 bits, then each slice is a pass "
+    "with five fetches. An activation behind costs no pass. Ranges are learnt from pictures (`--calibrate`).",
+    (
+        Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y)), _PLANAR),
+        Row(
+            "LayerNormalization",
+            "axis=(1, 2, 3), center=False, scale=False",
+            _of_stem(lambda y: L.LayerNormalization(axis=(1, 2, 3), center=False, scale=False)(y)),
+            _WHOLE,
+        ),
+        Row("RMSNormalization", "over the channels; 8", _of_stem(lambda y: L.RMSNormalization()(y)), _PLANAR),
+        Row("UnitNormalization", "of a map; 8", _inside(lambda y: L.UnitNormalization()(y)), _PLANAR),
+        Row("GroupNormalization", "4 groups of 8 channels", _of_stem(lambda y: L.GroupNormalization(4)(y))),
+        Row("GroupNormalization", "groups=-1: of instances", _of_stem(lambda y: L.GroupNormalization(-1)(y))),
+        *(
+            Row(layer, "of a vector; 8 values", lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))))
+            for layer in ("LayerNormalization", "RMSNormalization", "UnitNormalization")
+        ),
+        Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y)), _PLANAR),
+        Row("`keras.ops.rms_normalization`", "8 channels", _of_stem(lambda y: K.rms_normalization(y)), _PLANAR),
+        Row("`keras.ops.normalize`", "8 channels", _inside(lambda y: K.normalize(y, axis=-1)), _PLANAR),
+        Row("Softmax", "over the channels, inside a network; 8", _inside(lambda y: L.Softmax()(y)), _PLANAR),
+    ),
+)
+
+GROUPS = (REDUCTIONS, NORMALISATIONS)

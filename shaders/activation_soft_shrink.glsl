@@ -1,0 +1,7 @@
+// What of x is beyond THRESHOLD, on either side.
+#ifndef THRESHOLD
+#define THRESHOLD 0.5
+#endif
+vec4 activation(vec4 x) {
+    return x - clamp(x, -THRESHOLD, THRESHOLD);
+}

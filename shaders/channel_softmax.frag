@@ -1,0 +1,22 @@
+// One slice of a softmax over channels. The largest number is taken from all, so that no exponential overflows.
+//
+// UNIT   what a number is worth
+#ifndef UNIT
+#define UNIT 1.0
+#endif
+//@ declarations
+uniform vec4 own_factor;
+uniform vec4 own_offset;
+
+void main() {
+    vec4 x = vec4(0.0);
+    //@ largest
+    vec4 most = vec4(max(max(x.x, x.y), max(x.z, x.w)));
+    vec4 sum = vec4(0.0); // negative, for late.glsl
+    //@ sums
+    vec4 y = x;
+    //@ own
+    y = exp(UNIT * (y - most)) / dot(sum, vec4(-1.0));
+    //@ pad_lanes
+    gl_FragColor = store(y);
+}

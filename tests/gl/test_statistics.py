@@ -1,0 +1,85 @@
+"""Reductions and normalisations of many channels and large maps; local responses, as the optimiser draws them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node, pool_node
+from layer_check import TOLERANCE, layer_error, make_bundle, stored_inputs
+from random_networks import drawn_nodes
+
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.errors import ModelError
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Graph, Node
+from glsl_infer.runtime.session import Session
+
+
+def check(context: Context, graph: Graph, size: int) -> None:
+    """Compare every layer of an optimised graph with its reference."""
+    rng = np.random.default_rng(1)
+    pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(2)]
+    made = make_bundle(optimize(graph), pictures=pictures)
+    with Session(made, context=context, selfcheck=True) as session:
+        for node in drawn_nodes(made):
+            error = layer_error(session, node.name, stored_inputs(made, node.name, rng))
+            assert error <= TOLERANCE, (node.name, error)
+
+
+def test_many_channels(context: Context) -> None:
+    rng, channels = np.random.default_rng(0), 130
+    gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
+    body = [
+        input_node(4),
+        conv_node(rng, "stem", ("image",), 3, channels, activation="linear"),
+        Node("layer", "channel_norm", ("stem",), {"gamma": gamma, "beta": gamma, "epsilon": 1e-6}),
+        Node("rms", "channel_norm", ("layer",), {"kind": "rms"}),
+        Node("unit", "channel_norm", ("rms",), {"kind": "unit", "epsilon": 0.0}),
+        Node("shares", "channel_softmax", ("stem",)),
+        Node("sum", "add", ("unit", "shares")),
+        Node("number", "channel_argmax", ("stem",)),
+        Node("least", "channel_extreme", ("sum",), {"operation": "min"}),
+        Node("both", "binary", ("number", "least"), {"operation": "multiply"}),
+        Node("all", "binary", ("sum", "both"), {"operation": "add"}),
+    ]
+    check(context, classifier(rng, body, channels), 4)
+
+
+def test_a_large_map(context: Context) -> None:
+    rng = np.random.default_rng(0)
+    both = ("mean", "deviation")
+    body = [
+        input_node(49),
+        conv_node(rng, "stem", ("image",), 3, 6, activation="linear"),
+        pool_node("mean", "stem"),
+        Node("deviation", "global_deviation", ("stem",)),
+        *(Node(f"group-{name}", "group_statistics", both, {"groups": 2, "statistic": name}) for name in both),
+        Node("norm", "map_norm", ("stem", "group-mean", "group-deviation"), {"activation": "relu"}),
+    ]
+    check(context, classifier(rng, body, 6), 49)
+
+
+@pytest.mark.parametrize("region", ["across", "within"])
+@pytest.mark.parametrize("beta", [0.5, 0.75])
+def test_local_responses(context: Context, region: str, beta: float) -> None:
+    rng = np.random.default_rng(0)
+    attrs = {"size": 5, "alpha": 0.2, "beta": beta, "bias": 2.0, "region": region}
+    body = [
+        input_node(9),
+        conv_node(rng, "stem", ("image",), 3, 10, activation="relu"),
+        Node("n", "local_response_norm", ("stem",), attrs),
+    ]
+    check(context, classifier(rng, body, 10), 9)
+
+
+def test_many_channels_in_planar_layout_are_refused_with_what_to_do() -> None:
+    rng = np.random.default_rng(0)
+    body = [
+        input_node(4),
+        conv_node(rng, "stem", ("image",), 3, 36, activation="sigmoid"),
+        Node("n", "channel_softmax", ("stem",)),
+    ]
+    with pytest.raises(
+        ModelError, match=r"layer 'n': one draw would read 10 slices in 10 textures; .* or --layout atlas"
+    ):
+        make_bundle(classifier(rng, body, 36), layout="planar")

@@ -1,0 +1,177 @@
+"""Files that are damaged, or made to do harm, are refused in words: an error of ours, in little memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite_files import File, parsed
+
+from glsl_infer.errors import GlslInferError, ModelError
+from glsl_infer.importers import tflite
+from glsl_infer.importers.tflite.reader import to_graph
+
+
+def sound() -> bytes:
+    """A file with many kinds of parts: constants, floats of 16 bits, ranges, options, several outputs."""
+    made = File(3)
+    x = made.conv(made.input(), 4, fused=1)
+    half = made.op("DEQUANTIZE", [made.constant(np.ones((1, 1, 4)), "f2")], (1, 1, 4), {"Dequantize": {}})
+    y = made.op("PRELU", [made.quantize(x, 0.1), half], (1, 8, 8, 4))
+    pad = made.op("PAD", [y, made.constant([[0, 0], [1, 1], [1, 1], [0, 4]], "i4")], (1, 10, 10, 8))
+    rows = made.op("RESHAPE", [pad, made.constant([1, 400, 2], "i4")], (1, 400, 2), {"Reshape": {}})
+    mean = made.op("MEAN", [y, made.constant([1, 2], "i4")], (1, 4), {"Reducer": {}})
+    return made.bytes([rows, mean])
+
+
+def refused_or_read(data: bytes) -> None:
+    try:
+        graph = to_graph(parsed(data))
+    except GlslInferError as error:
+        assert str(error)
+    else:
+        assert graph.outputs
+
+
+def test_every_length() -> None:
+    data = sound()
+    refused_or_read(data)
+    for length in range(0, len(data), 7):
+        refused_or_read(data[:length])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_changed_bytes(seed: int) -> None:
+    rng, data = np.random.default_rng(seed), sound()
+    for _ in range(150):
+        changed = np.frombuffer(data, np.uint8).copy()
+        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        refused_or_read(changed.tobytes())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_offsets(seed: int) -> None:
+    """Words of 32 bits that lead anywhere: backwards, in circles, far behind the end."""
+    rng, data = np.random.default_rng(100 + seed), sound()
+    for _ in range(150):
+        words = np.frombuffer(data[: len(data) // 4 * 4], "<i4").copy()
+        words[rng.integers(0, len(words), 2)] = rng.choice([-4, 0, 4, 8, 2**31 - 1, -(2**31), rng.integers(1000)], 2)
+        refused_or_read(words.tobytes())
+
+
+def harmful(what: str) -> bytes:
+    made = File()
+    x = made.input()
+    if what == "reads itself":
+        y = made.tensor((1, 8, 8, 3))
+        made.several("ADD", [x, y], [y], {"Add": {}})
+    elif what == "reads what comes later":
+        later = made.tensor((1, 8, 8, 3))
+        y = made.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
+        made.several("RELU", [x], [later])
+    elif what == "an ending in a circle":
+        y = made.tensor((1, 64, 3))
+        made.several("RESHAPE", [y], [y], {"Reshape": {}})
+    elif what == "an ending that doubles":
+        y = made.op("RESHAPE", [x], (1, 1, 192), {"Reshape": {}})
+        for power in range(1, 40):
+            y = made.op("CONCATENATION", [y, y], (1, 2 ** min(power, 29), 192), {"Concatenation": {"axis": 1}})
+    elif what == "made twice":
+        y = made.op("RELU", [x], (1, 8, 8, 3))
+        made.several("TANH", [x], [y])
+    elif what == "no such tensor":
+        y = made.op("RELU", [77], (1, 8, 8, 3))
+    elif what == "weights too short":
+        weights = made.tensor((2**15, 3, 3, 3), data=b"\0" * 64)
+        y = made.op("CONV_2D", [x, weights, -1], (1, 8, 8, 2**15), {"Conv2D": {"strideH": 1, "strideW": 1}})
+    elif what == "sparse and huge":
+        weights = made.tensor((2**15, 2**15), data=b"\0" * 64)
+        made.graph.tensors[weights].sparsity = sparsity()
+        y = made.op("FULLY_CONNECTED", [x, weights, -1], (1, 2**15), {"FullyConnected": {}})
+    elif what == "huge by broadcast":
+        parts = [made.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
+        y = made.op("MUL", [x, made.op("ADD", parts, (4,), {"Add": {}})], (1, 8, 8, 3), {"Mul": {}})
+    elif what == "stride 0":
+        options = {"strideH": 0, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1}
+        y = made.op("CONV_2D", [x, made.random(4, 3, 3, 3), -1], (1, 8, 8, 4), {"Conv2D": options})
+    elif what == "another shape than it makes":
+        y = made.op("MAX_POOL_2D", [x], (1, 9, 9, 3), {"Pool2D": {"filterHeight": 2, "filterWidth": 2,
+                                                                  "strideH": 2, "strideW": 2}})  # fmt: skip
+    elif what == "padded by a million":
+        y = made.op("PAD", [x, made.constant([[0, 0]] * 3 + [[0, 2**30]], "i4")], (1, 8, 8, 3))
+    else:
+        y = made.op("MyOwn", [x], (1, 8, 8, 3), custom=b"")
+    return made.bytes([y])
+
+
+def sparsity() -> object:
+    from tflite_files import schema
+
+    made = schema.SparsityParametersT()
+    made.traversalOrder, made.dimMetadata = [0, 1], []
+    for _ in range(2):
+        level = schema.DimensionMetadataT()
+        level.format, level.denseSize = 0, 2**15
+        made.dimMetadata.append(level)
+    return made
+
+
+HARMFUL = {
+    "reads itself": "which no earlier operator makes",
+    "reads what comes later": "which no earlier operator makes",
+    "an ending in a circle": "which no earlier operator makes",
+    "an ending that doubles": "an output of shape",
+    "made twice": "is made twice",
+    "no such tensor": "name a tensor that is not there",
+    "weights too short": "16 numbers for a shape",
+    "sparse and huge": "take more than|do not fit",
+    "huge by broadcast": "of constants that do not fit",
+    "stride 0": r"strides \(0, 1\)",
+    "another shape than it makes": r"makes \(4, 4, 3\) where the file says \(9, 9, 3\)",
+    "padded by a million": "by 1073741824 channels",
+    "custom": "the custom operator 'MyOwn' cannot be exported",
+}
+
+
+@pytest.mark.parametrize("what", HARMFUL)
+def test_refused_by_name(what: str) -> None:
+    with pytest.raises(ModelError, match=HARMFUL[what]):
+        to_graph(parsed(harmful(what)))
+
+
+def test_all_refusals_at_once() -> None:
+    made = File()
+    x = made.op("SIN", [made.input()], (1, 8, 8, 3))
+    y = made.op("COS", [made.conv(x, 4)], (1, 8, 8, 4), {"Cos": {}})
+    with pytest.raises(ModelError, match=r"a SIN cannot be exported(.|\n)*a COS cannot be exported"):
+        to_graph(parsed(made.bytes([y])))
+
+
+def test_the_command_line_says_it_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_bytes(sound()[:200])
+    command = [sys.executable, "-m", "glsl_infer", "export", tmp_path / "bad.tflite", "-o", tmp_path / "x.glslnn"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "a damaged TensorFlow Lite file" in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "x.glslnn").exists()
+
+
+def test_other_files(tmp_path: Path) -> None:
+    for given, said in ((None, "no such file"), (b"", "not a TensorFlow Lite file"), (b"x" * 99, "not a TensorFlow")):
+        path = tmp_path / "some.tflite"
+        if given is not None:
+            path.write_bytes(given)
+        with pytest.raises(ModelError, match=said):
+            tflite.read(path)
+    with pytest.raises(ModelError, match="a folder"):
+        tflite.read(tmp_path)
+
+
+def test_without_the_package_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tflite", None)
+    with pytest.raises(GlslInferError, match="pip install tflite"):
+        parsed(sound())

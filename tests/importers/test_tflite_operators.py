@@ -1,0 +1,362 @@
+"""Every operator of TensorFlow Lite that is imported, beside LiteRT."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tflite_files import File, close
+
+from glsl_infer.importers.tflite.operators import CUSTOM, OPERATORS
+
+Build = Callable[[File, int], int]
+"""Adds an operator behind a map of 8x6 pixels and 4 channels; the result is a map or a vector."""
+
+MAP = (1, 8, 6, 4)
+
+
+def unary(kind: str, options: dict | None = None) -> Build:
+    return lambda made, x: made.op(kind, [x], MAP, options)
+
+
+def with_constant(kind: str, values: object, *, first: bool = False, name: str = "") -> Build:
+    def build(made: File, x: int) -> int:
+        both = [made.constant(values), x] if first else [x, made.constant(values)]
+        options = {name or kind.capitalize(): {"fusedActivationFunction": 0}} if kind in "ADD SUB MUL DIV" else None
+        return made.op(kind, both, MAP, options)
+
+    return build
+
+
+def with_map(kind: str, shape: tuple[int, ...] = MAP, fused: int = 0) -> Build:
+    def build(made: File, x: int) -> int:
+        other = made.conv(x, 4)
+        if shape != MAP:
+            reduced = made.op(
+                "MEAN", [other, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}}
+            )
+            other = made.op("LOGISTIC", [reduced], (1, 1, 1, 4))
+        options = {kind.capitalize(): {"fusedActivationFunction": fused}} if kind in "ADD SUB MUL DIV" else None
+        return made.op(kind, [x, other], MAP, options)
+
+    return build
+
+
+def convolution(filters: int, kernel: int, stride: int, same: bool, fused: int = 0) -> Build:
+    return lambda made, x: made.conv(x, filters, kernel, stride, same=same, fused=fused)
+
+
+def grouped(made: File, x: int) -> int:
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 0}
+    return made.op("CONV_2D", [x, made.random(6, 3, 3, 2), made.random(6)], (1, 8, 6, 6), {"Conv2D": options})
+
+
+def depthwise(multiplier: int, stride: int) -> Build:
+    def build(made: File, x: int) -> int:
+        options = {"strideH": stride, "strideW": stride, "dilationHFactor": 1, "dilationWFactor": 1,
+                   "padding": 0, "depthMultiplier": multiplier, "fusedActivationFunction": 3}  # fmt: skip
+        weights = [made.random(1, 3, 3, 4 * multiplier), made.random(4 * multiplier)]
+        shape = (1, -(-8 // stride), -(-6 // stride), 4 * multiplier)
+        return made.op("DEPTHWISE_CONV_2D", [x, *weights], shape, {"DepthwiseConv2D": options})
+
+    return build
+
+
+def transposed(kernel: int, stride: int, same: bool, *, custom: bool = False) -> Build:
+    def build(made: File, x: int) -> int:
+        size = [n * stride if same else (n - 1) * stride + kernel for n in (8, 6)]
+        weights = made.random(5, kernel, kernel, 4)
+        if custom:
+            inputs, options = [x, weights, made.random(5)], struct.pack("<3i", 1 if same else 2, stride, stride)
+            return made.op("Convolution2DTransposeBias", inputs, (1, *size, 5), custom=options)
+        inputs = [made.constant([1, *size, 5], "i4"), weights, x, made.random(5)]
+        options_ = {"TransposeConv": {"padding": 0 if same else 1, "strideH": stride, "strideW": stride}}
+        return made.op("TRANSPOSE_CONV", inputs, (1, *size, 5), options_, version=3)
+
+    return build
+
+
+def dense(made: File, x: int) -> int:
+    inputs = [x, made.random(5, 192, spread=0.05), made.random(5)]
+    return made.op("FULLY_CONNECTED", inputs, (1, 5), {"FullyConnected": {"fusedActivationFunction": 1}})
+
+
+def dense_of_pixels(made: File, x: int) -> int:
+    options = {"FullyConnected": {"keepNumDims": True}}
+    return made.op("FULLY_CONNECTED", [x, made.random(5, 4), -1], (1, 8, 6, 5), options)
+
+
+def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
+    def build(made: File, x: int) -> int:
+        size = [-(-n // stride) if same else (n - w) // stride + 1 for n, w in zip((8, 6), window)]
+        options = {"filterHeight": window[0], "filterWidth": window[1], "strideH": stride, "strideW": stride,
+                   "padding": 0 if same else 1, "fusedActivationFunction": 0}  # fmt: skip
+        return made.op(kind, [x], (1, *size, 4), {"Pool2D": options})
+
+    return build
+
+
+def reduced(kind: str, keeps: bool) -> Build:
+    shape = (1, 1, 1, 4) if keeps else (1, 4)
+    return lambda made, x: made.op(kind, [x, made.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
+
+
+def padded(kind: str, around: list, shape: tuple[int, ...], value: float | None = None, mode: int = 0) -> Build:
+    def build(made: File, x: int) -> int:
+        inputs = [x, made.constant(around, "i4"), *([] if value is None else [made.constant(value)])]
+        options = {"MirrorPad": {"mode": mode}} if kind == "MIRROR_PAD" else None
+        return made.op(kind, inputs, shape, options)
+
+    return build
+
+
+def resized(kind: str, size: tuple[int, int], corners: bool, centers: bool) -> Build:
+    options = {"ResizeBilinear" if kind == "RESIZE_BILINEAR" else "ResizeNearestNeighbor": {
+        "alignCorners": corners, "halfPixelCenters": centers}}  # fmt: skip
+    return lambda made, x: made.op(kind, [x, made.constant(size, "i4")], (1, *size, 4), options, version=3)
+
+
+def strided(begin: list[int], end: list[int], step: list[int], shape: tuple[int, ...], **masks: int) -> Build:
+    def build(made: File, x: int) -> int:
+        parts = [made.constant(part, "i4") for part in (begin, end, step)]
+        names = {"beginMask": 0, "endMask": 0, "ellipsisMask": 0, "newAxisMask": 0, "shrinkAxisMask": 0, **masks}
+        return made.op("STRIDED_SLICE", [x, *parts], shape, {"StridedSlice": names})
+
+    return build
+
+
+def sliced(made: File, x: int) -> int:
+    return made.op("SLICE", [x, made.constant([0, 1, 0, 1], "i4"), made.constant([1, 5, -1, 2], "i4")], (1, 5, 6, 2))
+
+
+def repeated(kind: str, axis: int, count: int) -> Build:
+    """Pixels repeated as the converter writes Keras' UpSampling2D."""
+
+    def build(made: File, x: int) -> int:
+        wide, many, shape = [1, 8, 6, 4], [1, 8, 6, 4], [1, 8, 6, 4]
+        wide.insert(axis, 1)
+        many.insert(axis, count)
+        shape[axis - 1] *= count
+        expanded = made.op("EXPAND_DIMS", [x, made.constant(axis, "i4")], tuple(wide))
+        counts = [count if place == axis else 1 for place in range(5)] if kind == "TILE" else many
+        version = 1 if kind == "TILE" else 2
+        tiled = made.op(kind, [expanded, made.constant(counts, "i4")], tuple(many), version=version)
+        return made.op("RESHAPE", [tiled, made.constant(shape, "i4")], tuple(shape))
+
+    return build
+
+
+def dilated(made: File, x: int) -> int:
+    """A dilated convolution between two changes of the batch, as the converter writes some of them."""
+    block = made.constant([2, 2], "i4")
+    phases = made.op("SPACE_TO_BATCH_ND", [x, block, made.constant([[2, 2], [2, 2]], "i4")], (4, 6, 5, 4))
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
+    inner = made.op("CONV_2D", [phases, made.random(5, 3, 3, 4), made.random(5)], (4, 4, 3, 5), {"Conv2D": options})
+    return made.op("BATCH_TO_SPACE_ND", [inner, block, made.constant([[0, 0], [0, 0]], "i4")], (1, 8, 6, 5))
+
+
+def wide_taps(made: File, x: int) -> int:
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 2, "dilationWFactor": 1, "padding": 0}
+    return made.op("CONV_2D", [x, made.random(5, 3, 3, 4), made.random(5)], (1, 8, 6, 5), {"Conv2D": options})
+
+
+def blocks(kind: str, shape: tuple[int, ...], options: str) -> Build:
+    return lambda made, x: made.op(kind, [x], shape, {options: {"blockSize": 2}})
+
+
+def split(kind: str) -> Build:
+    def build(made: File, x: int) -> int:
+        wide = made.conv(x, 12)
+        if kind == "SPLIT":
+            parts = [made.tensor((1, 8, 6, 4)) for _ in range(3)]
+            made.several(kind, [made.constant(3, "i4"), wide], parts, {"Split": {"numSplits": 3}})
+        else:
+            parts = [made.tensor((1, 8, 6, count)) for count in (4, 6, 2)]
+            inputs = [wide, made.constant([4, -1, 2], "i4"), made.constant(-1, "i4")]
+            made.several(kind, inputs, parts, {"SplitV": {"numSplits": 3}})
+        return made.op("CONCATENATION", [parts[2], parts[0]], (1, 8, 6, made.shape(parts[2])[3] + 4),
+                       {"Concatenation": {"axis": 3}})  # fmt: skip
+
+    return build
+
+
+def prelu(made: File, x: int) -> int:
+    return made.op("PRELU", [x, made.random(1, 1, 4)], MAP)
+
+
+def joined(made: File, x: int) -> int:
+    parts = [x, made.conv(x, 3), made.conv(x, 2)]
+    return made.op("CONCATENATION", parts, (1, 8, 6, 9), {"Concatenation": {"axis": -1}})
+
+
+def added(made: File, x: int) -> int:
+    return made.op("ADD_N", [x, made.conv(x, 4), made.conv(x, 4)], MAP, {"AddN": {}})
+
+
+def half_precision(made: File, x: int) -> int:
+    """Weights of 16 bits, as the converter writes them: constants that a DEQUANTIZE reads."""
+    kernel = made.constant(made.rng.normal(0, 0.4, (4, 1, 1, 4)), "f2")
+    wide = made.op("DEQUANTIZE", [kernel], (4, 1, 1, 4), {"Dequantize": {}})
+    options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "padding": 1}
+    return made.op("CONV_2D", [x, wide, made.random(4)], MAP, {"Conv2D": options}, version=2)
+
+
+def reshaped(kind: str, shape: tuple[int, ...]) -> Build:
+    def build(made: File, x: int) -> int:
+        mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
+        if kind == "SQUEEZE":
+            return made.op(kind, [mean], shape, {"Squeeze": {"squeezeDims": [1, 2]}})
+        if kind == "EXPAND_DIMS":
+            flat = made.op("RESHAPE", [mean, made.constant([1, 1, 4], "i4")], (1, 1, 4), {"Reshape": {}})
+            return made.op(kind, [flat, made.constant(1, "i4")], shape)
+        target = made.constant([0, 3, 1, 2] if kind == "TRANSPOSE" else shape, "i4")
+        return made.op(kind, [mean, target], shape)
+
+    return build
+
+
+def computed_shape(made: File, x: int) -> int:
+    """A reshape to what SHAPE, STRIDED_SLICE and PACK make: Keras' Flatten for a free batch."""
+    shape = made.op("SHAPE", [x], (4,), {"Shape": {"outType": 2}}, type_="INT32")
+    parts = [made.constant([value], "i4") for value in (0, 1, 1)]
+    first = made.op("STRIDED_SLICE", [shape, *parts], (), {"StridedSlice": {"shrinkAxisMask": 1}}, type_="INT32")
+    pack = made.op("PACK", [first, made.constant(192, "i4")], (2,), {"Pack": {"valuesCount": 2}}, type_="INT32")
+    return made.op("RESHAPE", [x, pack], (1, 192), {"Reshape": {}})
+
+
+def cast(made: File, x: int) -> int:
+    return made.op("CAST", [x], MAP, {"Cast": {"inDataType": 0, "outDataType": 0}})
+
+
+def quantized(made: File, x: int) -> int:
+    """To bytes and back: what that rounds is not in the graph, so the step is tiny."""
+    stored = made.quantize(made.op("QUANTIZE", [x], MAP, {"Quantize": {}}, type_="INT16"), 1e-3)
+    return made.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
+
+
+CASES: dict[str, list[Build]] = {
+    "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
+    "ADD_N": [added],
+    "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),
+                        pool("AVERAGE_POOL_2D", (8, 6), 8, False)],
+    "CAST": [cast],
+    "CONCATENATION": [joined],
+    "CONV_2D": [convolution(5, 3, 1, True), convolution(4, 3, 2, True, 1), convolution(4, 1, 1, False, 2),
+                convolution(8, 5, 2, False, 3), grouped, dilated, wide_taps],
+    "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],
+    "DEPTH_TO_SPACE": [blocks("DEPTH_TO_SPACE", (1, 16, 12, 1), "DepthToSpace")],
+    "DEQUANTIZE": [half_precision],
+    "DIV": [with_constant("DIV", 3.0)],
+    "ELU": [unary("ELU")],
+    "EXP": [unary("EXP")],
+    "EXPAND_DIMS": [reshaped("EXPAND_DIMS", (1, 1, 1, 4))],
+    "FULLY_CONNECTED": [dense, dense_of_pixels],
+    "GELU": [unary("GELU", {"Gelu": {"approximate": False}}), unary("GELU", {"Gelu": {"approximate": True}})],
+    "HARD_SWISH": [unary("HARD_SWISH")],
+    "LEAKY_RELU": [unary("LEAKY_RELU", {"LeakyRelu": {"alpha": 0.3}})],
+    "LOGISTIC": [unary("LOGISTIC")],
+    "MAXIMUM": [with_map("MAXIMUM"), with_constant("MAXIMUM", 0.0), with_constant("MAXIMUM", 0.25)],
+    "MAX_POOL_2D": [pool("MAX_POOL_2D", (2, 2), 2, False), pool("MAX_POOL_2D", (3, 3), 2, True)],
+    "MEAN": [reduced("MEAN", True), reduced("MEAN", False)],
+    "MINIMUM": [with_map("MINIMUM"), with_constant("MINIMUM", 0.25)],
+    "MIRROR_PAD": [padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=0),
+                   padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=1)],
+    "MUL": [with_map("MUL"), with_map("MUL", (1, 1, 1, 4)), with_constant("MUL", -2.0)],
+    "NEG": [unary("NEG")],
+    "PAD": [padded("PAD", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4)),
+            padded("PAD", [[0, 0], [0, 0], [0, 0], [0, 4]], (1, 8, 6, 8)),
+            padded("PAD", [[0, 0], [1, 0], [0, 0], [3, 6]], (1, 9, 6, 13))],
+    "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4), -1.5),
+              padded("PADV2", [[0, 0], [0, 0], [0, 1], [0, 2]], (1, 8, 7, 6), 0.0)],
+    "PRELU": [prelu],
+    "QUANTIZE": [quantized],
+    "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False)],
+    "RELU": [unary("RELU")],
+    "RELU6": [unary("RELU6")],
+    "RELU_0_TO_1": [unary("RELU_0_TO_1")],
+    "RELU_N1_TO_1": [unary("RELU_N1_TO_1")],
+    "RESHAPE": [reshaped("RESHAPE", (1, 4)), computed_shape],
+    "RESIZE_BILINEAR": [resized("RESIZE_BILINEAR", (16, 12), False, True),
+                        resized("RESIZE_BILINEAR", (11, 5), False, True),
+                        resized("RESIZE_BILINEAR", (15, 11), True, False),
+                        resized("RESIZE_BILINEAR", (12, 9), False, False)],
+    "RESIZE_NEAREST_NEIGHBOR": [resized("RESIZE_NEAREST_NEIGHBOR", (16, 12), False, False),
+                                resized("RESIZE_NEAREST_NEIGHBOR", (11, 5), False, True),
+                                resized("RESIZE_NEAREST_NEIGHBOR", (13, 9), True, False)],
+    "SLICE": [sliced],
+    "SOFTMAX": [unary("SOFTMAX", {"Softmax": {"beta": 1.0}}), unary("SOFTMAX", {"Softmax": {"beta": 0.5}})],
+    "SPACE_TO_DEPTH": [blocks("SPACE_TO_DEPTH", (1, 4, 3, 16), "SpaceToDepth")],
+    "SPLIT": [split("SPLIT")],
+    "SPLIT_V": [split("SPLIT_V")],
+    "SQUARED_DIFFERENCE": [with_map("SQUARED_DIFFERENCE")],
+    "SQUEEZE": [reshaped("SQUEEZE", (1, 4))],
+    "STRIDED_SLICE": [strided([0, 1, 0, 0], [1, 8, 6, 3], [1, 2, 1, 1], (1, 4, 6, 3)),
+                      strided([0, 0, -1, 0], [0, 0, 0, 4], [1, 3, -1, 1], (1, 3, 6, 4), beginMask=1, endMask=7)],
+    "SUB": [with_map("SUB"), with_constant("SUB", 0.5), with_constant("SUB", 0.5, first=True)],
+    "SUM": [reduced("SUM", True), reduced("SUM", False)],
+    "TANH": [unary("TANH")],
+    "TRANSPOSE": [reshaped("TRANSPOSE", (1, 4, 1, 1)),
+                  lambda made, x: made.op("TRANSPOSE", [x, made.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],
+    "TRANSPOSE_CONV": [transposed(2, 2, True), transposed(3, 2, True), transposed(4, 2, False), transposed(3, 1, True)],
+    "UPSAMPLE_NEAREST": [repeated("TILE", 2, 3), repeated("TILE", 3, 2), repeated("BROADCAST_TO", 2, 2)],
+    "Convolution2DTransposeBias": [transposed(2, 2, True, custom=True)],
+}  # fmt: skip
+
+
+def test_every_operator_has_a_case() -> None:
+    assert set(CASES) == {*OPERATORS, *CUSTOM}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_as_litert(kind: str) -> None:
+    for seed, build in enumerate(CASES[kind]):
+        made = File(seed)
+        x = made.conv(made.input((1, 8, 6, 3)), 4)
+        tolerance = 1e-3 if kind == "QUANTIZE" else 1e-5
+        graph = close(made.bytes([build(made, x)]), seed=seed, tolerance=tolerance)
+        assert graph.inputs[0].attrs["shape"] == (8, 6, 3)
+
+
+def test_functions_in_pieces_become_activations() -> None:
+    """``x * sigmoid(x)``, ``x * relu6(x + 3) / 6`` in two orders, and ``relu6(x + 3) / 6``."""
+    made = File()
+    x = made.conv(made.input(), 4)
+    shape = (1, 8, 8, 4)
+    swish = made.op("MUL", [x, made.op("LOGISTIC", [x], shape)], shape, {"Mul": {}})
+    six = made.op("RELU6", [made.op("ADD", [swish, made.constant(3.0)], shape, {"Add": {}})], shape)
+    late = made.op("MUL", [made.op("MUL", [swish, six], shape, {"Mul": {}}), made.constant(1 / 6)], shape, {"Mul": {}})
+    six = made.op("RELU6", [made.op("ADD", [late, made.constant(3.0)], shape, {"Add": {}})], shape)
+    gate = made.op("MUL", [six, made.constant(1 / 6)], shape, {"Mul": {}})
+    early = made.op("MUL", [gate, late], shape, {"Mul": {}})
+    graph = close(made.bytes([early]))
+    assert [node.attrs.get("function", node.op) for node in graph.nodes] == [
+        "input", "conv2d", "silu", "hard_silu", "hard_silu"
+    ]  # fmt: skip
+
+
+def test_endings_become_host_steps() -> None:
+    """Two maps become rows, joined, with a sigmoid; and a mask of the largest channel."""
+    made = File()
+    x = made.conv(made.input(), 4)
+    rows = [made.op("RESHAPE", [made.conv(x, 6, stride=stride), made.constant([1, -1, 2], "i4")],
+                    (1, count, 2), {"Reshape": {}}) for stride, count in ((1, 192), (2, 48))]  # fmt: skip
+    boxes = made.op("CONCATENATION", rows, (1, 240, 2), {"Concatenation": {"axis": 1}})
+    scores = made.op("LOGISTIC", [boxes], (1, 240, 2), name="scores")
+    mask = made.op("ARG_MAX", [x, made.constant(-1, "i4")], (1, 8, 8), {"ArgMax": {"outputType": 2}}, type_="INT32")
+    unit = made.op("L2_NORMALIZATION", [made.op("RESHAPE", [x, made.constant([1, 256], "i4")], (1, 256))], (1, 256))
+    graph = close(made.bytes([scores, boxes, mask, unit]))
+    assert [[step.step for step in output.steps] for output in graph.outputs] == [
+        ["rows", "concatenate", "sigmoid"], ["rows", "concatenate"], ["argmax"], ["l2-normalize"],
+    ]  # fmt: skip
+    assert graph.outputs[0].name == "scores"
+
+
+def test_numbers_as_input() -> None:
+    made = File()
+    x = made.input((1, 6), name="numbers")
+    y = made.op("FULLY_CONNECTED", [x, made.random(5, 6), -1], (1, 5), {"FullyConnected": {}})
+    graph = close(made.bytes([y]))
+    assert graph.inputs[0].op == "input_fixed"
+    assert np.prod(graph.shapes[graph.output]) == 5

@@ -1,0 +1,184 @@
+"""Quantised files: their ranges are taken, and each layer agrees with LiteRT within a step for an input held equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tflite_files import File, litert, parsed, schema
+
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.eight_bits import ranges_of
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.picture import input_values, picture_range
+from glsl_infer.importers.tflite.reader import tensors_of, to_graph
+
+SIZE = (1, 12, 10, 3)
+SAME_RANGE = ("MAX_POOL_2D", "AVERAGE_POOL_2D", "PAD", "RESIZE_NEAREST_NEIGHBOR")
+
+
+def random_network(seed: int, length: int = 6) -> tuple[File, int]:
+    """A chain with sums and gates of operators that a quantised file may have."""
+    made = File(seed)
+    x = made.conv(made.input(SIZE), 8, fused=1)
+    for _ in range(length):
+        _, height, width, channels = made.shape(x)
+        kind = made.rng.choice(["conv", "wide", "add", "pool", "mean", "gate", "swish", "pad", "nearest"])
+        if kind == "conv":
+            x = made.conv(x, int(made.rng.choice([4, 6, 12])), stride=int(made.rng.choice([1, 2])), fused=3)
+        elif kind == "wide":
+            options = {"strideH": 1, "strideW": 1, "dilationHFactor": 1, "dilationWFactor": 1, "depthMultiplier": 1}
+            weights = [made.random(1, 3, 3, channels), made.random(channels)]
+            x = made.op("DEPTHWISE_CONV_2D", [x, *weights], made.shape(x), {"DepthwiseConv2D": options})
+        elif kind == "add":
+            x = made.op("ADD", [x, made.conv(x, channels)], made.shape(x), {"Add": {"fusedActivationFunction": 1}})
+        elif kind in ("pool", "mean"):
+            options = {"filterHeight": 2, "filterWidth": 2, "strideH": 1, "strideW": 1, "padding": 0}
+            op = "MAX_POOL_2D" if kind == "pool" else "AVERAGE_POOL_2D"
+            x = made.op(op, [x], made.shape(x), {"Pool2D": options})
+        elif kind == "gate":
+            x = made.op("MUL", [made.op("LOGISTIC", [x], made.shape(x)), x], made.shape(x), {"Mul": {}})
+        elif kind == "swish":
+            x = made.op("HARD_SWISH", [x], made.shape(x))
+        elif kind == "pad":
+            around = made.constant([[0, 0], [1, 0], [0, 2], [0, 0]], "i4")
+            x = made.op("PAD", [x, around], (1, height + 1, width + 2, channels))
+        elif height * width < 200:
+            size = made.constant([2 * height, 2 * width], "i4")
+            options = {"ResizeNearestNeighbor": {}}
+            x = made.op("RESIZE_NEAREST_NEIGHBOR", [x, size], (1, 2 * height, 2 * width, channels), options)
+    return made, made.conv(x, 5, 1)
+
+
+def quantize(made: File, output: int, kind: str, *, per_channel: bool = True) -> bytes:
+    """Turn a file of floats into one of ``INT8`` or ``UINT8``, with ranges that it has on random pictures."""
+    data = made.bytes([output])
+    pictures = [made.rng.uniform(0.0, 1.0, SIZE[1:]) for _ in range(3)]
+    runs = [litert(data, {"image": picture}) for picture in pictures]
+    lowest = -128 if kind == "INT8" else 0
+    tensors, constants = made.graph.tensors, {i for i, t in enumerate(made.graph.tensors) if t.buffer}
+
+    def activation(index: int, low: float, high: float) -> None:
+        low, high = min(low, 0.0), max(high, 1e-3)
+        scale = np.float32((high - low) / 255.0)
+        tensors[index].type = getattr(schema.TensorType, kind)
+        made.quantize(index, scale, round(-low / float(scale)) + lowest)
+
+    activation(made.graph.inputs[0], 0.0, 1.0)
+    for operator, code in zip(made.graph.operators, made.model.operatorCodes):
+        (out,), first = operator.outputs, operator.inputs[0]
+        name = next(key for key, value in vars(schema.BuiltinOperator).items() if value == code.builtinCode)
+        code.version = 3 if "CONV" in name else 1 if name == "HARD_SWISH" else 2
+        values = np.stack([run.tensor(out) for run in runs])
+        # Wider than seen, so that nothing saturates between two operators that are one layer here.
+        activation(out, 1.5 * float(values.min()), 1.5 * float(values.max()))
+        if name == "LOGISTIC":
+            made.quantize(out, 1.0 / 256.0, lowest)
+        elif name in SAME_RANGE:
+            tensors[out].quantization = tensors[first].quantization
+        elif "CONV" in name:
+            weights, bias = operator.inputs[1:]
+            axis = 3 if name.startswith("DEPTH") else 0
+            scales = _weights(made, weights, axis, kind, per_channel=per_channel)
+            _bias(made, bias, scales * tensors[first].quantization.scale[0])
+    assert constants
+    return made.bytes([output])
+
+
+def _weights(made: File, index: int, axis: int, kind: str, *, per_channel: bool) -> NDArray[np.float32]:
+    tensor = made.graph.tensors[index]
+    values = made.model.buffers[tensor.buffer].data.view("<f4").reshape(tensor.shape)
+    largest = np.abs(values).max(axis=tuple(i for i in range(4) if i != axis)) if per_channel else np.abs(values).max()
+    scales = np.atleast_1d(np.maximum(largest, 1e-6) / 127.0).astype(np.float32)
+    shape = [1] * 4
+    shape[axis] = len(scales)
+    zero = 0 if kind == "INT8" else 128
+    stored = np.round(values / scales.reshape(shape)) + zero
+    made.model.buffers[tensor.buffer].data = stored.astype("i1" if kind == "INT8" else "u1").view(np.uint8).ravel()
+    tensor.type = getattr(schema.TensorType, kind)
+    made.quantize(index, scales, zero, axis)
+    return scales
+
+
+def _bias(made: File, index: int, scales: NDArray[np.float32]) -> None:
+    tensor = made.graph.tensors[index]
+    values = made.model.buffers[tensor.buffer].data.view("<f4")
+    made.model.buffers[tensor.buffer].data = np.round(values / scales).astype("<i4").view(np.uint8)
+    tensor.type = schema.TensorType.INT32
+    made.quantize(index, scales)
+
+
+def prepared(data: bytes) -> Graph:
+    return prepare(optimize(to_graph(parsed(data)))).graph
+
+
+def agrees(data: bytes, seed: int) -> int:
+    """Compare every layer with LiteRT's, given LiteRT's own inputs; return how many were."""
+    graph, model = prepared(data), parsed(data)
+    (image,) = graph.inputs
+    picture = np.random.default_rng(seed).integers(0, 256, SIZE[1:]).astype(np.uint8)
+    runner = litert(data, {"image": input_values(image, picture)})
+    tensors, ranges, compared = tensors_of(model), ranges_of(graph), 0
+    values = {image.name: input_values(image, picture)}
+    for node in graph.nodes[1:]:
+        tensor = tensors.get((node.name, *node.attrs.get("fused", ()))[-1])
+        expected = None if tensor is None else runner.tensor(tensor)
+        assert expected is not None, f"{node.name}: a layer without a tensor"
+        expected = expected.reshape(graph.shapes[node.name])
+        found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
+        step = max(ranges[node.name].scales) / 255.0
+        # LiteRT also rounds in between: the convolution before a sum, the sigmoid of a gate.
+        between = [tensors[name] for name in (node.name, *node.attrs.get("fused", ()))[:-1] if name in tensors]
+        step += 0.5 * sum(model.tensors[index].quantization.scales[0] for index in between)
+        step += 0.5 * max(ranges[node.inputs[0]].scales) / 255.0 * ("silu" in node.activation.text)
+        assert np.abs(found - expected).max() <= 1.02 * step, node.name
+        values[node.name] = expected.astype(np.float64)
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("kind", ["INT8", "UINT8"])
+def test_each_layer_within_a_step_of_litert(kind: str) -> None:
+    compared = 0
+    for seed in range(20):
+        compared += agrees(quantize(*random_network(seed), kind, per_channel=kind == "INT8"), seed)
+    assert compared > 60
+
+
+def test_per_tensor_weights() -> None:
+    assert agrees(quantize(*random_network(50), "INT8", per_channel=False), 50) > 2
+
+
+def test_ranges_are_those_of_the_file() -> None:
+    data = quantize(*random_network(1), "INT8")
+    model, graph = parsed(data), prepared(data)
+    assert picture_range(graph.input) == ((1.0,), (0.0,))
+    tensors = tensors_of(model)
+    checked = 0
+    for node in graph.nodes[1:]:
+        given = model.tensors[tensors[(node.name, *node.attrs.get("fused", ()))[-1]]].quantization
+        assert "seen" not in node.attrs
+        if node.op == "conv2d":
+            assert node.attrs["scales"] == pytest.approx((255.0 * given.scales[0],), rel=1e-5)
+            assert node.attrs["zeros"] == (given.zeros[0] + 128,)
+            checked += 1
+    assert checked > 1
+
+
+def test_a_file_without_ranges_asks_for_pictures() -> None:
+    made, output = random_network(2)
+    with pytest.raises(ModelError, match="--calibrate"):
+        prepared(made.bytes([output]))
+
+
+def test_floats_that_are_quantised_first_say_what_bytes_stand_for() -> None:
+    """The converter's default: inputs and outputs of floats around a network of bytes."""
+    made = File()
+    image = made.input(SIZE)
+    x = made.op("QUANTIZE", [image], SIZE, {"Quantize": {}}, type_="INT8")
+    made.quantize(x, 2.0 / 255.0, 0)
+    y = made.op("DEQUANTIZE", [x], SIZE, {"Dequantize": {}})
+    (scale,), (zero,) = picture_range(to_graph(parsed(made.bytes([made.conv(y)]))).input)
+    assert (scale, zero) == pytest.approx((2.0, 128.0))

@@ -1,0 +1,84 @@
+"""Normalisations by what a map itself holds, and softmax inside a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import pytest
+from imported import check
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras import to_graph
+
+L, K = keras.layers, keras.ops
+
+
+def features(x: keras.KerasTensor) -> keras.KerasTensor:
+    return L.Conv2D(6, 3, activation="elu")(x)
+
+
+LAYERS: dict[str, Callable[[], keras.layers.Layer]] = {
+    "layer": L.LayerNormalization,
+    "layer, no weights": lambda: L.LayerNormalization(center=False, scale=False, epsilon=0.1),
+    "layer, whole map": lambda: L.LayerNormalization(axis=(1, 2, 3), center=False, scale=False),
+    "rms": L.RMSNormalization,
+    "group": lambda: L.GroupNormalization(3),
+    "group, one": lambda: L.GroupNormalization(1, scale=False),
+    "instance": lambda: L.GroupNormalization(-1),
+    "unit": L.UnitNormalization,
+}
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_layers(name: str) -> None:
+    x = keras.Input((7, 6, 3))
+    graph = check(x, L.ReLU()(LAYERS[name]()(features(x))))
+    assert graph.by_name[graph.output].op in ("channel_norm", "map_norm")  # the activation is fused
+
+
+@pytest.mark.parametrize("layer", [L.LayerNormalization, L.RMSNormalization, L.UnitNormalization])
+def test_layers_of_vectors(layer: Callable) -> None:
+    x = keras.Input((7, 6, 3))
+    graph = check(x, L.Dense(3)(layer()(L.GlobalAveragePooling2D()(features(x)))))
+    assert "vector_norm" in [node.op for node in graph.nodes]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        K.layer_normalization,
+        K.rms_normalization,
+        lambda y: K.layer_normalization(y, np.full(6, 2.0, "float32"), np.full(6, 0.5, "float32")),
+        lambda y: K.normalize(y, axis=-1),
+    ],
+)
+def test_operations(operation: Callable) -> None:
+    x = keras.Input((7, 6, 3))
+    check(x, L.Conv2D(4, 1)(operation(features(x))))
+
+
+@pytest.mark.parametrize("soften", [L.Softmax(), L.Activation("softmax"), K.softmax])
+def test_softmax_inside_a_network(soften: Callable) -> None:
+    x = keras.Input((7, 6, 3))
+    graph = check(x, L.Conv2D(4, 1)(L.MaxPooling2D(2)(soften(features(x)))))
+    assert [node.op for node in graph.nodes] == ["input", "conv2d", "channel_softmax", "max_pool", "conv2d"]
+
+
+@pytest.mark.parametrize(
+    "layer, message",
+    [
+        (lambda: L.LayerNormalization(axis=1), r"a layer normalisation over the axes \(1,\)"),
+        (
+            lambda: L.LayerNormalization(axis=(1, 2, 3), gamma_initializer="random_normal"),
+            "weights of its own for each pixel",
+        ),
+        (lambda: L.UnitNormalization(axis=1), r"a unit normalisation over the axes \(1,\)"),
+    ],
+)
+def test_refusals(layer: Callable, message: str) -> None:
+    x = keras.Input((7, 6, 3))
+    y = L.Conv2D(4, 1)(layer()(features(x)))
+    with pytest.raises(ModelError, match=message):
+        to_graph(keras.Model(x, y))

@@ -1,0 +1,76 @@
+"""Reductions and normalisations on the virtual VideoCore IV: they compile, and no number is off by more than a step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from graphs import classifier, conv_node, input_node, pool_node
+
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.graph import Graph, Node
+from glsl_infer.tools import videocore
+from glsl_infer.tools.videocore import Driver
+from glsl_infer.tools.videocore.executor import Executor
+from glsl_infer.tools.videocore.pixels import compare
+
+SIZE = 12
+MOST_DIFFERING = 0.01
+"""Of all numbers: exp has 10 to 13 good bits there, and sums are rounded toward zero."""
+
+ONE_DRAW = ("mean", "deviation", "pool")
+"""Draws of single pixels, which unroll the map: nothing else could run beside them, so that one thread will do."""
+
+
+def everything(rng: np.random.Generator, channels: int) -> Graph:
+    """All of them on one map, and their sum."""
+    gamma = tuple(rng.normal(0.5, 1.0, channels).tolist())
+    both, window = ("mean", "deviation"), {"pool": (3, 3), "strides": (1, 1), "padding": (1, 1, 1, 1)}
+    body = [
+        input_node(SIZE),
+        conv_node(rng, "stem", ("image",), 3, channels, activation="tanh"),
+        Node("layer", "channel_norm", ("stem",), {"gamma": gamma, "beta": gamma}),
+        Node("rms", "channel_norm", ("stem",), {"kind": "rms"}),
+        Node("unit", "channel_norm", ("stem",), {"kind": "unit", "epsilon": 0.0}),
+        Node("shares", "channel_softmax", ("stem",)),
+        Node("smallest", "min_pool", ("stem",), window),
+        pool_node("mean", "stem"),
+        Node("deviation", "global_deviation", ("stem",)),
+        *(
+            Node(f"group-{name}", "group_statistics", both, {"groups": channels // 5, "statistic": name})
+            for name in both
+        ),
+        Node("norm", "map_norm", ("stem", "group-mean", "group-deviation"), {"gamma": gamma, "beta": gamma}),
+        Node("local", "local_response_norm", ("stem",), {"beta": 0.75, "alpha": 0.2}),
+        Node("number", "channel_argmax", ("stem",)),
+        Node("least", "channel_extreme", ("stem",), {"operation": "min"}),
+        Node("both", "binary", ("number", "least"), {"operation": "multiply"}),
+        Node("some", "add", ("layer", "rms", "unit", "shares", "smallest", "norm", "local"), {"activation": "relu(1)"}),
+        Node("all", "binary", ("some", "both"), {"operation": "maximum"}),
+    ]
+    return classifier(rng, body, channels)
+
+
+@pytest.fixture(scope="module", params=[10, 100])
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    pictures = [rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8) for _ in range(3)]
+    file = tmp_path_factory.mktemp("statistics") / "statistics.glslnn"
+    made, _, _ = build(everything(rng, request.param), ["a", "b", "c"], options=Options(), calibration=pictures)
+    bundles.write(made, file)
+    return file
+
+
+def test_they_compile_with_two_threads(path: Path, driver: Driver) -> None:
+    _, measured = videocore.measure(path, driver)
+    assert not measured.failures
+    threads = {name: entry.threads for name, entry in measured.programs.items() if not name.startswith(ONE_DRAW)}
+    assert set(threads.values()) == {2}, threads
+
+
+def test_numbers_differ_by_a_step_at_most(path: Path, executor: Executor) -> None:
+    for pixels in compare(path, executor, []):
+        assert pixels.worst <= 1, pixels
+        assert pixels.differing <= MOST_DIFFERING * pixels.values, pixels
