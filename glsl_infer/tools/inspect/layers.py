@@ -66,7 +66,7 @@ def inspected(survey: Survey, path: str) -> Inspected:
     rows, needs_pictures = survey.rows, False
     if survey.graph is not None:
         try:
-            trial = compile_on_trial(survey.graph, guessed=survey.guessed)
+            trial = compile_on_trial(survey.graph, guessed=survey.guessed, delegate=True)
         except ModelError as error:
             problems.append(error)
         else:
