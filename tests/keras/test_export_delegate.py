@@ -42,9 +42,10 @@ def test_parts_are_told(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     out = tmp_path / "m.glslnn"
     assert export(model, out) == 0
     said = capsys.readouterr().out
-    assert "on the CPU: 2 reshape, 4 linear, 1 attention, 1 tensor_binary. 3 parts, 1 of them on the CPU" in said
-    assert "--no-delegate refuses instead" in said
-    assert bundles.read(out).cpu_operators == ("tensor_reshape", "linear", "attention", "tensor_binary")
+    (line,) = [line for line in said.splitlines() if line.startswith("on the CPU: ")]
+    assert "4 linear, 1 attention" in line and "3 parts, 1 of them on the CPU; a frame uploads" in line, line
+    assert line.endswith("--no-delegate refuses instead")
+    assert {"tensor_reshape", "linear", "attention"} < set(bundles.read(out).cpu_operators)
     assert export(model, out, "--delegate-for", "behind", "--json") == 0
     report = json.loads(capsys.readouterr().out)
     kinds = ["gpu", "cpu", "gpu"]
