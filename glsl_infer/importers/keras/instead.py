@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _SEQUENCES = "this engine is for pictures: give the model a feature map (height, width, channels)"
 _VOLUMES = "use the 2D layer of the same name, on a feature map (height, width, channels)"
 _RECURRENT = "compute one step in the network and carry its state outside, or use convolutions over a stack of frames"
-_ATTENTION = "use convolutions with squeeze and excite: GlobalAveragePooling2D, Dense, Multiply"
+_ATTENTION = "use Attention or MultiHeadAttention, which the CPU computes"
 _DATA = "prepare such data before the model, and give it numbers"
 _FOREIGN = "write the model with Keras' own layers"
 _DETERMINISTIC = "apply it to pictures before the model"
