@@ -5,7 +5,7 @@
 
 ``index.json`` lists them. A sound bundle has a raw file for each input, and one for each output with what the exact
 reference computes; docs/bundle-format.md says how they are read, and how far an output may be off. A damaged one has
-the rule of docs/bundle-format.md that it breaks. Needs no GPU.
+the rule of docs/bundle-format.md that it breaks. One of parts is sound for runners with a CPU. Needs no GPU.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import bundle_data  # noqa: E402
+import conformance_parts as parts  # noqa: E402
+import parted  # noqa: E402
 import ranged  # noqa: E402
 import several  # noqa: E402
 import tiny  # noqa: E402
@@ -146,10 +148,27 @@ def _expected(result: Result, made: dict[str, bytes], bundle: str) -> dict[str, 
     }
 
 
+def _of_parts(made: dict[str, bytes]) -> dict[str, Any]:
+    """Add the files of the sound bundle of parts, and return its entry of the index."""
+    bundle = parted.parted_bundle()
+    given = np.random.default_rng(SEED).integers(0, 256, bundle.manifest.input.shape, np.uint8)
+    made[parts.NAME] = zipped(parts.members())
+    made[f"{parts.NAME}.in.image.u8"] = given.tobytes()
+    entry = {"name": "image", "file": f"{parts.NAME}.in.image.u8", "shape": list(given.shape)}
+    numbers = reference.run(bundle, given)
+    result = Result(bundle.manifest.output.name, numbers, parts.TOLERANCE, 0)
+    return {
+        "file": parts.NAME,
+        "operators": list(bundle.cpu_operators),
+        "inputs": [entry],
+        "outputs": [_expected(result, made, parts.NAME)],
+    }
+
+
 def files() -> dict[str, bytes]:
     """Return every file of the folder by its name."""
     made: dict[str, bytes] = {}
-    index: dict[str, Any] = {"sound": [], "damaged": []}
+    index: dict[str, Any] = {"sound": [], "parts": [], "damaged": []}
     for name, bundle in sound().items():
         members = _of_tomorrow(bundle) if name.startswith(TOMORROW) else members_of(bundle)
         made[name] = zipped(members)
@@ -162,10 +181,14 @@ def files() -> dict[str, bytes]:
             entry["inputs"].append({"name": key, "file": file, "shape": list(array.shape)})
         entry["outputs"] = [_expected(output, made, name) for output in _results(bundle, given)]
         index["sound"].append(entry)
+    index["parts"].append(_of_parts(made))
     numbers = several.several_bundle("numbers")
     for rule, name, content in damaged(members_of(smallest()), members_of(numbers)):
         made[f"bad-{name}.glslnn"] = content
         index["damaged"].append({"file": f"bad-{name}.glslnn", "rule": rule})
+    for name, content in parts.damaged():
+        made[f"bad-parts-{name}.glslnn"] = content
+        index["damaged"].append({"file": f"bad-parts-{name}.glslnn", "rule": "parts"})
     made[INDEX] = (json.dumps(index, indent=1) + "\n").encode()
     return made
 

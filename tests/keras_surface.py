@@ -206,8 +206,8 @@ REFUSED_LAYERS: Mapping[str, str] = {
     **_all(
         _SEQUENCE,
         "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
-        "DepthwiseConv1D GlobalAveragePooling1D GlobalMaxPooling1D Masking MaxPooling1D RepeatVector SeparableConv1D "
-        "SpatialDropout1D UpSampling1D ZeroPadding1D",
+        "DepthwiseConv1D Masking MaxPooling1D RepeatVector SeparableConv1D "
+        "UpSampling1D ZeroPadding1D",
     ),
     **_all(
         _VOLUME,
@@ -216,7 +216,7 @@ REFUSED_LAYERS: Mapping[str, str] = {
         "ZeroPadding3D",
     ),
     **_all(_STATE, "Bidirectional ConvLSTM1D ConvLSTM2D GRU LSTM RNN SimpleRNN"),
-    **_all(_ATTENTION, "AdditiveAttention Attention Dot GroupedQueryAttention MultiHeadAttention"),
+    **_all(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
 }
 """Layers that are refused, and why."""
 
@@ -332,7 +332,7 @@ REFUSED_OPS: Mapping[str, str] = {
     **_all("steps, which rounding would move", "ceil floor round sign"),
     **_all("truth values", "equal greater less logical_and where"),
     "prod": "a product of all numbers leaves every range",
-    **_all("geometry", "repeat roll squeeze stack tile unstack"),
+    **_all("geometry", "repeat roll stack tile unstack"),
     "batch_normalization": "the layer can be exported",
     "rgb_to_grayscale": "a Conv2D of one pixel does it",
 }

@@ -144,7 +144,7 @@ def _facts(name: str, folder: Path) -> dict[str, Any]:
 def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, float]:
     from glsl_infer import bundle as bundles
     from glsl_infer.compiler.assemble import classes_of
-    from glsl_infer.compiler.build import build
+    from glsl_infer.compiler.delegate import build
     from glsl_infer.compiler.optimize import optimize
     from glsl_infer.graph import reference
     from glsl_infer.graph.host_steps import softmax
@@ -154,7 +154,7 @@ def _exported(name: str, model: Any, folder: Path, seed: int) -> tuple[float, fl
     shown = [random_inputs(graph, seed + number) for number in range(PICTURES + 1)]
     inputs, others = shown[0], shown[1:]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
-    bundles.write(build(graph, labels, calibration=others)[0], folder / f"{name}.glslnn")
+    bundles.write(build(graph, labels, calibration=others).bundle, folder / f"{name}.glslnn")
     np.savez(folder / f"{name}.npz", **inputs)
     made = bundles.read(folder / f"{name}.glslnn")
     expected = _by_name(graph, model(_as_called(model, fed(graph, inputs)), training=False))

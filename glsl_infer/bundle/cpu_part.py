@@ -41,9 +41,7 @@ class CpuPart:
     @property
     def operators(self) -> tuple[str, ...]:
         """The names of all operators, each once; of custom ones the functions' names."""
-        return tuple(
-            dict.fromkeys(str(node.attrs["function"]) if node.op == CUSTOM else node.op for node in self.nodes)
-        )
+        return tuple(dict.fromkeys(str(node.attrs["calls"]) if node.op == CUSTOM else node.op for node in self.nodes))
 
 
 def with_weights(
@@ -84,14 +82,14 @@ def check_operator(node: Node, where: str) -> None:
     if node.op in KERNELS:
         known = set(KERNELS[node.op].attrs)
     elif node.op == CUSTOM:
-        known = {"function", "shape", "settings"}
+        known = {"calls", "shape", "settings"}
     else:
         known = _moved_attributes(node, where)
     for key in known.symmetric_difference(node.attrs):
         problem = "is missing" if key in known else "is unknown"
         raise BundleError(f"{where}: attribute '{key:.40}' {problem}")
-    if node.op == CUSTOM and not NAME.fullmatch(str(node.attrs["function"])):
-        raise BundleError(f"{where}: '{node.attrs['function']!s:.60}' names no function as module:function")
+    if node.op == CUSTOM and not NAME.fullmatch(str(node.attrs["calls"])):
+        raise BundleError(f"{where}: '{node.attrs['calls']!s:.60}' names no function as module:function")
 
 
 def _moved_attributes(node: Node, where: str) -> set[str]:

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.cli import benchmark_text, progress
+from glsl_infer.cli import benchmark_text, ends, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"counted runs (default: {RUNS})")
     parser.add_argument("--warm-up", type=int, default=WARM_UP, metavar="N", help=f"runs before (default: {WARM_UP})")
+    ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
         "--no-cache",
@@ -73,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure or compare, then print and write what was found."""
+    ends.load_operators(args.operator)
     check(args)
     result = _compare(args) if args.compare else _measure(args)
     if args.csv is not None:

@@ -44,6 +44,8 @@ def result(measured: dict[str, Any]) -> list[str]:
     head = f"{settings['runs']} runs after {settings['warm_up']}, ms"
     lines += ["", f"{head:28} {'median':>9} {'5 %':>9} {'95 %':>9}"]
     lines += [f"{name:28} {_times(measured['frame_ms'][step])}" for step, name in _STEPS.items()]
+    if "parts" in measured:
+        lines += _parts(measured["parts"])
     if "profile" in measured:
         lines += _profile(measured["profile"], measured["frame_ms"]["gpu"]["median"])
     if "sustained" in measured:
@@ -70,6 +72,16 @@ def _machine(machine: dict[str, Any]) -> list[str]:
         f"{'driver':12} {machine['renderer']}, {machine['version']}, by {machine['context']}",
         f"{'machine':12} {machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}",
     ]
+
+
+def _parts(parts: list[dict[str, Any]]) -> list[str]:
+    lines = ["", f"{'part':28} {'median':>9} {'5 %':>9} {'95 %':>9} {'kB up':>9} {'kB back':>9}"]
+    for number, part in enumerate(parts, 1):
+        first, *others = part["operators"]
+        what = f"{number} {part['kind'].upper()}, {first}{f' and {len(others)} more' * bool(others)}"
+        moved = f"{part['uploaded'] / 1e3:9.1f} {part['read_back'] / 1e3:9.1f}"
+        lines.append(f"{what:28} {_times(part['ms'])} {moved}")
+    return lines
 
 
 def _profile(profile: dict[str, Any], gpu: float) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import execution, progress
+from glsl_infer.cli import ends, execution, progress
 from glsl_infer.cli.table_file import check_table, open_table
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("images", nargs="+", type=Path, metavar="IMAGE", help="picture files, or folders of them")
     parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
     parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
+    ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
     parser.add_argument(
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
+    ends.load_operators(args.operator)
     _check(args)
     files = pictures.find(args.images)
 

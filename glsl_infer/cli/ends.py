@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from glsl_infer.errors import InputError
@@ -24,6 +26,32 @@ def add_input_range(parser: argparse.ArgumentParser) -> None:
         help="what bytes 0 and 255 of a picture are to the network (default: 0,1, or 0,255 where it begins with a "
         "Rescaling), or between which numbers an input of numbers is; with the input's name where there are several",
     )
+
+
+def add_operator(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--operator``, which ``load_operators`` reads."""
+    parser.add_argument(
+        "--operator",
+        action="append",
+        default=[],
+        metavar="[CLASS=]MODULE:FUNCTION",
+        help="a function of yours that computes a layer of yours on the CPU, again for each; the model file has its "
+        "name only, so give it to 'run' and the others, too",
+    )
+
+
+def load_operators(given: Sequence[str]) -> None:
+    """Import the functions of ``--operator``.
+
+    Raises:
+        InputError: one of them cannot be imported.
+    """
+    from glsl_infer.cpu import custom
+
+    if given:
+        sys.path.insert(0, str(Path.cwd()))
+    for name in given:
+        custom.load(name)
 
 
 def add_fit(parser: argparse.ArgumentParser) -> None:

@@ -96,6 +96,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_fit(parser)
     ends.add_purpose(parser)
     parser.add_argument(
+        "--delegate",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="let the CPU compute layers that no shader can, in parts between those of the GPU (the default); "
+        "--no-delegate refuses them",
+    )
+    parser.add_argument(
+        "--delegate-for",
+        action="append",
+        default=[],
+        metavar="LAYER",
+        help="let the CPU compute this layer whatever shaders can; may be given several times",
+    )
+    ends.add_operator(parser)
+    parser.add_argument(
         "--verify",
         type=float,
         default=VERIFY_SECONDS,
@@ -146,7 +161,10 @@ def run(args: argparse.Namespace) -> int:
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
+        delegate=args.delegate,
+        delegate_for=tuple(args.delegate_for),
     )
+    ends.load_operators(args.operator)
     with progress.status("export") as tell:
         report = export(
             args.model,
@@ -170,6 +188,10 @@ def run(args: argparse.Namespace) -> int:
     _print_memory(report)
     totals = report.totals
     print()
+    if report.parts:
+        from glsl_infer.tools.export_parts import line
+
+        print(line(report.parts))
     if report.videocore is not None:
         print(_verified(report.videocore))
     print(

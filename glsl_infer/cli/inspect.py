@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import ends, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
     )
+    ends.add_operator(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
 
 
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import importers
     from glsl_infer.tools.inspect import inspection
 
+    ends.load_operators(args.operator)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
@@ -96,11 +98,12 @@ def _draw_layers(args: argparse.Namespace, bundle: Bundle) -> list[Path]:
         raise InputError(f"--out {folder}: no folder can be made there ({error.strerror})") from None
     written: list[Path] = []
     with Session(bundle, context=args.context) as session:
-        drawn = len(bundle.network.layers) - 1  # all but the picture
+        layers = bundle.graph.nodes if bundle.parts else bundle.network.layers
+        drawn = len(layers) - 1  # all but the picture
         with progress.counter(drawn, "layers") as done:
             for index, (name, output) in enumerate(session.layers(given)):
                 path = folder / layer_pictures.file_name(index + 1, name)
-                images.save(layer_pictures.draw(output, bundle.values[name]), path)
+                images.save(layer_pictures.draw(output, bundle.values.get(name)), path)
                 written.append(path)
                 done(1)
     return written
@@ -123,6 +126,7 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         f"{'needs':10} {limits['texture_units']} texture units, textures of {limits['texture_size']}, "
         f"{limits['fragment_uniform_vectors']} uniform vectors, {limits['varying_vectors']} varyings, "
         f"{limits['vertex_attributes']} vertex attributes",
+        *(f"{'part ' + str(number):10} {_part(part)}" for number, part in enumerate(described.get("parts", ()), 1)),
         "",
     ]
     rows = described["layers"]
@@ -148,6 +152,15 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
         pictures = described["pictures"]
         lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
     return lines
+
+
+def _part(part: dict[str, Any]) -> str:
+    what = (
+        f"{part['kind'].upper()}: {', '.join(part['inputs'])} -> {', '.join(part['outputs'])}, {part['layers']} layers"
+    )
+    if part["kind"] == "cpu":
+        return f"{what} ({', '.join(part['operators'])})"
+    return f"{what}; uploads {part['uploaded'] / 1e3:.1f} kB and reads back {part['read_back'] / 1e3:.1f} kB a frame"
 
 
 def _input(entry: dict[str, Any]) -> str:

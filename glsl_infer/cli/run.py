@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import progress
+from glsl_infer.cli import ends, progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"with --whole: pixels that a tile sees beyond what is kept of it (default: {OVERLAP}); no seams show "
         "where the network looks no further",
     )
+    ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
         "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
@@ -73,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
     from glsl_infer import bundle as bundles
 
+    ends.load_operators(args.operator)
     _check_arguments(args)
     bundle = bundles.read(args.model)
     files = _files(args, bundle.manifest)

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glsl_infer.cli import ends
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.gl.context import CHOICES
 
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL.glslnn",
         help="an exported model (default: the model that comes with the package)",
     )
+    ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print JSON: driver, every layer's error, what to try")
 
@@ -33,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.runtime.session import Session
     from glsl_infer.support.resources import default_model
 
+    ends.load_operators(args.operator)
     with Session(default_model() if args.model is None else args.model, context=args.context) as session:
         result, file = selfcheck.check(session), session.bundle.path
     if args.json:

@@ -1,4 +1,4 @@
-"""Compare an exported model with the model it was made from: every layer and the result, on pictures of yours."""
+"""Compare an exported model with its original: every layer and the result, on pictures of yours."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layer-pictures", type=int, default=4, metavar="N", help="of them compared layer by layer (default: 4)"
     )
     ends.add_input_range(parser)
+    ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     limits = parser.add_argument_group("thresholds: exit code 1 beyond")
     limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
@@ -61,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare
 
+    ends.load_operators(args.operator)
     _check(args)
     bundle = bundles.read(args.bundle)
     given, skipped = _samples(args, bundle)

@@ -107,7 +107,7 @@ def _reports(models: Sequence[Path], driver: Driver) -> list[Report]:
     from glsl_infer.tools.videocore.report import report
 
     for path in models:  # a bad file is refused before any is measured
-        bundles.read(path)
+        bundles.read(path).require_whole("glsl-infer vc4")
     reports = []
     for path in models:
         reports.append(report(*measure(path, driver, watch=progress.bar), str(path)))

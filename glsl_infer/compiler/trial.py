@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.compiler import lower, optimize
-from glsl_infer.compiler.delegate.choose import cpu_layers
+from glsl_infer.compiler.delegate import cpu_layers, partition
+from glsl_infer.compiler.delegate.build import gpu_graph
 from glsl_infer.compiler.ranges import eight_bits, inputs, prepare
 from glsl_infer.errors import ModelError
-from glsl_infer.graph import Graph, GraphOutput, Node
-from glsl_infer.graph.network import VALUES
+from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.reference import Inputs
 
 ASSUMED = (-1.0, 1.0)
@@ -29,16 +29,16 @@ class Trial:
     """What became of a network.
 
     Attributes:
-        graph: optimised.
-        problems: one for each layer that nothing can do, in the order in which they were met.
-        on_cpu: the nodes that the CPU computes.
+        graph: optimised, with an input in place of each layer that cannot be done.
+        problems: one for each such layer, in the order in which they were met.
+        on_cpu: layers of it that the CPU computes, because no shader can.
         unranged: what an export without typical pictures or numbers would say of layers whose ranges they tell.
     """
 
     graph: Graph
     problems: tuple[ModelError, ...]
-    on_cpu: frozenset[str]
     unranged: tuple[ModelError, ...]
+    on_cpu: frozenset[str] = frozenset()
 
 
 def compile_on_trial(
@@ -48,7 +48,7 @@ def compile_on_trial(
     samples: Sequence[Inputs] = (),
     percentile: float = 100.0,
     guessed: Collection[str] = (),
-    delegate: bool = False,
+    delegate: bool = True,
 ) -> Trial:
     """Optimise, range and lower an imported graph as ``build`` does, as far as it goes.
 
@@ -58,37 +58,52 @@ def compile_on_trial(
         samples: see ``prepare``; without any, open ranges are assumed.
         percentile: see ``prepare``.
         guessed: inputs that stand for layers of which it is known already that they cannot be done.
-        delegate: whether the CPU computes what no shader can, as ``compiler.delegate`` does.
+        delegate: whether the CPU may compute what no shader can.
 
     Raises:
         ModelError: the graph cannot even be optimised.
     """
-    small, problems = optimize.optimize(graph), list[ModelError]()
-    on_cpu = set(cpu_layers(small)) if delegate else set[str]()
-    current = _without(small, on_cpu)
-    guesses, samples = {*guessed, *on_cpu}, () if on_cpu else samples
-    while current is not None:
+    small = optimize.optimize(graph)
+    on_cpu = set(cpu_layers(small) if delegate else ())
+    while True:
+        parts = [part for part in partition(small, on_cpu) if not part.on_cpu] if on_cpu else []
+        wholes = [gpu_graph(small, part, {}, calibrated=True) for part in parts] if on_cpu else [small]
+        problems = [
+            problem
+            for whole in wholes
+            for problem in _problems(whole, () if on_cpu else samples, percentile, layout, guessed)
+        ]
+        more = {problem.refused for problem in problems if problem.refused in small.by_name} - on_cpu
+        if not delegate or not more:
+            return Trial(small, tuple(problems), _unranged(small), frozenset(on_cpu))
+        on_cpu.update(name for name in more if name is not None)
+
+
+def _problems(
+    small: Graph, samples: Sequence[Inputs], percentile: float, layout: str, guessed: Collection[str]
+) -> list[ModelError]:
+    """Return all that stops a network, or a part of it for the GPU."""
+    problems = list[ModelError]()
+    guesses, current = set(guessed), small if samples else _with_ranges(small)
+    while True:
         try:
-            ranged = current if samples else _with_ranges(current)
             assumed = None if samples else ASSUMED
-            prepared = prepare(ranged, samples, percentile=percentile, layout=layout, assumed=assumed)
+            prepared = prepare(current, samples, percentile=percentile, layout=layout, assumed=assumed)
             lower.to_program(prepared.graph, layout=layout, memory="naive")
         except ModelError as error:
             name = _node_of(current, error)
             if name in guesses:  # the end of the network, which an input cannot be
                 break
-            known = name is not None and not current.by_name[name].operator.is_input
-            if known and delegate and error.refused:
-                on_cpu.add(str(name))
-            else:
-                problems.append(error)
-            if not known:
+            problems.append(error)
+            if name is None or current.by_name[name].operator.is_input:
                 break
-            guesses.add(str(name))
-            current, samples = _without(current, {str(name)}), ()  # samples know nothing of the new input
+            if len(current.shapes[name]) not in (1, 3):  # which no input has: what is behind it stays unknown
+                break
+            guesses.add(name)
+            current, samples = _with_ranges(_cut(current, name)), ()  # samples know nothing of the new input
         else:
             break
-    return Trial(small, tuple(problems), frozenset(on_cpu), _unranged(small))
+    return problems
 
 
 def _unranged(graph: Graph) -> tuple[ModelError, ...]:
@@ -113,22 +128,9 @@ def _node_of(graph: Graph, error: ModelError) -> str | None:
     return name or None
 
 
-def _without(graph: Graph, names: Collection[str]) -> Graph | None:
-    """Put inputs in the place of nodes; leave out what no texture holds, and what reads it. None: nothing is left."""
-    gone: set[str] = set()
-    nodes = []
-    for node in graph.nodes:
-        shape = graph.shapes[node.name]
-        if node.name in names and len(shape) in (1, 3):
-            kind, attrs = ("input_fixed", _SPAN) if len(shape) == 1 else ("input", {"fit": None, **_BYTES})
-            nodes.append(Node(node.name, kind, (), {"shape": shape, **attrs}))
-        elif node.name in names or gone & set(node.inputs):
-            gone.add(node.name)
-        else:
-            nodes.append(node)
-    outputs = [output for output in graph.outputs if not gone & set(output.layers)]
-    if gone:  # what stood before the gap is to be drawn all the same
-        read = {name for node in nodes for name in node.inputs} | {name for end in outputs for name in end.layers}
-        ends = [node.name for node in nodes if node.name not in read and not node.operator.is_input]
-        outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in ends]
-    return Graph(graph.name, nodes, outputs) if outputs else None
+def _cut(graph: Graph, name: str) -> Graph:
+    """Put an input in the place of a node."""
+    shape = graph.shapes[name]
+    kind, attrs = ("input_fixed", _SPAN) if len(shape) == 1 else ("input", {"fit": None, **_BYTES})
+    given = Node(name, kind, (), {"shape": shape, **attrs})
+    return graph.rebuilt([given if node.name == name else node for node in graph.nodes])

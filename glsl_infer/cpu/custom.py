@@ -20,7 +20,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph.node import Array, Node
 
 CUSTOM = "custom"
-"""Name of the operator whose attribute ``function`` names the function."""
+"""Name of the operator whose attribute ``calls`` names the function."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*")
 """A function by its module: ``package.module:function``."""
@@ -29,6 +29,7 @@ Function = Callable[..., Any]
 Functions = Mapping[str, Function]
 
 _known: dict[str, Function] = {}
+_classes: dict[str, str] = {}
 
 
 def register(functions: Functions) -> None:
@@ -42,12 +43,17 @@ def register(functions: Functions) -> None:
         _known[name] = function
 
 
-def load(name: str) -> Function:
-    """Import the function ``module:function`` and make it known. Only ever call this with a name a person typed.
+def load(given: str) -> str:
+    """Import a function and make it known; return its name. Only ever call this with what a person typed.
+
+    Args:
+        given: ``module:function``, for the layers of a class that is called like the function (``psroi_align`` is for
+            ``PsroiAlign``), or ``CLASS=module:function``.
 
     Raises:
         InputError: another form, no such module, or no such function in it.
     """
+    kind, _, name = given.rpartition("=")
     _check(name)
     module, _, function = name.partition(":")
     try:
@@ -59,7 +65,18 @@ def load(name: str) -> Function:
     if not callable(loaded):
         raise InputError(f"--operator {name}: '{function}' is no function")
     _known[name] = loaded
-    return loaded  # type: ignore[no-any-return]
+    _classes[kind or "".join(part.title() for part in function.split("_"))] = name
+    return name
+
+
+def loaded() -> list[str]:
+    """Return what ``load`` was told in this process, for another one to load."""
+    return [f"{kind}={name}" for kind, name in _classes.items()]
+
+
+def function_of(kind: str) -> str | None:
+    """Return the name of the function that computes the layers of a class, if ``load`` was told of one."""
+    return _classes.get(kind)
 
 
 def require(name: str, functions: Functions | None = None) -> Function:
@@ -83,7 +100,7 @@ def call(node: Node, inputs: Sequence[Array], functions: Functions | None = None
     Raises:
         InputError: it is not known, fails, or returns another shape than it declares.
     """
-    name, shape = str(node.attrs["function"]), tuple(node.attrs["shape"])
+    name, shape = str(node.attrs["calls"]), tuple(node.attrs["shape"])
     function = require(name, functions)
     keywords = {**json.loads(node.attrs["settings"]), **node.weights}
     try:

@@ -49,7 +49,7 @@ class KernelOperator(OnCpu):
         """Return what the kernel's rule says."""
         weights = {name: weight.shape for name, weight in node.weights.items()}
         try:
-            return self.kernel.shape_of(node.attrs, weights, inputs)
+            return self.kernel.shape_of({**self.attrs, **node.attrs}, weights, inputs)
         except (ValueError, TypeError, LookupError) as error:
             raise ModelError.layer(node.name, str(error), "check what it is given") from None
 
@@ -61,11 +61,11 @@ class KernelOperator(OnCpu):
 class Custom(OnCpu):
     """A person's own function; see ``cpu.custom``.
 
-    Attributes: ``function``, its name as ``module:function``; ``shape`` of the output; ``settings``, the keywords of
+    Attributes: ``calls``, its name as ``module:function``; ``shape`` of the output; ``settings``, the keywords of
     the function as JSON. Its weights are keywords, too.
     """
 
-    attrs = {"function": None, "shape": None, "settings": "{}"}
+    attrs = {"calls": None, "shape": None, "settings": "{}"}
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the declared shape."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
@@ -22,11 +21,12 @@ from glsl_infer.bundle.parted_ends import TensorOutput
 from glsl_infer.cpu.custom import CUSTOM, Functions, require
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import host_steps
+from glsl_infer.graph import Node, host_steps
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import traffic
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.outputs import Answer, Results
+from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pipeline import PendingFrame, check_wait, finished
 from glsl_infer.runtime.session import Session
@@ -37,32 +37,11 @@ Tensors = dict[str, Any]
 """What inputs and parts have made so far, by name: arrays, and pictures as they were given."""
 
 
-@dataclass(frozen=True)
-class PartRun:
-    """One part in the last frame.
-
-    Attributes:
-        kind: ``gpu`` or ``cpu``.
-        operators: the names of a CPU part's operators, or of a GPU part's layers.
-        seconds: with its upload and its read-back.
-        uploaded, read_back: bytes to the GPU and back.
-    """
-
-    kind: str
-    operators: tuple[str, ...]
-    seconds: float
-    uploaded: int
-    read_back: int
-
-
 class PartedSession(Session):
     """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
 
     Args:
         model, context, selfcheck, cache, operators: as for ``Session``.
-
-    Attributes:
-        part_runs: what each part took in the last frame.
 
     Raises:
         InputError: a custom operator that the bundle needs was not given.
@@ -85,7 +64,7 @@ class PartedSession(Session):
         self._sessions: list[Session | CpuPart] = []
         self._given: Tensors = {}
         self._answer: Results = {}
-        self.part_runs: tuple[PartRun, ...] = ()
+        self.part_runs = ()
         self.frame = []
         self._closed = False
         self.start_up = {**clock.laps}
@@ -164,7 +143,7 @@ class PartedSession(Session):
             elif any(node.name == name for node in part.nodes):
                 node = next(node for node in part.nodes if node.name == name)
                 given = [np.asarray(array, np.float32) for array in inputs]
-                return np.asarray(cpu.compute(node, given, self._functions), np.float32)
+                return self._computed_on_cpu(node, given)
         raise InputError(f"no layer '{name}'")
 
     def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
@@ -232,7 +211,7 @@ class PartedSession(Session):
         for part in self.bundle.parts:
             for node in part.nodes if isinstance(part, CpuPart) else ():
                 if node.op == CUSTOM:
-                    require(str(node.attrs["function"]), self._functions)
+                    require(str(node.attrs["calls"]), self._functions)
 
     def _add_times(self, laps: Mapping[str, float]) -> None:
         self.start_up = {key: self.start_up.get(key, 0.0) + laps.get(key, 0.0) for key in {**self.start_up, **laps}}
@@ -302,9 +281,15 @@ class PartedSession(Session):
         }
         with np.errstate(all="ignore"):
             for node in part.nodes:
-                made = cpu.compute(node, [values[name] for name in node.inputs], self._functions)
-                values[node.name] = np.asarray(made, np.float32)
+                values[node.name] = self._computed_on_cpu(node, [values[name] for name in node.inputs])
                 yield node.name, values[node.name]
+
+    def _computed_on_cpu(self, node: Node, inputs: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return an operator's output; attributes that make no sense to it show here."""
+        try:
+            return np.asarray(cpu.compute(node, inputs, self._functions), np.float32)
+        except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+            raise RunError(f"layer '{node.name}' ({node.op}) cannot be computed on the CPU: {error}") from error
 
     def _numbers(self, entry: Input, given: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it."""

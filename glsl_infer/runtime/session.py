@@ -21,6 +21,7 @@ from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.drawable import Drawable
 from glsl_infer.runtime.inputs import Named, Numbers
 from glsl_infer.runtime.outputs import Answer, Results
+from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
 from glsl_infer.runtime.pipeline import PendingFrame, Pipeline, Slot, Wait, check_wait
 from glsl_infer.support.weakly import weakly
@@ -51,6 +52,7 @@ class Session(Drawable):
             ``program_cache`` (what is written to it), ``textures`` (and all else that is prepared).
         restored_programs: how many programs came from the cache and were not compiled.
         frame: the GL calls of a frame, apart from upload and read-back, as they are made.
+        part_runs: what each part of a model with parts took in its last frame.
 
     Raises:
         BundleError, ContextError, LimitError: the file or this machine will not do.
@@ -77,6 +79,7 @@ class Session(Drawable):
         operators: Functions | None = None,
     ) -> None:
         super().__init__(model, context, cache)
+        self.part_runs: tuple[PartRun, ...] = ()
         self._named = False
         if selfcheck:
             try:

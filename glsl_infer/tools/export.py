@@ -12,7 +12,8 @@ from glsl_infer import importers
 from glsl_infer.bundle import Bundle, probe
 from glsl_infer.compiler import amplification, optimize
 from glsl_infer.compiler.assemble import classes_of
-from glsl_infer.compiler.build import Options, Tell, build, tell_nobody
+from glsl_infer.compiler.build import Options, Tell, tell_nobody
+from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
@@ -27,6 +28,7 @@ from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support import blas
 from glsl_infer.support.files import not_a_file
 from glsl_infer.tools.calibration import samples as calibration_samples
+from glsl_infer.tools.export_parts import PartReport, joined, part_reports, verified
 
 if TYPE_CHECKING:
     from glsl_infer.importers.shared.verdict import Survey
@@ -75,6 +77,7 @@ class ExportReport:
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
+        parts: one entry for each part of a model that the CPU computes too; else none.
     """
 
     layers: tuple[LayerReport, ...]
@@ -86,6 +89,7 @@ class ExportReport:
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
     videocore: Verification | None = None
+    parts: tuple[PartReport, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -143,16 +147,15 @@ def export(
             given = () if guesses else samples or ()
             problems += _layer_problems(graph, given, options, survey.guessed, ranged=bool(calibration or known))
         raise together(problems)
-    bundle, program, prepared = build(graph, names, options=options, calibration=samples, tell=tell)
+    built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
-    made = report(program, bundle, prepared, samples)
+    reports = [report(part.program, part.bundle, part.prepared, part.samples) for part in built.gpu]
+    made = joined(reports, part_reports(built)) if built.parts else reports[0]
     tell("writing")
-    bundles.write(bundle, out, read_back=True)
+    bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:
-        from glsl_infer.tools.videocore.verify import verify
-
         tell("compiling for VideoCore IV")
-        checked = verify(bundle, verify_seconds)
+        checked = verified(built, verify_seconds)
         made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
@@ -201,10 +204,15 @@ def _layer_problems(
     """Return what the compiler cannot do of a network; without samples, as much as is known before ranges are."""
     try:
         trial = compile_on_trial(
-            graph, layout=options.layout, samples=samples, percentile=options.percentile, guessed=guessed
+            graph,
+            layout=options.layout,
+            samples=samples,
+            percentile=options.percentile,
+            guessed=guessed,
+            delegate=options.delegate,
         )
     except ModelError as error:
-        return [error]
+        return [] if options.delegate and error.refused else [error]
     return [*trial.problems, *(() if ranged else trial.unranged)]
 
 

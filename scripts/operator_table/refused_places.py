@@ -13,11 +13,6 @@ def _unread(x: Any) -> Any:
     return KERAS.Model([x, KERAS.Input((4,), name="other")], stem(x))
 
 
-def _mixed_rows(x: Any) -> Any:
-    near, far = (L.Reshape((-1, 4))(features) for features in (stem(x), L.Conv2D(4, 3, strides=2, name="far")(x)))
-    return L.Concatenate(axis=1, name="subject")([L.Activation("sigmoid")(near), far])
-
-
 def _pool_of_inverted(x: Any) -> Any:
     return L.MaxPooling2D(2, name="subject")(x)
 
@@ -116,13 +111,6 @@ MODELS = (
         "a model without it",
         _unread,
         subject="other",
-    ),
-    Refusal(
-        "Concatenate(axis=1)",
-        "of rows that end in different layers",
-        "an output of shape (137, 4) that ends in a Concatenate; rows come from Reshape((-1, columns)) of feature maps",
-        "an output for each",
-        _mixed_rows,
     ),
     Refusal(
         "Model",

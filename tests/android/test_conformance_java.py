@@ -24,6 +24,13 @@ def test_sound(runner: Jvm, tmp_path: Path, entry: dict[str, Any]) -> None:
     runner.json("check", FOLDER / entry["file"])
 
 
+def test_parts_are_refused_by_their_operators(runner: Jvm) -> None:
+    (entry,) = INDEX["parts"]
+    (line,) = runner.verdicts([FOLDER / entry["file"]])
+    assert f"has layers for the CPU ({', '.join(entry['operators'])}), which this runner cannot compute" in line
+    assert line.endswith("(rule: parts)")
+
+
 def any_size(pixels: NDArray[np.uint8]) -> NDArray[np.uint32]:
     """Return a picture that the model does not read as it is, uint8 (height, width, channels), as Android has it."""
     channels = pixels.shape[-1]

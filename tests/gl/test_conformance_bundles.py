@@ -11,7 +11,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.runtime.session import Session
 
 
-@pytest.mark.parametrize("entry", INDEX["sound"], ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", INDEX["sound"] + INDEX["parts"], ids=lambda entry: entry["file"])
 def test_sound(context: Context, entry: dict[str, Any]) -> None:
     with Session(FOLDER / entry["file"], context=context, selfcheck=True) as session:
         check_outputs(entry, session.run(inputs_of(entry)))

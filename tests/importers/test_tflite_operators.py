@@ -98,6 +98,39 @@ def pool(kind: str, window: tuple[int, int], stride: int, same: bool) -> Build:
     return build
 
 
+def positive(kind: str, exponent: float | None = None) -> Build:
+    """An operation on numbers from 1 to 2."""
+
+    def build(made: File, x: int) -> int:
+        unit = made.op("LOGISTIC", [x], MAP)
+        above = made.op("ADD", [unit, made.constant(1.0)], MAP, {"Add": {}})
+        return made.op(kind, [above, *([] if exponent is None else [made.constant(exponent)])], MAP)
+
+    return build
+
+
+def inverse(made: File, x: int) -> int:
+    above = made.op("ADD", [made.op("LOGISTIC", [x], MAP), made.constant(1.0)], MAP, {"Add": {}})
+    return made.op("DIV", [made.constant(3.0), above], MAP, {"Div": {}})
+
+
+def over(kind: str, axes: list[int]) -> Build:
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(MAP))
+    options = {"Reducer": {"keepDims": True}}
+    return lambda made, x: made.op(kind, [x, made.constant(axes, "i4")], shape, options)
+
+
+def vector_part(made: File, x: int) -> int:
+    flat = made.op("RESHAPE", [x, made.constant([1, 192], "i4")], (1, 192), {"Reshape": {}})
+    parts = [made.constant(part, "i4") for part in ([0, 3], [0, 20], [1, 2])]
+    return made.op("STRIDED_SLICE", [flat, *parts], (1, 9), {"StridedSlice": {"beginMask": 1, "endMask": 1}})
+
+
+def neighbours(made: File, x: int) -> int:
+    options = {"radius": 1, "alpha": 0.2, "beta": 0.75, "bias": 1.5}
+    return made.op("LOCAL_RESPONSE_NORMALIZATION", [x], MAP, {"LocalResponseNormalization": options})
+
+
 def reduced(kind: str, keeps: bool) -> Build:
     shape = (1, 1, 1, 4) if keeps else (1, 4)
     return lambda made, x: made.op(kind, [x, made.constant([1, 2], "i4")], shape, {"Reducer": {"keepDims": keeps}})
@@ -237,6 +270,7 @@ def quantized(made: File, x: int) -> int:
 
 
 CASES: dict[str, list[Build]] = {
+    "ABS": [unary("ABS")],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
     "ADD_N": [added],
     "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),
@@ -248,7 +282,7 @@ CASES: dict[str, list[Build]] = {
     "DEPTHWISE_CONV_2D": [depthwise(1, 1), depthwise(2, 2)],
     "DEPTH_TO_SPACE": [blocks("DEPTH_TO_SPACE", (1, 16, 12, 1), "DepthToSpace")],
     "DEQUANTIZE": [half_precision],
-    "DIV": [with_constant("DIV", 3.0)],
+    "DIV": [with_constant("DIV", 3.0), inverse],
     "ELU": [unary("ELU")],
     "EXP": [unary("EXP")],
     "EXPAND_DIMS": [reshaped("EXPAND_DIMS", (1, 1, 1, 4))],
@@ -256,11 +290,14 @@ CASES: dict[str, list[Build]] = {
     "GELU": [unary("GELU", {"Gelu": {"approximate": False}}), unary("GELU", {"Gelu": {"approximate": True}})],
     "HARD_SWISH": [unary("HARD_SWISH")],
     "LEAKY_RELU": [unary("LEAKY_RELU", {"LeakyRelu": {"alpha": 0.3}})],
+    "L2_POOL_2D": [pool("L2_POOL_2D", (2, 2), 2, False)],
+    "LOCAL_RESPONSE_NORMALIZATION": [neighbours],
+    "LOG": [positive("LOG")],
     "LOGISTIC": [unary("LOGISTIC")],
     "MAXIMUM": [with_map("MAXIMUM"), with_constant("MAXIMUM", 0.0), with_constant("MAXIMUM", 0.25)],
     "MAX_POOL_2D": [pool("MAX_POOL_2D", (2, 2), 2, False), pool("MAX_POOL_2D", (3, 3), 2, True)],
-    "MEAN": [reduced("MEAN", True), reduced("MEAN", False)],
-    "MINIMUM": [with_map("MINIMUM"), with_constant("MINIMUM", 0.25)],
+    "MEAN": [reduced("MEAN", True), reduced("MEAN", False), over("MEAN", [2]), over("MEAN", [1, 2, 3])],
+    "MINIMUM": [with_map("MINIMUM"), with_constant("MINIMUM", 0.25), with_constant("MINIMUM", [1.0, -2.0, 0.5, 3.0])],
     "MIRROR_PAD": [padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=0),
                    padded("MIRROR_PAD", [[0, 0], [2, 1], [1, 3], [0, 0]], (1, 11, 10, 4), mode=1)],
     "MUL": [with_map("MUL"), with_map("MUL", (1, 1, 1, 4)), with_constant("MUL", -2.0)],
@@ -270,13 +307,16 @@ CASES: dict[str, list[Build]] = {
             padded("PAD", [[0, 0], [1, 0], [0, 0], [3, 6]], (1, 9, 6, 13))],
     "PADV2": [padded("PADV2", [[0, 0], [1, 2], [0, 1], [0, 0]], (1, 11, 7, 4), -1.5),
               padded("PADV2", [[0, 0], [0, 0], [0, 1], [0, 2]], (1, 8, 7, 6), 0.0)],
+    "POW": [positive("POW", 1.7)],
     "PRELU": [prelu],
     "QUANTIZE": [quantized],
-    "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False)],
+    "REDUCE_MAX": [reduced("REDUCE_MAX", True), reduced("REDUCE_MAX", False), over("REDUCE_MAX", [3])],
+    "REDUCE_MIN": [reduced("REDUCE_MIN", True), over("REDUCE_MIN", [1, 3])],
     "RELU": [unary("RELU")],
     "RELU6": [unary("RELU6")],
     "RELU_0_TO_1": [unary("RELU_0_TO_1")],
     "RELU_N1_TO_1": [unary("RELU_N1_TO_1")],
+    "RSQRT": [positive("RSQRT")],
     "RESHAPE": [reshaped("RESHAPE", (1, 4)), computed_shape],
     "RESIZE_BILINEAR": [resized("RESIZE_BILINEAR", (16, 12), False, True),
                         resized("RESIZE_BILINEAR", (11, 5), False, True),
@@ -290,12 +330,15 @@ CASES: dict[str, list[Build]] = {
     "SPACE_TO_DEPTH": [blocks("SPACE_TO_DEPTH", (1, 4, 3, 16), "SpaceToDepth")],
     "SPLIT": [split("SPLIT")],
     "SPLIT_V": [split("SPLIT_V")],
+    "SQRT": [positive("SQRT")],
+    "SQUARE": [unary("SQUARE")],
     "SQUARED_DIFFERENCE": [with_map("SQUARED_DIFFERENCE")],
     "SQUEEZE": [reshaped("SQUEEZE", (1, 4))],
     "STRIDED_SLICE": [strided([0, 1, 0, 0], [1, 8, 6, 3], [1, 2, 1, 1], (1, 4, 6, 3)),
-                      strided([0, 0, -1, 0], [0, 0, 0, 4], [1, 3, -1, 1], (1, 3, 6, 4), beginMask=1, endMask=7)],
+                      strided([0, 0, -1, 0], [0, 0, 0, 4], [1, 3, -1, 1], (1, 3, 6, 4), beginMask=1, endMask=7),
+                      vector_part],
     "SUB": [with_map("SUB"), with_constant("SUB", 0.5), with_constant("SUB", 0.5, first=True)],
-    "SUM": [reduced("SUM", True), reduced("SUM", False)],
+    "SUM": [reduced("SUM", True), reduced("SUM", False), over("SUM", [3]), over("SUM", [1, 3])],
     "TANH": [unary("TANH")],
     "TRANSPOSE": [reshaped("TRANSPOSE", (1, 4, 1, 1)),
                   lambda made, x: made.op("TRANSPOSE", [x, made.constant([0, 2, 1, 3], "i4")], (1, 6, 8, 4))],

@@ -14,9 +14,8 @@ import small_models
 from imported import randomise
 from keras_surface import Build
 
-from glsl_infer.compiler import lower
 from glsl_infer.compiler.assemble import classes_of
-from glsl_infer.compiler.build import build
+from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import reference
@@ -48,12 +47,12 @@ def agreement(model: keras.Model) -> tuple[float, float]:
     graph = survey_of(model).whole()
     shown = [small_models.random_inputs(graph, seed) for seed in range(SAMPLES + 1)]
     labels = [f"class {index}" for index in range(classes_of(optimize(graph)))]
-    _, _, prepared = build(graph, labels, calibration=shown[1:])
-    assert lower.to_program(prepared.graph).passes
+    built = build(graph, labels, calibration=shown[1:])
+    assert all(part.program.passes for part in built.gpu)
     expected = np.asarray(model(small_models.fed(graph, shown[0])["picture"], training=False), np.float64)[0]
     (floats,) = reference.run(graph, shown[0], mode="float").values()
-    ((name, exact),) = reference.run(prepared.graph, shown[0]).items()
-    if small_models.leaves_softmax(graph, name, prepared.graph):
+    ((name, exact),) = reference.run(built.bundle, shown[0]).items()
+    if small_models.leaves_softmax(graph, name, built.bundle.graph):
         exact = softmax(exact)
     return small_models.relative(floats, expected), small_models.relative(exact, expected)
 

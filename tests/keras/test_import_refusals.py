@@ -42,9 +42,7 @@ class Add(L.Add):
             "layer 'r': a relu with a maximum of 1; .*above the threshold",
         ),
         (lambda: L.ReLU(0.0, name="r")(X), "layer 'r': a ReLU with max_value=0.0; give a positive"),
-        (lambda: L.Softmax(axis=1, name="s")(X), "layer 's': axis=1; only the last axis"),
         (lambda: L.BatchNormalization(axis=1, name="b")(X), "layer 'b': axis=1"),
-        (lambda: L.Concatenate(axis=1, name="j")([X, X]), "layer 'j': axis=1"),
         (lambda: L.UpSampling2D(2, interpolation="bicubic", name="u")(X), "layer 'u': interpolation='bicubic'; use"),
         (
             lambda: L.MaxPooling2D(2, data_format="channels_first", name="p")(X),

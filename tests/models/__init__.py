@@ -10,11 +10,7 @@ from pathlib import Path
 NAMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"))
 
 NOT_YET: dict[str, str] = {
-    "cbam": "mean and maximum over channels (keras.ops.mean, keras.ops.max)",
-    "convnext_block": "LayerNormalization",
-    "cyclegan_block": "GroupNormalization",
     "eca": "Conv1D along the channels: in a shader it would be a Dense of a band of weights",
-    "style_transfer": "GroupNormalization",
 }
 
 RUN_EVERYWHERE = (

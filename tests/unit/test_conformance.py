@@ -41,6 +41,13 @@ def test_sound(entry: dict[str, Any]) -> None:
         assert (results[expected["name"]] == array_of(expected)).all()
 
 
+@pytest.mark.parametrize("entry", INDEX["parts"], ids=lambda entry: entry["file"])
+def test_parts(entry: dict[str, Any]) -> None:
+    made = bundles.read(conformance.FOLDER / str(entry["file"]))
+    assert list(made.cpu_operators) == entry["operators"]
+    check_outputs(entry, reference.run(made, inputs_of(entry)))
+
+
 @pytest.mark.parametrize("entry", INDEX["damaged"], ids=lambda entry: entry["file"])
 def test_damaged(entry: dict[str, str]) -> None:
     path: Path = conformance.FOLDER / entry["file"]

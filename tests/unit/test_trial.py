@@ -33,14 +33,14 @@ def layers(names: object) -> set[str]:
 
 
 def test_all_problems_are_met_in_one_run() -> None:
-    trial = compile_on_trial(two_problems())
+    trial = compile_on_trial(two_problems(), delegate=False)
     assert layers(error.name for error in trial.problems) >= {"shaped", "again"}
     assert all(error.advice for error in trial.problems)
     assert not trial.on_cpu
 
 
 def test_the_cpu_takes_what_has_no_shader() -> None:
-    trial = compile_on_trial(two_problems(), delegate=True)
+    trial = compile_on_trial(two_problems())
     assert layers(trial.on_cpu) >= {"shaped", "again"}
     assert not {error.name for error in trial.problems} & trial.on_cpu
 
@@ -56,6 +56,6 @@ def test_a_tensor_of_rows_hides_only_what_reads_it() -> None:
     rows = Node("rows", "tensor_reshape", ("stem",), {"shape": (33 * 33, 5)})
     bad = Node("bad", "reshape", ("stem",), {"shape": (11, 99, 5)})
     graph = network(rows, Node("best", "tensor_argmax", ("rows",), {"axis": 0}), bad, outputs=("best", "bad"))
-    trial = compile_on_trial(graph, delegate=True)
+    trial = compile_on_trial(graph)
     assert layers(trial.on_cpu) >= {"rows", "best", "bad"}
     assert not trial.problems

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from convolution_cases import ACTIVATIONS, SIZES, WEIGHTS, Batch, Case, batches
+from convolution_cases import ACTIVATIONS, DILATED_ACTIVATIONS, SIZES, WEIGHTS, Batch, Case, batches
 from convolutions import TABLE, compiled, read
 
 from glsl_infer.graph.activations import FORMS
@@ -60,17 +60,19 @@ def test_the_sweep_has_all_kinds() -> None:
     slices = {case.slices for case in cases}
     assert min(slices) == 1 and max(slices) > 100 and len(slices) > 40
     assert {case.weights for case in cases} == set(WEIGHTS)
-    assert {case.activation for case in cases} == set(ACTIVATIONS)
-    assert {name.partition("(")[0] for name in ACTIVATIONS} == set(FORMS)
+    activations = {*ACTIVATIONS, *DILATED_ACTIVATIONS}
+    assert {case.activation for case in cases} == activations
+    forms = {name.partition("(")[0] for name in activations}
+    assert set(FORMS) - forms == {"log", "sqrt", "rsqrt", "reciprocal"}, "list it in convolution_cases.py; --write"
     assert {batch.size for batch in batches()} == set(SIZES) and {3, 224} < set(SIZES)
 
 
 def test_what_the_whole_sweep_said() -> None:
-    """``scripts/vc4/convolutions.py --write`` ran all of it, or says of how many this is."""
+    """``scripts/vc4/convolutions.py --write`` makes the table; batches that came later may be missing."""
     rows = {row.name: row for row in read(TABLE)}
     names = [case.name for batch in batches() for case in batch.cases]
     assert set(rows) <= set(names), "drawn otherwise since: run scripts/vc4/convolutions.py --write"
-    assert not [row.name for row in rows.values() if row.bad]
+    assert len(rows) >= 300 and not [row.name for row in rows.values() if row.bad]
     assert all(row.taken in ("baked", "uniform", "texture", "partial sums") for row in rows.values())
 
 

@@ -49,6 +49,14 @@ def test_sound_bundles_give_the_listed_numbers(blank: Page, site: Site) -> None:
         check_outputs(entry, {name: np.array(data, np.float32).reshape(shape) for name, shape, data in results})
 
 
+def test_parts_are_refused_by_their_operators(blank: Page, site: Site) -> None:
+    served(site)
+    (entry,) = INDEX["parts"]
+    ((kind, rule, message),) = blank.evaluate(READ, [entry["file"]]).values()
+    assert (kind, rule) == ("BundleError", "parts")
+    assert f"has layers for the CPU ({', '.join(entry['operators'])}), which this runner cannot compute" in message
+
+
 def test_damaged_bundles_are_refused_by_their_rule(blank: Page, site: Site) -> None:
     served(site)
     rules = {entry["file"]: entry["rule"] for entry in INDEX["damaged"]}

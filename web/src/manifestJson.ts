@@ -5,6 +5,7 @@ import {
   COLUMNS_RANGE,
   COORDINATE_RANGE,
   COUNT_RANGE,
+  CPU_PROFILE,
   FITS,
   FLOATS_RANGE,
   FORMAT,
@@ -56,6 +57,8 @@ import type { Json } from "./strictJson.ts";
 const count = integer(...COUNT_RANGE);
 /** Of passes and quads; `checkCaps` says what is too many. */
 const amount = integer(1, 1 << 30);
+/** Characters of a list of operators in a message. */
+const MOST_NAMED = 400;
 const side = integer(...SIDE_RANGE);
 const place = integer(...COORDINATE_RANGE);
 const byte = integer(...BYTE_RANGE);
@@ -225,8 +228,20 @@ export function checkVersion(data: Json): void {
       );
     }
     const profile = text(data.get("profile") ?? null, "manifest.profile");
+    if (profile === CPU_PROFILE) {
+      const own = "which this runner cannot compute; run it in Python, or export it with --no-delegate";
+      refuse(`the model has layers for the CPU (${operators(data)}), ${own}`, "parts");
+    }
     if (profile !== PROFILE) {
       refuse(`the model needs profile '${short(profile)}'; this runner has ${PROFILE}; update the runner`);
     }
   });
+}
+
+/** Return the names of the operators of CPU parts, each once. */
+function operators(data: Json): string {
+  const inside = (values: readonly Json[], key: string): Json[] =>
+    values.flatMap((value) => (value instanceof Map && value.get(key)) || []);
+  const names = inside(inside(inside([data], "parts"), "operators"), "op");
+  return [...new Set(names)].join(", ").slice(0, MOST_NAMED);
 }

@@ -48,9 +48,15 @@ def named_layers(graph: Graph, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def moved(node: Node) -> Node:
-    """Return a node as CPU parts have it: an operator with a shader is called ``cpu:NAME`` there."""
+    """Return a node as CPU parts have it: by an operator of the CPU that does the same, or as ``cpu:NAME``."""
     if ops.get(node.op).on_cpu:
         return node
+    if node.op == "reshape":
+        return replace(node, op="tensor_reshape", attrs={"shape": node.attrs["shape"]})
+    if node.op == "softmax":
+        return replace(node, op="tensor_softmax", attrs={"axis": -1})
+    if node.op == "activation":
+        return replace(node, op="tensor_function", attrs={"function": node.attrs["function"]})
     attrs = {key: value for key, value in node.attrs.items() if key not in (*RANGE_KEYS, "fused")}
     return replace(node, op=f"{cpu.FORCED}{node.op}", attrs=attrs)
 

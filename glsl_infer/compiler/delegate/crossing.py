@@ -74,7 +74,11 @@ def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
     unit = isinstance(operator, KernelOperator) and operator.kernel.range == "unit"
     if unit or operator.host_step(node) in PROBABLE:
         return 0.0, 1.0
-    if operator.keeps_range or (isinstance(operator, KernelOperator) and operator.kernel.range == "kept"):
+    if (
+        operator.keeps_range
+        or operator.only_reshapes
+        or (isinstance(operator, KernelOperator) and operator.kernel.range == "kept")
+    ):
         sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
         ends = {_bounds(graph, source) for source in sources}
         return ends.pop() if len(ends) == 1 else None

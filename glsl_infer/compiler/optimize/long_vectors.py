@@ -248,8 +248,9 @@ def maps_of_vectors(graph: Graph) -> Graph:
     moved: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3:
-            nodes.append(node)
+        given = len(graph.shapes[node.inputs[0]]) if node.inputs else 0
+        if not ops.get(node.op).only_reshapes or len(graph.shapes[node.name]) != 3 or given not in (1, 3):
+            nodes.append(node)  # what has another rank is the CPU's, and so is its way to a map
             continue
         before = graph.by_name[node.inputs[0]]
         attrs = {"shape": graph.shapes[node.name], "activation": "linear"}

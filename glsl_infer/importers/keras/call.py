@@ -25,6 +25,7 @@ class Call:
         shapes: their shapes, without the batch axis.
         arguments: what it was called with, constants and Keras tensors.
         output: which of its outputs is wanted, where it has several.
+        shape: of the output, without the batch axis, as Keras knows it.
     """
 
     layer: Any
@@ -33,6 +34,7 @@ class Call:
     shapes: tuple[Shape, ...]
     arguments: tuple[Any, ...]
     output: int = 0
+    shape: Shape = ()
 
     def refused(self, given: str, advice: str) -> ModelError:
         """Return the error that says what cannot be exported, and what to do."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _SEQUENCES = "this engine is for pictures: give the model a feature map (height, width, channels)"
 _VOLUMES = "use the 2D layer of the same name, on a feature map (height, width, channels)"
 _RECURRENT = "compute one step in the network and carry its state outside, or use convolutions over a stack of frames"
-_ATTENTION = "use convolutions with squeeze and excite: GlobalAveragePooling2D, Dense, Multiply"
+_ATTENTION = "use Attention or MultiHeadAttention, which the CPU computes"
 _DATA = "prepare such data before the model, and give it numbers"
 _FOREIGN = "write the model with Keras' own layers"
 _DETERMINISTIC = "apply it to pictures before the model"
@@ -21,7 +21,7 @@ INSTEAD: Mapping[str, str] = {
     **_for(
         "use the 2D layer of the same name: Reshape((1, length, channels)) makes a map of a sequence",
         "AdaptiveAveragePooling1D AdaptiveMaxPooling1D AveragePooling1D Conv1D Conv1DTranspose Cropping1D "
-        "DepthwiseConv1D GlobalAveragePooling1D GlobalMaxPooling1D MaxPooling1D SeparableConv1D UpSampling1D "
+        "DepthwiseConv1D MaxPooling1D SeparableConv1D UpSampling1D "
         "ZeroPadding1D",
     ),
     **_for(
@@ -34,7 +34,7 @@ INSTEAD: Mapping[str, str] = {
         "Bidirectional ConvLSTM1D ConvLSTM2D ConvLSTM3D GRU GRUCell LSTM LSTMCell RNN SimpleRNN SimpleRNNCell "
         "StackedRNNCells",
     ),
-    **_for(_ATTENTION, "AdditiveAttention Attention GroupedQueryAttention MultiHeadAttention Dot"),
+    **_for(_ATTENTION, "AdditiveAttention GroupedQueryAttention"),
     **_for(
         _DATA,
         "CategoryEncoding Discretization Embedding HashedCrossing Hashing IntegerLookup MelSpectrogram "

@@ -111,7 +111,7 @@ def survey_of(model: Any, input_range: Range | None = None, ends: Ends | None = 
     walk = Walk(collected, "", {})
     for tensor in model.inputs:
         walk.tensor(tensor)
-    outputs = [_output(walk, collected, name, tensor) for name, tensor in _named_outputs(model)]
+    outputs = [_output(walk, name, tensor) for name, tensor in _named_outputs(model)]
     rows = (*collected.rows.values(), *ended(model, collected.rows))
     known = [output for output in outputs if not collected.unknown & set(output.layers)]
     if len(known) < len(outputs):  # what stands before the unknown can be looked at all the same
@@ -185,18 +185,10 @@ def _named_outputs(model: Any) -> list[tuple[str, Any]]:
     return named
 
 
-def _output(walk: Walk, collected: Collected, name: str, tensor: Any) -> GraphOutput:
+def _output(walk: Walk, name: str, tensor: Any) -> GraphOutput:
     """Import what an output is made of."""
     try:
         end = ending(tensor)
-    except ModelError as refusal:
-        before = len(collected.refusals)
-        reached = walk.tensor(tensor)
-        # A layer before the end may be what nobody can export; else this layer is refused as an end, not by itself.
-        others = [new for new in collected.refusals[before:] if new.name != refusal.name]
-        collected.refusals[before:] = others or [refusal]
-        row = collected.rows.get(str(refusal.name))
-        if not others and row is not None:
-            collected.rows[row.layer] = row.refused(refusal)
-        return GraphOutput(name, (reached,))
+    except ModelError:  # rows that no host steps make: the CPU computes all that is between the maps and them
+        return GraphOutput(name, (walk.tensor(tensor),))
     return GraphOutput(name, tuple(walk.tensor(below) for below in end.tensors), end.steps)

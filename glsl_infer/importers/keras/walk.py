@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from glsl_infer import ops
+from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
+from glsl_infer.graph import Node
+from glsl_infer.importers.keras import custom_operators, tensors
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.converters import LAYERS, TRAINING_ONLY
 from glsl_infer.importers.keras.installed import keras
@@ -14,7 +18,7 @@ from glsl_infer.importers.keras.instead import INSTEAD
 from glsl_infer.importers.keras.operations import OPERATIONS
 from glsl_infer.importers.keras.renames import chain_of, renamed
 from glsl_infer.importers.shared.collected import Collected
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
 
 Key = tuple[int, int, int]
 """Identity of a Keras tensor: that of the operation that made it, number of its call, number of its output."""
@@ -70,8 +74,9 @@ class Walk:
                 names = [name, *(collected.free_name(name) for _ in tensors[1:])]
                 collected.unknown.update(names)
                 return dict(enumerate(names))
-            call = Call(operation, name, inputs, tuple(collected.shapes[source] for source in inputs), given, index)
-            output = collected.add(renamed(call, chain) if chain else _converter(call)(call))
+            shapes, made = tuple(collected.shapes[source] for source in inputs), tuple(tensor.shape[1:])
+            call = Call(operation, name, inputs, shapes, given, index, made)
+            output = collected.add(_renamed(call, chain) if chain else _converter(call)(call))
         except ModelError as refusal:
             collected.rows[name] = row.refused(refusal)
             others = [collected.stand_in(collected.free_name(name), out.shape[1:]) for out in tensors[1:]]
@@ -79,10 +84,9 @@ class Walk:
         operators = tuple(node.op for node in collected.nodes[before:])
         dropped = kind_of(operation) in TRAINING_ONLY
         note = "does nothing outside of training" if dropped else ""
-        shape = collected.shapes[output]
-        collected.rows[name] = replace(
-            row, shape=shape, runs=DROPPED if dropped else SHADER, operators=operators, note=note
-        )
+        shape, on_cpu = collected.shapes[output], any(ops.get(op).on_cpu for op in operators)
+        runs = DROPPED if dropped else CPU if on_cpu else SHADER
+        collected.rows[name] = replace(row, shape=shape, runs=runs, operators=operators, note=note)
         for link in chain[1:-1]:
             own = f"{self._prefix}{link._keras_history.operation.name}"
             part = LayerVerdict(own, kind_of(link._keras_history.operation), tuple(link.shape[1:]), SHADER)
@@ -120,6 +124,29 @@ def _is_model(operation: Any) -> bool:
     return bool(hasattr(operation, "layers") and getattr(operation, "inputs", None) and operation.outputs)
 
 
+def _renamed(call: Call, chain: Sequence[Any]) -> list[Node]:
+    """Return the nodes of a chain of renames; where no operator does it as a whole, those for the CPU."""
+    try:
+        return renamed(call, chain)
+    except ModelError:
+        nodes = tensors.renames(call, chain)
+        if not nodes:
+            raise
+        return nodes
+
+
+def _either(convert: Converter, on_cpu: Converter) -> Converter:
+    """Return what converts a call for shaders, and where they cannot do it in this place, for the CPU."""
+
+    def either(call: Call) -> list[Node]:
+        try:
+            return convert(call)
+        except ModelError:
+            return on_cpu(call)
+
+    return either
+
+
 def kind_of(operation: Any) -> str:
     """Return the class of a layer or an operation: of one that stands for another, that of the other."""
     return str(getattr(operation, "stands_for", "") or type(operation).__name__)
@@ -135,14 +162,22 @@ def _converter(call: Call) -> Converter:
     if hasattr(call.layer, "stands_for"):
         raise call.refused(*call.layer.refusal())
     is_layer = isinstance(call.layer, keras().layers.Layer)
+    function = custom.function_of(kind)
+    if function is not None:
+        return lambda call: custom_operators.convert(call, function)
     # By name, which must be Keras' or ours: a class of somebody else may be called Add and do something else.
-    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if package in ("keras", "glsl_infer") else None
+    known = package in ("keras", "glsl_infer")
+    convert = (LAYERS if is_layer else OPERATIONS).get(kind) if known else None
+    on_cpu = (tensors.LAYERS if is_layer else tensors.OPERATIONS).get(kind) if known else None
+    if on_cpu is not None and (convert is None or not tensors.in_textures(call)):
+        return on_cpu
     if convert is not None:
-        return convert
+        return convert if on_cpu is None else _either(convert, on_cpu)
     if hasattr(call.layer, "layers"):
         raise call.refused(f"the model {kind} inside the model cannot be exported", "build it with keras.Input")
     advice = INSTEAD.get(kind) if package == "keras" else None
     if advice is None:
-        names = [name for name in (LAYERS if is_layer else OPERATIONS) if name not in TRAINING_ONLY]
+        both = (LAYERS, tensors.LAYERS) if is_layer else (OPERATIONS, tensors.OPERATIONS)
+        names = sorted({name for table in both for name in table if name not in TRAINING_ONLY})
         advice = f"these {'layers' if is_layer else 'operations'} can be exported: {', '.join(names)}"
     raise call.refused(f"{with_article(kind)} cannot be exported", advice)

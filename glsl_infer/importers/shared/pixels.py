@@ -23,13 +23,6 @@ def space_to_depth(name: str, source: str, shape: Shape, block: int) -> list[Nod
     return [*nodes, Node(f"{name}-joined", "concat", tuple(node.name for node in nodes))]
 
 
-def global_max_pool(name: str, source: str, shape: Shape) -> list[Node]:
-    """Return the nodes of a maximum over all pixels, a map of one: of all rows of each column, then of all columns."""
-    once = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
-    rows = Node(name, "max_pool", (source,), {**once, "pool": (shape[0], 1)})
-    return [rows, Node(f"{name}-columns", "max_pool", (name,), {**once, "pool": (1, shape[1])})]
-
-
 def part_of(name: str, source: str, shape: Shape, parts: tuple[range, range, range]) -> list[Node]:
     """Return the nodes that take rows, columns and channels of a map of ``shape``; none of the ranges is empty."""
     rows, columns, channels = parts

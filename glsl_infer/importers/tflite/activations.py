@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from glsl_infer.graph import Node
-from glsl_infer.graph.activations import Activation, bent, smooth
+from glsl_infer.graph.activations import Activation, activation, bent, smooth
 from glsl_infer.importers.tflite.call import Call, Converter, function
 
 _NAMED = {
+    "ABS": "absolute",
     "ELU": "elu(1)",
     "EXP": "exponential",
     "HARD_SWISH": "hard_silu",
+    "LOG": "log",
     "LOGISTIC": "sigmoid",
     "RELU": "relu",
     "RELU6": "relu(6)",
     "RELU_N1_TO_1": "relu_n1_to_1",
     "RELU_0_TO_1": "relu(1)",
+    "RSQRT": "rsqrt",
+    "SQRT": "sqrt",
+    "SQUARE": "square",
     "TANH": "tanh",
 }
 
@@ -24,11 +31,11 @@ def _named(call: Call) -> list[Node]:
 
 
 def _leaky(call: Call) -> list[Node]:
-    return _made(call, bent.leaky_relu(float(call.option("Alpha"))))
+    return _made(call, lambda: bent.leaky_relu(float(call.option("Alpha"))))
 
 
 def _gelu(call: Call) -> list[Node]:
-    return _made(call, smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU)
+    return _made(call, lambda: smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU)
 
 
 def _prelu(call: Call) -> list[Node]:
@@ -37,7 +44,14 @@ def _prelu(call: Call) -> list[Node]:
     if (per_channel != per_channel[0]).any():
         advice = "give the layer one slope for each channel (Keras: shared_axes=[1, 2])"
         raise call.refused(f"slopes of its own for each pixel, {slopes.shape}", advice)
-    return _made(call, bent.prelu(*(float(slope) for slope in per_channel[0])))
+    return _made(call, lambda: bent.prelu(*(float(slope) for slope in per_channel[0])))
+
+
+def _power(call: Call) -> list[Node]:
+    exponent = call.constant(1, "an exponent").reshape(-1)
+    if len(exponent) != 1:
+        raise call.refused(f"{len(exponent)} exponents", "give one number")
+    return _made(call, lambda: activation(f"power({float(exponent[0])!r})"))
 
 
 def _softmax(call: Call) -> list[Node]:
@@ -48,9 +62,9 @@ def _softmax(call: Call) -> list[Node]:
     return [scaled, Node(f"{call.name}-softmax", "softmax", (call.name,))]
 
 
-def _made(call: Call, activation: Activation) -> list[Node]:
+def _made(call: Call, make: Callable[[], Activation]) -> list[Node]:
     try:
-        return function(call.name, _source(call), activation.text)
+        return function(call.name, _source(call), make().text)
     except ValueError as error:
         raise call.refused(str(error), "its numbers must be finite") from None
 
@@ -65,6 +79,7 @@ CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_NAMED, _named),
     "GELU": _gelu,
     "LEAKY_RELU": _leaky,
+    "POW": _power,
     "PRELU": _prelu,
     "SOFTMAX": _softmax,
 }

@@ -32,8 +32,11 @@ def binary(call: Call) -> list[Node]:
     if call.kind in ("MAXIMUM", "MINIMUM"):
         return _limited(call, constant)
     affine = _affine(call.kind, constant, first)
+    if affine is None and call.kind == "DIV" and first:
+        inverse = function(call.name, call.inputs[0], "reciprocal")
+        return call.activated([*inverse, _rescaled(f"{call.name}-scaled", call.name, constant, np.zeros(1))])
     if affine is None:
-        raise call.refused("of a constant and a tensor", "divide the tensor by the constant")
+        raise call.refused("by 0, or of a constant and a tensor", "give one that can be scaled or shifted")
     return call.activated([_rescaled(call.name, call.inputs[0], *affine)])
 
 
@@ -90,11 +93,13 @@ def _rescaled(name: str, source: str, scales: Doubles, offsets: Doubles) -> Node
 
 
 def _limited(call: Call, limit: Doubles) -> list[Node]:
-    """Return a largest or smallest value as a ReLU, of which 0 is the limit; a limit of 0 needs nothing else."""
+    """Return a largest or smallest value: of one number an activation; of one a channel a ReLU that is moved there."""
+    if limit.size == 1:
+        bound = float(limit[0])
+        low = f"at_least({bound!r})" if bound else "relu"
+        return function(call.name, call.inputs[0], low if call.kind == "MAXIMUM" else f"at_most({bound!r})")
     sign = np.array([1.0 if call.kind == "MAXIMUM" else -1.0])
     name = call.name
-    if sign[0] > 0.0 and not limit.any():
-        return function(name, call.inputs[0], "relu")
     before = _rescaled(name, call.inputs[0], sign, -sign * limit)
     (bent,) = function(f"{name}-relu", name, "relu")
     return [before, bent, _rescaled(f"{name}-back", bent.name, sign, limit)]

@@ -172,8 +172,7 @@ def concatenate(call: Call) -> list[Node]:
 
 
 def strided_slice(call: Call) -> list[Node]:
-    """Convert a STRIDED_SLICE of rows, columns and channels."""
-    call.feature_map()
+    """Convert a STRIDED_SLICE of rows, columns and channels, or of a vector."""
     operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
     try:
         taken, removed = slices_of(call.given, operands, call.operator.options)
@@ -181,6 +180,8 @@ def strided_slice(call: Call) -> list[Node]:
         raise call.refused(str(error), "give slices of a feature map") from None
     if len(taken) == 3:  # a tensor of three axes is a map of height 1
         taken.insert(1, range(1))
+    if len(call.shapes[0]) == 1 and len(taken) == 2 and taken[0] == range(1) and len(taken[1]) and not removed & 2:
+        return [Node(call.name, "vector_gather", call.inputs[:1], {"channels": tuple(taken[1])})]
     return _part(call, taken, reshaped=bool(removed))
 
 

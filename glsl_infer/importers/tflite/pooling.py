@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.graph import Node, Shape
-from glsl_infer.importers.shared import pixels
 from glsl_infer.importers.tflite.call import Call, Converter
+
+ROWS, COLUMNS, CHANNELS = 1, 2, 3
+"""Axes of a map, counted with that of the batch."""
+
+_ONCE = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
+_POOLS = {"AVERAGE_POOL_2D": "average_pool", "L2_POOL_2D": "l2_pool", "MAX_POOL_2D": "max_pool"}
 
 
 def pool(call: Call) -> list[Node]:
@@ -19,25 +28,84 @@ def pool(call: Call) -> list[Node]:
     padding = call.padding(window, strides)
     if call.kind == "AVERAGE_POOL_2D" and window == shape[:2] and not any(padding):
         return call.activated(_mean(call, shape))
-    op = "max_pool" if call.kind == "MAX_POOL_2D" else "average_pool"
+    op = _POOLS[call.kind]
     attrs = {"pool": window, "strides": strides, "padding": padding}
     return call.activated([Node(call.name, op, call.inputs[:1], attrs)])
 
 
-def reduce(call: Call) -> list[Node]:
-    """Convert a mean, a sum or the largest value over rows and columns."""
-    shape, axes = call.feature_map(), sorted(axis % 4 for axis in call.integers(1, "axes"))
-    if axes != [1, 2]:
-        raise call.refused(f"over axes {axes} of {(1, *shape)}", "rows and columns, [1, 2], can be reduced together")
-    keeps = bool(call.option("KeepDims", False))
-    if call.kind == "REDUCE_MAX":
-        nodes = pixels.global_max_pool(call.name, call.inputs[0], shape)
-        return nodes if keeps else [*nodes, _vector(call, nodes[-1].name, shape)]
-    nodes = _mean(call, shape)[: 2 if keeps else 1]
-    if call.kind == "SUM":
-        scales = {"scales": (float(math.prod(shape[:2])),), "offsets": (0.0,)}
-        nodes.append(Node(f"{call.name}-sum", "rescaling", (nodes[-1].name,), scales))
-    return nodes
+def average(call: Call) -> list[Node]:
+    """Convert a mean or a sum over rows, columns, channels, or several of them."""
+    shape, axes = call.feature_map(), _axes(call)
+    total = call.kind == "SUM"
+    chain = Chain(call)
+    channels = shape[2]
+    if CHANNELS in axes:
+        pixels = math.prod(shape[axis - 1] for axis in axes if axis != CHANNELS)
+        each = float(pixels) if total else 1.0 / channels
+        weights = {"kernel": np.full((1, 1, channels, 1), each, np.float32), "bias": np.zeros(1, np.float32)}
+        chain.add("channels", "conv2d", {**_ONCE, "groups": 1, "activation": "linear"}, weights)
+        channels = 1
+    elif total:
+        factor = float(math.prod(shape[axis - 1] for axis in axes))
+        chain.add("sum", "rescaling", {"scales": (factor,), "offsets": (0.0,)})
+    if ROWS in axes and COLUMNS in axes:
+        chain.add("mean", "global_average_pool", {"scale": None})
+        if call.option("KeepDims", False):
+            chain.add("map", "reshape", {"shape": (1, 1, channels)})
+    elif ROWS in axes or COLUMNS in axes:
+        chain.add("mean", "average_pool", {**_ONCE, "pool": (shape[0], 1) if ROWS in axes else (1, shape[1])})
+    return chain.nodes
+
+
+def extreme(call: Call) -> list[Node]:
+    """Convert the largest or smallest value over rows, columns, channels, or several of them."""
+    shape, axes = call.feature_map(), _axes(call)
+    operation = "max" if call.kind == "REDUCE_MAX" else "min"
+    chain = Chain(call)
+    if ROWS in axes:
+        chain.add("rows", f"{operation}_pool", {**_ONCE, "pool": (shape[0], 1)})
+    if COLUMNS in axes:
+        chain.add("columns", f"{operation}_pool", {**_ONCE, "pool": (1, shape[1])})
+    if CHANNELS in axes:
+        chain.add("channels", "channel_extreme", {"operation": operation})
+    if not call.option("KeepDims", False):
+        chain.add("vector", "flatten", {"scale": None})
+    return chain.nodes
+
+
+def _axes(call: Call) -> tuple[int, ...]:
+    """Return the axes of a reduction, in order, counted with that of the batch."""
+    rank = len(call.given)
+    axes = tuple(sorted({axis % 4 if rank == 4 else axis for axis in call.integers(1, "axes")}))
+    if rank != 4 or not axes or not {*axes} <= {ROWS, COLUMNS, CHANNELS}:
+        raise call.refused(f"over axes {axes} of {call.given}", "rows, columns and channels, 1 to 3, can be reduced")
+    if not call.option("KeepDims", False) and axes != (ROWS, COLUMNS):
+        raise call.refused(f"over axes {axes} without keep_dims", "keep the axes, so that the result is a map")
+    return axes
+
+
+def normalized(call: Call) -> list[Node]:
+    """Convert a LOCAL_RESPONSE_NORMALIZATION: neighbouring channels."""
+    call.feature_map()
+    names = {"alpha": "Alpha", "beta": "Beta", "bias": "Bias"}
+    attrs = {key: float(call.option(name)) for key, name in names.items()}
+    return [call.node("local_response_norm", {**attrs, "size": 2 * call.option("Radius") + 1, "region": "across"})]
+
+
+class Chain:
+    """Nodes, each of which reads the one before; the first bears the call's name."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.nodes: list[Node] = []
+
+    def add(
+        self, part: str, op: str, attrs: dict[str, Any], weights: dict[str, NDArray[np.float32]] | None = None
+    ) -> None:
+        """Append a node."""
+        name = f"{self._call.name}-{part}" if self.nodes else self._call.name
+        inputs = (self.nodes[-1].name,) if self.nodes else self._call.inputs[:1]
+        self.nodes.append(Node(name, op, inputs, attrs, weights or {}))
 
 
 def _mean(call: Call, shape: Shape) -> list[Node]:
@@ -46,14 +114,11 @@ def _mean(call: Call, shape: Shape) -> list[Node]:
     return [mean, Node(f"{call.name}-map", "reshape", (call.name,), {"shape": (1, 1, shape[2])})]
 
 
-def _vector(call: Call, source: str, shape: Shape) -> Node:
-    return Node(f"{call.name}-vector", "flatten", (source,), {"scale": None})
-
-
 CONVERTERS: dict[str, Converter] = {
-    "AVERAGE_POOL_2D": pool,
-    "MAX_POOL_2D": pool,
-    "MEAN": reduce,
-    "REDUCE_MAX": reduce,
-    "SUM": reduce,
+    **dict.fromkeys(_POOLS, pool),
+    "LOCAL_RESPONSE_NORMALIZATION": normalized,
+    "MEAN": average,
+    "REDUCE_MAX": extreme,
+    "REDUCE_MIN": extreme,
+    "SUM": average,
 }

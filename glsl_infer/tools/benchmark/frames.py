@@ -10,6 +10,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError
 from glsl_infer.runtime.inputs import Named
+from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.session import Session
 from glsl_infer.tools.benchmark.summary import Summary, milliseconds, summary
 
@@ -73,6 +74,30 @@ def many(session: Session, inputs: Named, runs: int, warm_up: int, tell: Tell) -
     return frames
 
 
+def parts(session: Session, inputs: Named, runs: int) -> list[dict[str, Any]]:
+    """Run a model with parts, and return what each takes: its kind, operators or layers, milliseconds and bytes.
+
+    Args:
+        session: of the model.
+        inputs: by name.
+        runs: how often.
+    """
+    seen: list[tuple[PartRun, ...]] = []
+    for _ in range(runs):
+        session.run(inputs)
+        seen.append(session.part_runs)
+    return [
+        {
+            "kind": part[0].kind,
+            "operators": list(part[0].operators),
+            "uploaded": part[0].uploaded,
+            "read_back": part[0].read_back,
+            "ms": summary([milliseconds(run.seconds) for run in part]),
+        }
+        for part in zip(*seen)
+    ]
+
+
 def check_counts(runs: int, warm_up: int) -> None:
     """Refuse numbers of runs that nothing can be said of.
 
@@ -102,6 +127,8 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
     with gl.counting() as upload:
         session.upload(inputs)
     with gl.counting() as submitted:
+        if session.bundle.parts:
+            session.submit()
         for function, arguments in session.frame:  # it holds functions of its own
             gl.by_name(function)(*arguments)
     with gl.counting() as read_back:
@@ -115,6 +142,6 @@ def counts(session: Session, inputs: Named) -> dict[str, Any]:
         "programs_restored": session.restored_programs,
         "gl_calls": {step: sum(calls.values()) for step, calls in steps.items()},
         "gl_calls_of_frame": dict(submitted.most_common()),
-        "textures": len(session.bundle.manifest.textures),
+        "textures": sum(len(part.manifest.textures) for part in session.bundle.gpu_parts),
         "texture_bytes": statistics.texture_bytes,
     }

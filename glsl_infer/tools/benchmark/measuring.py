@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from glsl_infer import __version__
-from glsl_infer.bundle import probe
+from glsl_infer.bundle import has_parts, probe, read
+from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.runtime.inputs import Named
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.stopwatch import Stopwatch
@@ -49,6 +50,8 @@ def measure(
         InputError: numbers that make no sense, or what ``Session`` raises.
     """
     frames.check_counts(runs, warm_up)
+    if layers and has_parts(path):
+        read(path).require_whole("--profile")
     load = machine.load()
     with Session(path, context=context, cache=cache) as session:
         inputs = inputs_of(session)
@@ -69,6 +72,8 @@ def measure(
             "frame_ms": frames.summaries(runs_ms),
             "runs_ms": runs_ms,
         }
+        if session.bundle.parts:
+            result["parts"] = frames.parts(session, inputs, runs)
         if layers:
             result["profile"] = profile(session, inputs, runs, warm_up, tell)
         if minutes is not None:
@@ -89,10 +94,10 @@ def inputs_of(session: Session) -> Named:
 
 def model_of(session: Session) -> dict[str, Any]:
     """Return which model was measured, as plain data."""
-    manifest = session.bundle.manifest
+    manifest, parts = session.bundle.manifest, session.bundle.parts or (session.bundle,)
     return {
         "file": str(session.bundle.path or ""),
         "name": manifest.name,
         "input": max(max(entry.height, entry.width) for entry in manifest.inputs),
-        "layers": len(session.bundle.network.layers),
+        "layers": sum(len(part.nodes if isinstance(part, CpuPart) else part.network.layers) for part in parts),
     }

@@ -7,10 +7,13 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from glsl_infer.bundle import Bundle
+from glsl_infer.bundle.cpu_part import CpuPart
 from glsl_infer.bundle.network import Layer
+from glsl_infer.bundle.parted_ends import TensorOutput
 from glsl_infer.compiler import amplification
 from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
+from glsl_infer.tools.inspect.parts import cpu_rows, parts_of
 
 KINDS = {
     "shaders": "shaders",
@@ -34,8 +37,11 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
     Returns:
         ``file`` (path and bytes on disk; both None for a bundle in memory), ``model``, ``inputs``, ``outputs``,
         ``labels``, ``limits`` that a driver must have, ``totals``, ``memory`` (bytes of textures by kind, 4 a texel),
-        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``.
+        ``members`` (bytes by kind, unpacked), and in order ``layers``, ``passes`` and ``textures``; ``parts`` of a
+        model with parts, whose sums are those of its GPU parts.
     """
+    if bundle.parts:
+        return _in_parts(bundle)
     manifest = bundle.manifest
     layers = _layers(bundle)
     return {
@@ -93,6 +99,48 @@ def inspect(bundle: Bundle) -> dict[str, Any]:
             }
             for entry in manifest.textures
         ],
+    }
+
+
+def _in_parts(bundle: Bundle) -> dict[str, Any]:
+    """Return what ``inspect`` does of a model with parts: everything of the parts, one behind the other."""
+    each = [inspect(part) for part in bundle.gpu_parts]
+    described = dict(each[0])
+    for key in ("totals", "memory", "members"):
+        described[key] = dict(sum((Counter(entry[key]) for entry in each), Counter()))
+        described[key] = {name: described[key].get(name, 0) for name in each[0][key]}
+    for key in ("passes", "textures"):
+        described[key] = [row for entry in each for row in entry[key]]
+    inner = iter(each)
+    rows: list[dict[str, Any]] = []
+    for part in bundle.parts:
+        own = cpu_rows(part, bundle.graph) if isinstance(part, CpuPart) else next(inner)["layers"]
+        there = {row["layer"] for row in rows}
+        rows += [row for row in own if row["layer"] not in there]  # a tensor that enters a part is a layer before it
+    path = bundle.path
+    return {
+        **described,
+        "file": {"path": None if path is None else str(path), "bytes": None if path is None else path.stat().st_size},
+        "model": bundle.manifest.name,
+        "inputs": [
+            {"name": entry.name, "kind": entry.kind, "shape": list(entry.shape), "fit": entry.fit}
+            for entry in bundle.manifest.inputs
+        ],
+        "outputs": [
+            {
+                "name": output.name,
+                "purpose": output.purpose,
+                "shape": list(output.shape),
+                "layers": list(output.tensors),
+                "steps": [step.step for step in output.steps],
+            }
+            for output in bundle.manifest.outputs
+            if isinstance(output, TensorOutput)
+        ],
+        "labels": len(bundle.labels),
+        "limits": dict(vars(bundle.manifest.limits)),
+        "layers": rows,
+        "parts": parts_of(bundle),
     }
 
 

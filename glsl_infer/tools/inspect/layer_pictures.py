@@ -31,14 +31,17 @@ def file_name(index: int, layer: str) -> str:
     return f"{index:03d}-{_UNSAFE.sub('_', layer)[:80]}.png"
 
 
-def draw(output: NDArray[np.floating], value: Value) -> NDArray[np.uint8]:
+def draw(output: NDArray[np.floating], value: Value | None) -> NDArray[np.uint8]:
     """Return a layer's output as a grey picture, uint8 (height, width).
 
     Args:
-        output: as ``Session.layers`` yields it: (height, width, channels), (columns, length) or (length,).
-        value: how its texture stores it.
+        output: as ``Session.layers`` yields it: (height, width, channels), (columns, length) or (length,); a tensor of
+            the CPU of any other rank is drawn as a table of its last axis.
+        value: how its texture stores it; None of the CPU's.
     """
     numbers = np.asarray(output, np.float64)
+    if numbers.ndim not in (1, 2, 3):
+        numbers = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim else 1)
     if isinstance(value, FeatureMap):
         low, high = value.range.ends(value.channels)
     else:

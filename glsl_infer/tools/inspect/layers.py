@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from glsl_infer import importers, ops
+from glsl_infer.compiler.placement import place_of
 from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
-from glsl_infer.graph import Graph, Node
+from glsl_infer.graph import Graph
 from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
 
 NEEDS_PICTURES = "export needs --calibrate DIR with typical pictures, for the ranges of layers whose values have none"
@@ -82,27 +83,23 @@ def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tup
     for error in trial.problems:
         refused.setdefault(_row_of(error.name or "", rows), error)
     hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(trial.graph)
-    moved = {layer for node in trial.graph.nodes if node.name in trial.on_cpu for layer in _layers_of(node)}
-    return tuple(_verdict(row, refused.get(row.layer), hosted, moved) for row in rows)
+    places = {node.name: CPU if node.name in trial.on_cpu else place_of(node) for node in trial.graph.nodes}
+    return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
 
 
-def _verdict(row: LayerVerdict, error: ModelError | None, hosted: set[str], moved: set[str]) -> LayerVerdict:
+def _verdict(row: LayerVerdict, error: ModelError | None, hosted: set[str], places: Mapping[str, str]) -> LayerVerdict:
     if error is not None:
         return row.refused(error)
     if row.runs != SHADER:
         return row
     if row.layer in hosted:
         return replace(row, runs=CPU, note="host step of an output")
-    return replace(row, runs=CPU) if row.layer in moved else row
+    return replace(row, runs=places.get(row.layer, SHADER))
 
 
 def _drawn(small: Graph) -> set[str]:
     """Return the layers of the original network that nodes of an optimised graph compute."""
-    return {name for node in small.nodes for name in _layers_of(node)}
-
-
-def _layers_of(node: Node) -> tuple[str, ...]:
-    return (node.name, *node.attrs.get("fused", ()))
+    return {name for node in small.nodes for name in (node.name, *node.attrs.get("fused", ()))}
 
 
 def _row_of(name: str, rows: Sequence[LayerVerdict]) -> str:

@@ -18,9 +18,12 @@ from glsl_infer import importers, ops
 from glsl_infer.bundle import Bundle
 from glsl_infer.bundle.manifest import NUMBERS, Output
 from glsl_infer.bundle.network import Layer
+from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError
 from glsl_infer.gl import constants as GL
+from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
+from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
@@ -65,8 +68,8 @@ def compare(
     layer_pictures = min(layer_pictures, len(samples))
     layers = [
         layer
-        for layer in bundle.network.layers
-        if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), ViewOperator)
+        for layer in (bundle.graph.nodes if bundle.parts else bundle.network.layers)
+        if not ops.get(layer.op).is_input and not isinstance(ops.get(layer.op), (ViewOperator, Upload))
     ]
     with tempfile.TemporaryDirectory(prefix="glsl-infer-") as name:
         folder = Path(name)
@@ -121,7 +124,7 @@ def _in_framework(
     bundle: Bundle,
     samples: Sequence[Mapping[str, NDArray[Any]]],
     folder: Path,
-    layers: Sequence[Layer],
+    layers: Sequence[Layer | Node],
     layer_pictures: int,
     input_ranges: Mapping[str, tuple[float, float]],
     tell: Tell,
@@ -139,8 +142,9 @@ def _in_framework(
         "layers": [layer.name for layer in layers],
         "outputs": [
             {"name": output.name, "layers": list(output.layers), "steps": len(output.steps)}
-            for output in bundle.network.outputs
+            for output in (bundle.graph.outputs if bundle.parts else bundle.network.outputs)
         ],
+        "operators": custom.loaded(),
         "layer_pictures": layer_pictures,
         "input_ranges": {name: list(ends) for name, ends in input_ranges.items()},
         "out": str(folder),

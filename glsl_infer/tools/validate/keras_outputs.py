@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
+from glsl_infer.cpu import custom
 from glsl_infer.graph import Graph
 from glsl_infer.graph.host_steps import SOFTMAX
 from glsl_infer.importers import keras as importer
@@ -28,6 +29,8 @@ BATCH = 8
 
 def work(job: dict[str, Any]) -> None:
     """Do a job; see ``job``."""
+    for operator in job["operators"]:
+        custom.load(operator)
     network = importer.load_model(job["model"])
     ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
     graph = importer.to_graph(network, ends=importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE)))

@@ -2,13 +2,17 @@ package glslinfer.runner;
 
 import glslinfer.runner.Errors.BundleError;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** manifest.json as data, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 final class ManifestReader {
     private static final int[] MANY = {1, 1 << 30}; // Caps has the real ones, and says so in words
+    private static final int MOST_NAMED = 20;
 
     private ManifestReader() {}
 
@@ -39,11 +43,40 @@ final class ManifestReader {
                             + "; update this program");
         }
         String profile = fields.text("profile");
+        if (profile.equals(FormatConstants.CPU_PROFILE)) {
+            at.rule = Rule.PARTS;
+            throw new BundleError("the model has layers for the CPU (" + operators(fields.optional("parts"))
+                    + "), which this runner cannot compute; run it with glsl-infer for Python, or export it with"
+                    + " --no-delegate");
+        }
         if (!profile.equals(FormatConstants.PROFILE)) {
             throw new BundleError("the model needs profile '" + Fields.shown(profile) + "'; this runner has "
                     + FormatConstants.PROFILE + "; update the runner");
         }
         return fields;
+    }
+
+    /** Returns the names of the operators of CPU parts, each once. */
+    private static String operators(Object parts) {
+        Set<String> names = new LinkedHashSet<String>();
+        for (Object part : listed(parts)) {
+            Object operators = part instanceof Map ? ((Map<?, ?>) part).get("operators") : null;
+            for (Object operator : listed(operators)) {
+                Object op = operator instanceof Map ? ((Map<?, ?>) operator).get("op") : null;
+                if (op instanceof String && names.size() < MOST_NAMED) {
+                    names.add(Fields.shown((String) op));
+                }
+            }
+        }
+        StringBuilder text = new StringBuilder();
+        for (String name : names) {
+            text.append(text.length() == 0 ? "" : ", ").append(name);
+        }
+        return text.toString();
+    }
+
+    private static List<?> listed(Object value) {
+        return value instanceof List ? (List<?>) value : Collections.emptyList();
     }
 
     /**

@@ -18,7 +18,8 @@ enum Rule {
     OUTPUTS("outputs"),
     LABELS("labels"),
     PROBE("probe"),
-    LIMITS("limits");
+    LIMITS("limits"),
+    PARTS("parts");
 
     /** Its name in messages and in the conformance bundles. */
     final String key;

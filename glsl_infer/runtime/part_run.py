@@ -1,0 +1,23 @@
+"""What one part of a model took in a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PartRun:
+    """One part in the last frame.
+
+    Attributes:
+        kind: ``gpu`` or ``cpu``.
+        operators: the names of a CPU part's operators, or of a GPU part's layers.
+        seconds: with its upload and its read-back.
+        uploaded, read_back: bytes to the GPU and back.
+    """
+
+    kind: str
+    operators: tuple[str, ...]
+    seconds: float
+    uploaded: int
+    read_back: int

@@ -1,0 +1,83 @@
+"""What the export's report says of a model in parts: which run where, and what goes between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.compiler.delegate import Built
+from glsl_infer.compiler.delegate.choose import described
+from glsl_infer.runtime import traffic
+from glsl_infer.tools.videocore.verify import Verification, verify
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.export import ExportReport
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """One part of a model.
+
+    Attributes:
+        kind: ``gpu`` or ``cpu``.
+        layers: names of its layers.
+        operators: which operators it has, and how often each.
+        uploaded: bytes that a frame uploads for it.
+        read_back: bytes that a frame reads back of it.
+    """
+
+    kind: str
+    layers: tuple[str, ...]
+    operators: str
+    uploaded: int
+    read_back: int
+
+
+def part_reports(made: Built) -> tuple[PartReport, ...]:
+    """Return one entry for each part in order; none of a model without parts."""
+    reports = []
+    bundles = iter(made.gpu)
+    for part in made.parts:
+        operators = described(made.graph, part.nodes)
+        if part.on_cpu:
+            reports.append(PartReport("cpu", part.nodes, operators, 0, 0))
+        else:
+            bundle = next(bundles).bundle
+            moved = traffic.uploaded(bundle), traffic.read_back(bundle)
+            reports.append(PartReport("gpu", part.nodes, operators, *moved))
+    return tuple(reports)
+
+
+def joined(reports: Sequence[ExportReport], parts: tuple[PartReport, ...]) -> ExportReport:
+    """Return the report of a model whose GPU parts have these reports."""
+    first = reports[0]
+    together: dict[str, Any] = {
+        key: tuple(entry for report in reports for entry in getattr(report, key))
+        for key in ("layers", "ranges", "wide", "scales", "warnings", "weights")
+    }
+    return replace(
+        first,
+        **together,
+        totals={key: sum(report.totals[key] for report in reports) for key in first.totals},
+        memory=first.memory if len(reports) == 1 else (),
+        parts=parts,
+    )
+
+
+def verified(made: Built, seconds: float) -> Verification:
+    """Return what VideoCore IV's compiler says of all GPU parts; they share the time."""
+    checks = [verify(part.bundle, seconds / len(made.gpu)) for part in made.gpu]
+    layers = tuple(layer for check in checks for layer in check.layers)
+    return replace(checks[0], layers=layers)
+
+
+def line(parts: Sequence[PartReport]) -> str:
+    """Return a sentence about the parts of a model for people."""
+    on_cpu = [part for part in parts if part.kind == "cpu"]
+    operators = "; ".join(part.operators for part in on_cpu)
+    uploaded, read_back = (sum(getattr(part, key) for part in parts) for key in ("uploaded", "read_back"))
+    return (
+        f"on the CPU: {operators}. {len(parts)} parts, {len(on_cpu)} of them on the CPU; a frame uploads "
+        f"{uploaded / 1e3:.1f} kB and reads back {read_back / 1e3:.1f} kB. --no-delegate refuses instead"
+    )

@@ -1,0 +1,52 @@
+"""Bundles of parts in tests/conformance: one that runners with a CPU run, and damaged ones.
+
+``conformance.py`` writes them. A runner without CPU operators refuses every one by the rule ``parts``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import parted
+from conformance_damage import zipped
+
+from glsl_infer.bundle import MANIFEST
+from glsl_infer.bundle.bundle import manifest_bytes
+
+NAME = "cpu-parts.glslnn"
+TOLERANCE = 0.02
+"""How far its numbers may be off: a few steps of the maps before the last layers."""
+
+Data = dict[str, Any]
+
+
+def members() -> dict[str, bytes]:
+    """Return every member of the sound bundle."""
+    bundle = parted.parted_bundle()
+    return {**bundle.members, MANIFEST: manifest_bytes(bundle)}
+
+
+def _operators(data: Data) -> list[Data]:
+    entries: list[Data] = data["parts"][1]["operators"]
+    return entries
+
+
+DAMAGED: dict[str, Callable[[Data], object]] = {
+    "order": lambda data: data["parts"].reverse(),
+    "operator": lambda data: _operators(data)[1].update(op="nothing"),
+    "shape": lambda data: _operators(data)[0]["attrs"].update(shape=[5, 8]),
+    "weights": lambda data: _operators(data)[1]["weights"].update(bias=[9]),
+    "reads": lambda data: _operators(data)[1].update(inputs=["nowhere"]),
+    "gpu-input": lambda data: data["parts"][2].update(inputs=["shares"]),
+}
+"""What is wrong with the manifest of each; all break the rule ``parts``."""
+
+
+def damaged() -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the bytes of every damaged bundle."""
+    for name, change in DAMAGED.items():
+        data: Data = json.loads(members()[MANIFEST])
+        change(data)
+        yield name, zipped({**members(), MANIFEST: json.dumps(data, separators=(",", ":")).encode("utf-8")})

@@ -1,0 +1,151 @@
+"""Keras layers that only the CPU computes, imported and compared with Keras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from imported import check, check_model, randomise
+from keras import layers as L
+from keras import ops
+
+from glsl_infer.compiler.delegate import cpu_layers
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras import to_graph
+
+X = keras.Input((6, 6, 3))
+WEIGHTS = np.linspace(-1, 1, 72, dtype=np.float32).reshape(9, 8)
+
+
+def tokens(width: int = 8) -> Any:
+    """A sequence of 9 vectors, made of a picture."""
+    return L.Reshape((9, width))(L.Conv2D(width, 2, strides=2)(X))
+
+
+def vector(y: Any, size: int) -> Any:
+    return L.Reshape((size,))(y)
+
+
+NETWORKS: dict[str, tuple[Callable[[], Any], set[str]]] = {
+    "dot": (lambda: L.Flatten()(L.Dot(axes=(2, 2))([tokens(), tokens()])), {"einsum"}),
+    "dot of vectors": (
+        lambda: L.Dot(axes=1)([L.GlobalAveragePooling2D()(X), L.Dense(3)(L.GlobalAveragePooling2D()(X))]),
+        {"einsum"},
+    ),
+    "matmul": (lambda: L.Flatten()(ops.matmul(tokens(), ops.transpose(tokens(), (0, 2, 1)))), {"matmul"}),
+    "einsum": (lambda: L.Flatten()(ops.einsum("bnd,bmd->bmn", tokens(), tokens())), {"einsum"}),
+    "attention": (lambda: L.Flatten()(L.Attention(use_scale=True)([tokens(), tokens()])), {"attention"}),
+    "heads": (
+        lambda: L.Flatten()(L.MultiHeadAttention(2, 3, value_dim=5)(tokens(), tokens())),
+        {"attention", "linear"},
+    ),
+    "transformer": (
+        lambda: L.Dense(4)(L.GlobalAveragePooling1D()(block(tokens()))),
+        {"attention", "tensor_norm", "linear", "tensor_binary"},
+    ),
+    "softmax over rows": (lambda: L.Conv2D(2, 1)(L.Softmax(axis=1)(L.Conv2D(4, 1)(X))), {"tensor_softmax"}),
+    "permute": (lambda: L.Conv2D(2, 1)(L.Permute((3, 1, 2))(L.Conv2D(4, 1)(X))), {"tensor_transpose"}),
+    "concatenate rows": (
+        lambda: L.Conv2D(2, 1)(L.Concatenate(axis=1)([L.Conv2D(4, 1)(X), L.Conv2D(4, 1)(X)])),
+        {"tensor_concat"},
+    ),
+    "top k": (lambda: vector(ops.top_k(tokens(), 2)[0], 18), {"top_k"}),
+    "indices": (lambda: vector(ops.cast(ops.top_k(tokens(), 2)[1], "float32"), 18), {"top_k"}),
+    "sort": (lambda: vector(ops.sort(tokens(), axis=1), 72), {"sort"}),
+    "mean": (lambda: ops.mean(tokens(), axis=-1), {"tensor_reduce"}),
+    "constant": (
+        lambda: vector(tokens() * np.linspace(-1, 1, 72).reshape(9, 8).astype("float32"), 72),
+        {"tensor_binary"},
+    ),
+    "rows that differ": (
+        lambda: L.Concatenate(axis=1)(
+            [L.Softmax()(L.Reshape((-1, 2))(L.Conv2D(4, 1)(X))), L.Reshape((-1, 2))(X[..., :2])]
+        ),
+        {"tensor_concat"},
+    ),
+}
+
+
+def block(x: Any) -> Any:
+    """A block of a vision transformer."""
+    y = L.LayerNormalization()(x)
+    x = L.Add()([x, L.MultiHeadAttention(2, 4)(y, y)])
+    y = L.Dense(16, activation="gelu")(L.LayerNormalization()(x))
+    return L.Add()([x, L.Dense(8)(y)])
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_agrees_with_keras(name: str) -> None:
+    make, wanted = NETWORKS[name]
+    graph = check(X, make())
+    chosen = cpu_layers(graph)
+    assert wanted <= {graph.by_name[layer].op for layer in chosen}
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: L.Dot(axes=1, normalize=True)([tokens(), tokens()]), "normalize=True; put a UnitNormalization"),
+        (lambda: L.Attention(score_mode="concat")([tokens(), tokens()]), "score_mode='concat'; use 'dot'"),
+        (
+            lambda: L.MultiHeadAttention(2, 3)(tokens(), tokens(), use_causal_mask=True),
+            "a mask, a causal mask or its scores",
+        ),
+        (lambda: ops.einsum("bnd,cnd->bc", tokens(), tokens()), "let every tensor and the result begin with the batch"),
+    ],
+)
+def test_refusals(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        to_graph(keras.Model(X, L.Flatten()(make())))
+
+
+MODULE = """
+import keras
+import numpy as np
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class TwiceAndMore(keras.layers.Layer):
+    def __init__(self, more=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.more = more
+
+    def build(self, shape):
+        self.factor = self.add_weight(shape=(shape[-1],), name="factor")
+
+    def call(self, x):
+        return x * self.factor + self.more
+
+    def compute_output_shape(self, shape):
+        return shape
+
+    def get_config(self):
+        return {**super().get_config(), "more": self.more}
+
+
+def twice_and_more(x, *, more, factor):
+    return x * factor + np.float32(more)
+"""
+
+
+def test_a_layer_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from glsl_infer.cpu import custom
+
+    (tmp_path / "my_layers.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(custom, "_known", {})
+    monkeypatch.setattr(custom, "_classes", {})
+    import my_layers
+
+    y = my_layers.TwiceAndMore(0.5)(L.Conv2D(4, 1)(X))
+    model = randomise(keras.Model(X, L.Conv2D(2, 1)(y)), 0)
+    with pytest.raises(ModelError, match="a TwiceAndMore cannot be exported"):
+        to_graph(model)
+    custom.load("my_layers:twice_and_more")
+    graph = check_model(model)
+    (node,) = [node for node in graph.nodes if node.op == "custom"]
+    assert node.attrs["calls"] == "my_layers:twice_and_more" and cpu_layers(graph) == (node.name,)

@@ -1,0 +1,70 @@
+"""Small networks that only shaders and the CPU together compute.
+
+bundle = parted_bundle()
+graph = detector()
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from graphs import conv_node, dense_node, input_node, pool_node
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.graph import Graph, GraphOutput, Node
+
+LABELS = ("a", "b", "c")
+SIDE, WIDTH = 5, 8
+
+
+def attentive() -> Graph:
+    """Attention between two convolutions. What enters the second is a softmax, so that no range has to be learnt."""
+    rng = np.random.default_rng(23)
+    weights = {
+        "kernel": rng.normal(0, 1.0, (WIDTH, WIDTH)).astype(np.float32),
+        "bias": rng.normal(0, 1.0, WIDTH).astype(np.float32),
+    }
+    gamma = {"gamma": np.linspace(1.0, 2.0, WIDTH, dtype=np.float32)}
+    body = [
+        input_node(2 * SIDE + 1),
+        conv_node(rng, "a", ("image",), 3, WIDTH, kernel=(3, 3), strides=(2, 2)),
+        Node("rows", "reshape", ("a",), {"shape": (SIDE * SIDE, WIDTH)}),
+        Node("query", "linear", ("rows",), {}, weights),
+        Node("mixed", "attention", ("query", "rows", "rows"), {"heads": 2, "scale": 0.5}),
+        Node("even", "tensor_norm", ("mixed",), {}, gamma),
+        Node("shares", "tensor_softmax", ("even",)),
+        Node("map", "reshape", ("shares",), {"shape": (SIDE, SIDE, WIDTH)}),
+        Node("peak", "max_pool", ("map",), {"pool": (2, 2), "strides": (1, 1), "padding": (0, 1, 0, 1)}),
+        conv_node(rng, "b", ("peak",), WIDTH, WIDTH, kernel=(3, 3), padding=(1, 1, 1, 1)),
+        pool_node("pool", "b"),
+        dense_node(rng, "dense", "pool", WIDTH, len(LABELS)),
+    ]
+    return Graph("attentive", body, "dense")
+
+
+def detector() -> Graph:
+    """A region proposal network: boxes, their features by PSROI align, and the best classes of each."""
+    rng = np.random.default_rng(24)
+    anchors = (-4.0, -4.0, 4.0, 4.0, -8.0, -3.0, 8.0, 3.0)
+    proposed = {"anchors": anchors, "stride": 2.0, "picture": (13, 13), "most": 6, "least_side": 2.0}
+    body = [
+        input_node(13),
+        conv_node(rng, "a", ("image",), 3, WIDTH, kernel=(3, 3), strides=(2, 2)),
+        conv_node(rng, "scores", ("a",), WIDTH, 2),
+        conv_node(rng, "deltas", ("a",), WIDTH, 8, activation="tanh"),
+        conv_node(rng, "parts", ("a",), WIDTH, 12),
+        Node("boxes", "proposals", ("scores", "deltas"), proposed),
+        Node("features", "psroi_align", ("parts", "boxes"), {"bins": (2, 2), "scale": 0.5}),
+        Node("votes", "tensor_reduce", ("features",), {"reduction": "mean", "axes": (1, 2)}),
+        Node("best", "top_k", ("votes",), {"k": 2, "result": "indices"}),
+    ]
+    return Graph("detector", body, [GraphOutput("boxes", ("boxes",)), GraphOutput("best", ("best",))])
+
+
+@cache
+def parted_bundle() -> Bundle:
+    """The network with attention in three parts, its pooling moved to the CPU by name."""
+    return build(attentive(), LABELS, options=Options(weights="uniform", delegate_for=("peak",))).bundle

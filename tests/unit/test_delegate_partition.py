@@ -1,0 +1,109 @@
+"""Which layers the CPU gets, and how a graph is cut: as few parts as possible."""
+
+from __future__ import annotations
+
+import numpy as np
+import parted
+import pytest
+from graphs import conv_node, dense_node, input_node, pool_node
+
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build, cpu_layers, partition
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, Node
+
+RNG = np.random.default_rng(0)
+
+
+def branches() -> Graph:
+    """Two branches of a convolution and a softmax each, which meet again."""
+    body = [
+        input_node(8),
+        conv_node(RNG, "a", ("image",), 3, 4),
+        Node("s", "tensor_softmax", ("a",), {"axis": 0}),
+        conv_node(RNG, "b", ("image",), 3, 4),
+        conv_node(RNG, "c", ("b",), 4, 4),
+        Node("t", "tensor_softmax", ("c",), {"axis": 1}),
+        Node("sum", "add", ("s", "t")),
+        Node("peak", "max_pool", ("sum",), {"pool": (2, 2), "strides": (2, 2), "padding": (0, 0, 0, 0)}),
+        conv_node(RNG, "d", ("peak",), 4, 4),
+        pool_node("pool", "d"),
+        dense_node(RNG, "dense", "pool", 4, 2),
+    ]
+    return Graph("m", body, "dense")
+
+
+def cut(graph: Graph, *names: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [("cpu" if part.on_cpu else "gpu", part.nodes) for part in partition(graph, names)]
+
+
+def test_parts_take_all_that_is_ready() -> None:
+    graph = branches()
+    assert cpu_layers(graph) == ("s", "t")
+    assert cut(graph, "s", "t") == [
+        ("gpu", ("a", "b", "c")),
+        ("cpu", ("s", "t")),
+        ("gpu", ("sum", "peak", "d", "pool", "dense")),
+    ]
+
+
+def test_the_cpu_may_begin() -> None:
+    assert [kind for kind, _ in cut(branches(), "a")] == ["cpu", "gpu"]
+
+
+def test_what_has_no_weights_stays_between_cpu_layers() -> None:
+    assert cut(branches(), "s", "t", "d", "pool", "dense") == [
+        ("gpu", ("a", "b", "c")),
+        ("cpu", ("s", "t", "sum", "peak", "d", "pool", "dense")),
+    ]
+
+
+def test_tensors_of_other_ranks_are_the_cpus() -> None:
+    graph = parted.attentive()
+    assert cpu_layers(graph) == ("rows", "query", "mixed", "even", "shares", "map")
+
+
+def test_layers_by_name() -> None:
+    with pytest.raises(InputError, match="--delegate-for x: no layer of that name computes; there are: a, rows"):
+        build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("x",)))
+    with pytest.raises(InputError, match="--delegate-for image: no layer"):
+        build(parted.attentive(), parted.LABELS, options=Options(delegate_for=("image",)))
+
+
+def test_without_delegation_layers_are_refused_by_name() -> None:
+    options = Options(delegate=False)
+    with pytest.raises(ModelError, match="layer 'rows': a reshape in this place has no shader"):
+        build(parted.attentive(), parted.LABELS, options=options)
+    with pytest.raises(ModelError, match=r"layer 's': a tensor_softmax .* runs on the CPU: leave out --no-delegate"):
+        build(branches(), ("a", "b"), options=options)
+
+
+def test_an_unknown_range_is_asked_for() -> None:
+    body = [
+        input_node(8),
+        conv_node(RNG, "a", ("image",), 3, 4),
+        Node("n", "tensor_norm", ("a",)),
+        conv_node(RNG, "b", ("n",), 4, 4),
+        pool_node("pool", "b"),
+    ]
+    graph = Graph("m", body, "pool")
+    with pytest.raises(ModelError, match=r"layer 'n': its numbers go from the CPU to the GPU.*--calibrate DIR"):
+        build(graph, tuple("abcd"))
+    made = build(graph, tuple("abcd"), calibration=[RNG.integers(0, 256, (8, 8, 3), np.uint8)])
+    assert len(made.parts) == 3
+
+
+def test_what_lowering_refuses_goes_to_the_cpu() -> None:
+    body = [input_node(6), *(conv_node(RNG, f"c{i}", ("image",), 3, 4) for i in range(9))]
+    many = Node("sum", "add", tuple(f"c{i}" for i in range(9)))
+    graph = Graph("m", [*body, many], "sum")
+    with pytest.raises(ModelError, match="layer 'sum'"):
+        build(graph, (), options=Options(delegate=False), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
+    made = build(graph, (), calibration=[RNG.integers(0, 256, (6, 6, 3), np.uint8)])
+    assert [part.on_cpu for part in made.parts] == [False, True] and made.parts[1].nodes == ("sum",)
+
+
+def test_a_model_that_is_all_the_cpus() -> None:
+    graph = Graph("m", [input_node(6), Node("s", "tensor_softmax", ("image",))], "s")
+    with pytest.raises(ModelError, match="model 'm' has no layer that shaders compute"):
+        build(graph, ())
