@@ -101,12 +101,13 @@ def fragment(
 def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:
     """Return the template of exact powers where a function needs it.
 
-    What is stored in 16 bits needs more than a GPU's exponentials may have. So do exponentials and powers in 8 bits.
+    What is stored in 16 bits needs more than a GPU's exponentials may have. So do exponentials, powers and what is left
+    of a number without its tanh in 8 bits.
     """
     stores_16 = "fixed_point.glsl" in includes and "store.glsl" not in includes
-    alone = activation is not None and (activation.name == "exponential" or re.search(r"\bpow\(", text))
-    needed = alone or (stores_16 and re.search(r"\b(exp|log)\(", text))
-    return ["exact_powers.glsl"] if needed else []
+    name = "" if activation is None else activation.name
+    pattern = r"\b(exp|log|pow)\(" if stores_16 or name in ("exponential", "tanh_shrink") else r"\bpow\("
+    return ["exact_powers.glsl"] if re.search(pattern, text) else []
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:
