@@ -85,8 +85,8 @@ ACTIVATIONS = Group(
     "Activations",
     "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
     "layer or as `activation=`, an activation costs no pass. *Alone*, here behind a pooling, it is one pass with one "
-    "fetch. A function without bounds gets its range from pictures. Where slopes differ between channels, or ranges "
-    "behind a function that weights cannot scale, each slice is a draw of its own.",
+    "fetch. Where slopes differ between channels, or ranges behind a function that weights cannot scale, each slice is "
+    "a draw.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
@@ -107,7 +107,7 @@ ACTIVATIONS = Group(
         _fused("max_value=2, negative_slope=0.25, threshold=0.5", "ReLU", lambda: L.ReLU(2.0, 0.25, 0.5)),
         _fused("negative_slope=0.2", "LeakyReLU", lambda: L.LeakyReLU(0.2), "any slope"),
         _fused("alpha=0.5", "ELU", lambda: L.ELU(0.5), "any alpha"),
-        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes, one for each channel or one for all"),
+        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes"),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
@@ -140,8 +140,7 @@ _NEAR_0 = "numbers below 2^-40 are taken as that"
 
 POWERS = Group(
     "Powers, roots and limits",
-    "These are activations as well: fused behind a convolution, an addition or a dense layer they cost no pass. Alone "
-    "each is one pass with one fetch.",
+    "These are activations as well, and cost as much.",
     (
         _fused("an operation", "`abs(x)`", lambda: abs),
         _fused("an operation", "`x ** 2`", lambda: lambda y: y**2),
@@ -275,7 +274,7 @@ def _many(count: int) -> Build:
     return build
 
 
-_SHAPES = "equal shapes, no broadcasting"
+_SHAPES = "equal shapes"
 
 SUMS = Group(
     "Sums",

@@ -29,9 +29,8 @@ CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
     "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. A "
-    "convolution whose input lies in more than 8 textures (`--layout planar`: more than 32 channels), or with too many "
-    "weights for its shaders, is *wide*: two passes store 16-bit partial sums of every few slices, and one more pass "
-    "adds those.",
+    "convolution with too many weights for its shaders, or whose input lies in more than 8 textures (`--layout "
+    "planar`), is *wide*: two passes store 16-bit partial sums of every few slices, one more adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
@@ -44,7 +43,7 @@ CONVOLUTIONS = Group(
             "Conv2D",
             "kernel 3x3, dilation_rate 2, `same`; 8 to 8",
             _conv(8, 3, padding="same", dilation_rate=2),
-            "any, also another for each axis; taps that never meet the map are left out",
+            "any, also for each axis",
         ),
         Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "any number of channels"),
         Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),

@@ -36,9 +36,8 @@ def _less(name: str, axis: Any) -> Build:
 
 REDUCTIONS = Group(
     "Reductions",
-    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator; "
-    "draws of one pixel each. Over channels it is one pass with a fetch for each slice; a mean or a sum is a "
-    "convolution. Without keepdims only axis=(1, 2) can be exported.",
+    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator. "
+    "Over channels it is one pass with a fetch for each slice. Without keepdims only axis=(1, 2) can be exported.",
     (
         *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
         *(_vector(name) for name in ("amax", "amin")),
@@ -69,7 +68,7 @@ REDUCTIONS = Group(
             "Rescaling",
             "on a vector, with no Dense before or behind",
             lambda x: L.Rescaling(2.0)(vector(x)),
-            "is a Dense whose kernel is a diagonal",
+            "becomes a Dense",
         ),
     ),
 )
@@ -92,7 +91,7 @@ NORMALISATIONS = Group(
     "Normalisation by what the map holds",
     "Over channels: one pass for each slice, each of which fetches every slice, twice where a mean is subtracted; sums "
     "are floats. Over rows and columns: the means and deviations are vectors in 16 bits, then each slice is a pass "
-    "with five fetches. An activation behind costs no pass. Ranges are learnt from pictures (`--calibrate`).",
+    "with five fetches. An activation behind costs no pass.",
     (
         Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y)), _PLANAR),
         Row(
