@@ -78,8 +78,8 @@ MATRIX = """
 ## Names and places
 
 A *shader* draws on the GPU. *Folded* operators become part of their neighbours. The *CPU* computes in NumPy, between
-GPU parts. *Error*: of a stored step, for any input; *bytes* are moved as they are. `glsl-infer inspect model.keras` says it
-of each layer of your model.
+GPU parts. *Error*: of a stored step, for any input; *bytes* are moved as they are. `glsl-infer inspect model.keras`
+says it of each layer of your model.
 
 """
 
