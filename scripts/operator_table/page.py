@@ -85,7 +85,7 @@ says it of each layer of your model.
 
 MATRIX_COLUMNS = ("operator", "Keras", "TensorFlow Lite", "ONNX", "runs, error")
 
-COLUMNS = ("Keras layer", "becomes", "passes", "fetches", "notes")
+COLUMNS = ("Keras layer", "becomes", "passes, fetches", "notes")
 
 
 def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) -> str:
@@ -152,7 +152,8 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _costs(row: Row, cost: Cost) -> tuple[str, ...]:
     notes = "; ".join(note for note in ("needs pictures" * cost.calibrated, row.restrictions) if note)
-    return cost.becomes, str(cost.passes), f"{cost.fetches:.1f}".removesuffix(".0"), notes
+    fetches = f"{cost.fetches:.1f}".removesuffix(".0")
+    return cost.becomes, f"{cost.passes}, {fetches}" if cost.passes or cost.fetches else "0", notes
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
