@@ -1,4 +1,4 @@
-"""Compare an exported model with the model it was made from: every layer and the result, on pictures of yours."""
+"""Compare an exported model with its original: every layer and the result, on pictures of yours."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from glsl_infer.bundle.parted_ends import TensorOutput
 from glsl_infer.cpu.custom import CUSTOM, Functions, require
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import host_steps
+from glsl_infer.graph import Node, host_steps
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import traffic
 from glsl_infer.runtime.opening import opened
@@ -143,7 +143,7 @@ class PartedSession(Session):
             elif any(node.name == name for node in part.nodes):
                 node = next(node for node in part.nodes if node.name == name)
                 given = [np.asarray(array, np.float32) for array in inputs]
-                return np.asarray(cpu.compute(node, given, self._functions), np.float32)
+                return self._computed_on_cpu(node, given)
         raise InputError(f"no layer '{name}'")
 
     def input_pixels(self, name: str | None = None) -> NDArray[np.uint8]:
@@ -281,9 +281,15 @@ class PartedSession(Session):
         }
         with np.errstate(all="ignore"):
             for node in part.nodes:
-                made = cpu.compute(node, [values[name] for name in node.inputs], self._functions)
-                values[node.name] = np.asarray(made, np.float32)
+                values[node.name] = self._computed_on_cpu(node, [values[name] for name in node.inputs])
                 yield node.name, values[node.name]
+
+    def _computed_on_cpu(self, node: Node, inputs: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return an operator's output; attributes that make no sense to it show here."""
+        try:
+            return np.asarray(cpu.compute(node, inputs, self._functions), np.float32)
+        except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+            raise RunError(f"layer '{node.name}' ({node.op}) cannot be computed on the CPU: {error}") from error
 
     def _numbers(self, entry: Input, given: Any) -> NDArray[np.float32]:
         """Return an input as a CPU part reads it."""

@@ -140,13 +140,6 @@ OPERATIONS = (
         lambda x: L.Dense(2)(L.Flatten()(stem(x)[:, 0])),
     ),
     _operation(
-        "keras.ops.transpose(x)",
-        "transpose",
-        "axes in the order (2, 0, 1); rows and columns can be exchanged",
-        "channels as the last axis",
-        lambda x: K.transpose(stem(x), (0, 3, 1, 2)),
-    ),
-    _operation(
         "keras.ops.reshape(x, ...)",
         "reshape",
         "a reshape to (8, 8, 8, 8); use layers.Reshape, which leaves out the batch",

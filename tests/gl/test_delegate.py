@@ -20,7 +20,7 @@ from glsl_infer.compiler.assemble import classes_of
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.optimize import optimize
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.host_steps import ARGMAX
@@ -162,3 +162,17 @@ def test_what_needs_one_gpu_program_says_so(context: Context) -> None:
                 call("a")
         with pytest.raises(InputError, match="'image' is missing; the model reads image"):
             session.run({})
+
+
+def test_attributes_that_make_no_sense_are_told(context: Context) -> None:
+    body = [
+        parted.input_node(6),
+        parted.conv_node(np.random.default_rng(0), "a", ("image",), 3, 4),
+        Node("n", "tensor_norm", ("a",), {"epsilon": "x"}),
+    ]
+    made = build(Graph("m", body, "n"), ())
+    with (
+        Session(made.bundle, context=context, cache=False) as session,
+        pytest.raises(RunError, match=r"layer 'n' \(tensor_norm\) cannot be computed on the CPU"),
+    ):
+        session.run(np.zeros((6, 6, 3), np.uint8))

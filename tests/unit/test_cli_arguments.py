@@ -19,7 +19,7 @@ from glsl_infer.cli import COMMANDS, main, main_classify
         (["classify", "a.jpg", "--colour"], "--colour"),
         (["classify", "a.jpg", "--mod", "b"], "--mod"),
         (["classify", "a.jpg", "--context", "glx"], "invalid choice: 'glx'"),
-        (["export"], "MODEL.keras"),
+        (["export"], "required: MODEL,"),
         (["run", "a.glslnn", "a.png", "--whole", "--overlap", "2.5"], "invalid int value: '2.5'"),
         (["export", "a.keras", "--labels", "l.txt"], "--out"),
         (["export", "a.keras", "-o", "a.glslnn", "--labels", "l.txt", "--weights", "big"], "invalid choice: 'big'"),

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pages import ROOT
 
 from glsl_infer import cpu, ops
 from glsl_infer.cpu import custom
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Node
+
+PAGE = "docs/cpu-operators.md"
 
 T = np.arange(6, dtype=np.float32).reshape(2, 3)
 BOXES = np.array([[0, 0, 4, 4], [0, 1, 4, 5], [10, 10, 14, 14], [4, 4, 0, 0]], np.float32)
@@ -75,6 +78,15 @@ def test_every_operator_is_here() -> None:
     assert {op for op, *_ in CASES.values()} | others == set(cpu.KERNELS)
     for name, kernel in cpu.KERNELS.items():
         assert kernel.about.endswith(".") and ops.get(name).on_cpu
+
+
+def test_the_page_has_every_operator_with_its_attributes() -> None:
+    rows = {
+        line.split("`")[1]: line for line in (ROOT / PAGE).read_text("utf-8").splitlines() if line.startswith("| `")
+    }
+    for name, kernel in cpu.KERNELS.items():
+        for word in (*kernel.attrs, *kernel.weights):
+            assert f"`{word}`" in rows[name], (name, word)
 
 
 def test_linear_and_constants() -> None:

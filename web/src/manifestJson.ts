@@ -57,8 +57,8 @@ import type { Json } from "./strictJson.ts";
 const count = integer(...COUNT_RANGE);
 /** Of passes and quads; `checkCaps` says what is too many. */
 const amount = integer(1, 1 << 30);
-/** Operators that a message names. */
-const MOST_NAMED = 20;
+/** Characters of a list of operators in a message. */
+const MOST_NAMED = 400;
 const side = integer(...SIDE_RANGE);
 const place = integer(...COORDINATE_RANGE);
 const byte = integer(...BYTE_RANGE);
@@ -213,7 +213,7 @@ export function fromJson(data: Json): Manifest {
  * @throws BundleError another format, version or profile.
  */
 export function checkVersion(data: Json): void {
-  const profile = under("version", () => {
+  under("version", () => {
     if (!(data instanceof Map) || data.get("format") !== FORMAT) {
       return refuse(`manifest: 'format' is not '${FORMAT}': this is no glsl-infer model; give a *.glslnn file`);
     }
@@ -228,28 +228,20 @@ export function checkVersion(data: Json): void {
       );
     }
     const profile = text(data.get("profile") ?? null, "manifest.profile");
-    if (profile !== PROFILE && profile !== CPU_PROFILE) {
+    if (profile === CPU_PROFILE) {
+      const own = "which this runner cannot compute; run it in Python, or export it with --no-delegate";
+      refuse(`the model has layers for the CPU (${operators(data)}), ${own}`, "parts");
+    }
+    if (profile !== PROFILE) {
       refuse(`the model needs profile '${short(profile)}'; this runner has ${PROFILE}; update the runner`);
     }
-    return profile;
   });
-  if (profile === CPU_PROFILE) {
-    under("parts", () =>
-      refuse(
-        `the model has layers for the CPU (${operators(data).join(", ")}), which this runner cannot compute; ` +
-          "run it with glsl-infer for Python, or export it with --no-delegate",
-      ),
-    );
-  }
 }
 
 /** Return the names of the operators of CPU parts, each once. */
-function operators(data: Json): string[] {
-  const entries = (value: Json | undefined, key: string): readonly Json[] => {
-    const list = value instanceof Map ? value.get(key) : undefined;
-    return Array.isArray(list) ? list : [];
-  };
-  const all = entries(data, "parts").flatMap((part) => entries(part, "operators"));
-  const names = all.map((operator) => (operator instanceof Map ? operator.get("op") : undefined));
-  return [...new Set(names.filter((name) => typeof name === "string").map(short))].slice(0, MOST_NAMED);
+function operators(data: Json): string {
+  const inside = (values: readonly Json[], key: string): Json[] =>
+    values.flatMap((value) => (value instanceof Map && value.get(key)) || []);
+  const names = inside(inside(inside([data], "parts"), "operators"), "op");
+  return [...new Set(names)].join(", ").slice(0, MOST_NAMED);
 }

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
-from glsl_infer.importers.tflite.model import Level, Model, Operator, Sparsity, Tensor
+from glsl_infer.importers.tflite.model import Model, Operator, Tensor
+from glsl_infer.importers.tflite.sparse import dense
 
 Numbers = NDArray[Any]
 
@@ -130,7 +131,7 @@ def _raw(tensor: Tensor, count: Callable[[int], None]) -> Numbers:
     size = math.prod(tensor.shape)
     if tensor.sparsity is not None:
         count(4 * size)
-        return _dense(tensor, tensor.sparsity)
+        return dense(tensor, tensor.sparsity, _stored(tensor))
     stored = _stored(tensor)
     if stored.size < size or (stored.size != size and tensor.type != "INT4"):
         raise ModelError(f"'{tensor.name}': {stored.size} numbers for a shape of {tensor.shape}; the file is damaged")
@@ -162,62 +163,6 @@ def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
         shape[given.axis] = given.scales.size
     scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
     return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
-
-
-def _dense(tensor: Tensor, sparsity: Sparsity) -> Numbers:
-    """Return a sparse tensor with its zeros: what DENSIFY makes.
-
-    The file lists, level by level, the indices that hold something. So the places of all values grow with each level,
-    and end as many as there are values.
-    """
-    rank, blocks = len(tensor.shape), len(sparsity.block_axes)
-    problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
-    if sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
-        raise problem
-    if any(not 0 <= axis < rank for axis in sparsity.block_axes):
-        raise problem
-    values = _stored(tensor)
-    outer, inner = list(tensor.shape), [0] * blocks
-    for axis, level in zip(sparsity.order, sparsity.levels):
-        if axis >= rank:
-            inner[axis - rank] = level.size
-    for block, axis in zip(inner, sparsity.block_axes):
-        if block < 1 or outer[axis] % block:
-            raise problem
-        outer[axis] //= block
-    sizes = [*outer, *inner]
-    places: list[NDArray[np.int64]] = []
-    count = 1
-    for axis, level in zip(sparsity.order, sparsity.levels):
-        parents, own = _children(level, sizes[axis], count, values.size, problem)
-        places = [place[parents] for place in places] + [own]
-        count = len(own)
-    if count > values.size:
-        raise problem
-    where = dict(zip(sparsity.order, places))
-    blocked = dict(zip(sparsity.block_axes, range(blocks)))
-    index = tuple(
-        where[axis] * inner[blocked[axis]] + where[rank + blocked[axis]] if axis in blocked else where[axis]
-        for axis in range(rank)
-    )
-    dense = np.zeros(tensor.shape, values.dtype)
-    dense[index] = values[:count]
-    return dense
-
-
-def _children(
-    level: Level, size: int, parents: int, most: int, problem: ModelError
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, for every entry of a level, the entry above it and its own index; at most ``most`` of them."""
-    if level.segments is None or level.indices is None:
-        if level.size != size or parents * size > most:
-            raise problem
-        return np.repeat(np.arange(parents), size), np.tile(np.arange(size), parents)
-    counts = np.diff(level.segments)
-    fits = len(counts) == parents and (counts >= 0).all() and counts.sum() == len(level.indices) <= most
-    if not fits or (len(level.indices) and not 0 <= level.indices.min() <= level.indices.max() < size):
-        raise problem
-    return np.repeat(np.arange(parents), counts), level.indices
 
 
 def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Mapping[str, Any]) -> tuple[list[range], int]:
