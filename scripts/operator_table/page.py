@@ -143,7 +143,7 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         layers
         if options == "any"
-        else f"{layers}: {', '.join(words)}, {options}"
+        else f"{layers}: {', '.join([*filter(None, words), options])}"
         if options in SHARED
         else f"{layers}: {options}"
         for (layers, options), words in lines.items()
