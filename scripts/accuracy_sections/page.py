@@ -23,7 +23,8 @@ step is 1/255 of the range of a feature map, or scale/256 for 16-bit values. 0.5
 LAYERS = """
 ## Layer by layer
 
-X22 at 385x385 with random weights: {layers} layers. Each reads the exact reference's values. Worst of all: **{worst:.4f}**; {differing:,} of {values:,} stored values are not the reference's.
+X22 at 385x385 with random weights: {layers} layers. Each reads the exact reference's values. Worst of all:
+**{worst:.4f}**; {differing:,} of {values:,} stored values are not the reference's.
 """
 
 END_TO_END = """

@@ -9,7 +9,7 @@ from typing import Any
 
 from operator_table.row import Build, Group, K, L, Row, stem, vector
 
-_FUSED = "the layer before has no activation and no other reader"
+_FUSED = "that has no activation and no other reader"
 
 
 def _layer_scale(x: Any) -> Any:
@@ -136,7 +136,7 @@ def _of_more(text: str, function: Callable[[Any], Any], restrictions: str = "") 
     return Row(text, "alone", lambda x: function(_more(x)), restrictions)
 
 
-_NEAR_0 = "numbers below 2^-40 are taken as that"
+_NEAR_0 = "at least 2^-40"
 
 POWERS = Group(
     "Powers, roots and limits",
@@ -152,13 +152,13 @@ POWERS = Group(
         _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
         _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
-        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers where y is not whole"),
+        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers if y is not whole"),
         _of_more("`keras.ops.rsqrt`", lambda y: K.rsqrt(y), _NEAR_0),
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
         _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
-        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y), "a convolution, then a logarithm"),
-        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y), "an exponential, then a convolution"),
+        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y)),
+        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y)),
     ),
 )
 

@@ -125,7 +125,7 @@ SIZES = Group(
         Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), "whole factors"),
         Row(
             "DepthToSpace",
-            "of glsl-infer: block_size=2; 16 to 4 channels",
+            "of glsl-infer (pixel shuffle): block_size=2; 16 to 4 channels",
             lambda x: L.DepthToSpace(2)(stem(x, 16)),
             "its input has one range for all channels",
         ),

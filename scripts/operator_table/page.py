@@ -33,8 +33,8 @@ each tap.
 **Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is
 1/255 of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
 
-**Ranges.** A feature map has 8 bits, so each channel needs a range. Rows with *needs pictures* learn it from typical
-ones: `glsl-infer export --calibrate DIR`. It is half as wide again as the values there. Values beyond it are clipped.
+**Ranges.** A feature map has 8 bits, so each channel needs a range. Rows with *pictures* learn it from typical ones:
+`glsl-infer export --calibrate DIR`. It is half as wide again as the values there. Values beyond it are clipped.
 `--percentile 99.9` ignores rare extremes. Calibration also improves ReLU(6) if its values stay small. Vectors have 16
 bits and need no pictures.
 """
@@ -151,7 +151,7 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _costs(row: Row, cost: Cost) -> tuple[str, ...]:
-    notes = "; ".join(note for note in ("needs pictures" * cost.calibrated, row.restrictions) if note)
+    notes = "; ".join(note for note in ("pictures" * cost.calibrated, row.restrictions) if note)
     fetches = f"{cost.fetches:.1f}".removesuffix(".0")
     return cost.becomes, f"{cost.passes}, {fetches}" if cost.passes or cost.fetches else "0", notes
 

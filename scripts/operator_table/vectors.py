@@ -49,14 +49,14 @@ VECTORS = Group(
     "Vectors have 16-bit numbers, two in a texel. A Dense is two passes, or three with more than 256 inputs, and "
     "fetches three quarters of a texel for each weight. Here a slice is 4 values.",
     (
-        Row("Dense", "8 to 5", _dense, "any number of inputs and outputs"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "any number of inputs and outputs"),
-        Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time, then joined"),
+        Row("Dense", "8 to 5", _dense, "any numbers"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "any numbers"),
+        Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time"),
         Row(
             "Dense",
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
             lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
-            "with any activation, without calibration",
+            "any activation",
         ),
         Row("Concatenate", "two vectors of 8", lambda x: L.Concatenate()(_pair(x)), "up to 4,096 values"),
         Row("Add", "two vectors of 8", lambda x: L.Add()(_pair(x)), "2 to 8 inputs"),
