@@ -36,8 +36,13 @@ CONVOLUTIONS = Group(
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
         Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3)),
         Row("Conv2D", "kernel 3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
-        Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2)),
-        Row("Conv2D", "kernel 2x5, strides (2, 1), `same`; 8 to 8", _conv(8, (2, 5), padding="same", strides=(2, 1))),
+        Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2), listed=False),
+        Row(
+            "Conv2D",
+            "kernel 2x5, strides (2, 1), `same`; 8 to 8",
+            _conv(8, (2, 5), padding="same", strides=(2, 1)),
+            listed=False,
+        ),
         Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), "any size that fits the map"),
         Row(
             "Conv2D",
@@ -57,9 +62,10 @@ CONVOLUTIONS = Group(
             "Conv2D",
             "many slices: 1x1; 64 to 8",
             _conv(8, 1, 64),
+            listed=False,
         ),
         Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
-        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
+        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2), listed=False),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"
@@ -72,7 +78,7 @@ DEPTHWISE = Group(
     "One pass for each output slice. Fetches: height x width of the kernel.",
     (
         Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
-        Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2)),
+        Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2), listed=False),
         Row(
             "DepthwiseConv2D",
             "kernel 3x3, dilation_rate (1, 3), `same`; 8",

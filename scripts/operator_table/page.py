@@ -58,7 +58,7 @@ with a residual becomes wide.
 REFUSED = """
 ## What is refused
 
-All other layers of Keras, and these. The message names the layer.
+All other layers of Keras, and these (-> what to use instead):
 
 """
 
@@ -99,7 +99,7 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     refused = [(what, *instead) for what, instead in _merged([(refusal, (refusal.instead,)) for refusal in REFUSALS])]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
-    table = _table(("Keras layer", "use instead"), refused)
+    table = "".join(f"- {what.replace('<br>', '; ')} -> {instead}\n" for what, instead in refused)
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES])
     return "".join([HEAD, *sections, MATRIX, matrix, LAYOUTS, REFUSED, table, TAIL, measured])
 
@@ -111,7 +111,7 @@ def unmeasured(text: str) -> str:
 
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     """Return a section; rows of equal costs and notes share a line of its table."""
-    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
+    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows if row.listed])
     table = _table(COLUMNS, [(what, *cells) for what, cells in lines])
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 120)}\n\n{table}"
 

@@ -104,7 +104,12 @@ NORMALISATIONS = Group(
         Row("GroupNormalization", "4 groups of 8 channels", _of_stem(lambda y: L.GroupNormalization(4)(y))),
         Row("GroupNormalization", "groups=-1: of instances", _of_stem(lambda y: L.GroupNormalization(-1)(y))),
         *(
-            Row(layer, "of a vector; 8 values", lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))))
+            Row(
+                layer,
+                "of a vector; 8 values",
+                lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))),
+                listed=False,
+            )
             for layer in ("LayerNormalization", "RMSNormalization", "UnitNormalization")
         ),
         Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y))),

@@ -50,7 +50,7 @@ VECTORS = Group(
     "fetches three quarters of a texel for each weight. Here a slice is 4 values.",
     (
         Row("Dense", "8 to 5", _dense, "any numbers"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "any numbers"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),
         Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time"),
         Row(
             "Dense",
@@ -84,7 +84,9 @@ VECTORS = Group(
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 80))),
             "in parts of 4,096 values",
         ),
-        Row("Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x))),
+        Row(
+            "Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x)), listed=False
+        ),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
             "`keras.ops.reshape`", "a map of 1x1 pixels to a vector; 8 channels", lambda x: K.reshape(_HEAD(x), (-1, 8))
