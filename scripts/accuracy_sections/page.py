@@ -103,7 +103,6 @@ def drivers(numbers: dict[str, Any]) -> str:
     rows = [
         [
             kind,
-            f"{sum(first['operators'][operator]['values'] for operator in members):,}",
             f"{max(run['operators'][operator]['worst'] for run in all_of.values() for operator in members):.4f}",
         ]
         for kind, members in kinds.items()
@@ -113,7 +112,7 @@ def drivers(numbers: dict[str, Any]) -> str:
         kinds=first["kinds"],
         networks=first["cases"] * first["kinds"],
         drivers=", ".join(all_of),
-        table=table(["operator", "values", "worst"], rows),
+        table=table(["operator", "worst"], rows),
         worst=numbers["worst"],
     )
 
