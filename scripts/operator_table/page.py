@@ -26,9 +26,8 @@ any channels. An output is a vector (of classes, with `--labels`), a feature map
 - *passes*: draws.
 - *fetches*: texels read for each pixel of each *slice* (4 channels) of the output. Multiply by your slices and pixels.
 
-Costs are for the sizes shown, else for 8 channels, with `--layout atlas --weights uniform`. An absorbed layer has the
-cost that it adds. Weights in a texture make a convolution one pass, with two more fetches for each input channel of
-each tap.
+Costs are for the sizes shown, else for 8 channels, with `--layout atlas --weights uniform`. Weights in a texture make a
+convolution one pass, with two more fetches for each input channel of each tap.
 
 **Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is
 1/255 of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
