@@ -69,6 +69,7 @@ def fragment(
     includes: Sequence[str] = (),
     lines: Mapping[str, Sequence[str]] | None = None,
     defines: Mapping[str, Union[int, float, str]] | None = None,
+    exact: bool = True,
 ) -> str:
     """Return the fragment shader made from template ``name`` (without the prelude).
 
@@ -81,6 +82,7 @@ def fragment(
         includes: templates whose text goes in front.
         lines: text for the template's ``//@ key`` lines.
         defines: macros; floats are written as GLSL literals.
+        exact: whether there are registers for exact powers; behind a residual there are not.
     """
     parts = [
         f"#define {key} {number(value) if isinstance(value, float) else value}"
@@ -89,7 +91,10 @@ def fragment(
     for key, rows in constants.items():
         parts += _constant(key, rows)
     text = "" if activation is None else _function(activation, saturates)
-    parts += [template(include).rstrip("\n") for include in [*includes, *_exact(activation, text, includes)]]
+    parts += [
+        template(include).rstrip("\n")
+        for include in [*includes, *(_exact(activation, text, includes) if exact else [])]
+    ]
     if activation is not None:
         if RANGE.intersection(constants):
             inner = text.replace("vec4 activation(", "vec4 function(")

@@ -116,6 +116,7 @@ def draw(
         fragment = fragment or codegen.fragment(
             "convolution.frag",
             includes=["store.glsl", "cut_sums.glsl", *([] if waits else ["tied.glsl"])],
+            exact=not residual,
             activation=output.activation,
             constants=output.constants,
             saturates=True,

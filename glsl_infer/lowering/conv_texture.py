@@ -179,6 +179,7 @@ def draw(
         fragment = known or codegen.fragment(
             weights.template,
             includes=["store.glsl", "cut_sums.glsl"],
+            exact=not binding.count("residual"),
             activation=output.activation,
             constants=output.constants,
             saturates=True,

@@ -45,6 +45,7 @@ REDUCTIONS = Group(
             "`keras.ops.var`",
             "axis=(1, 2); 8 channels",
             lambda x: K.var(L.Rescaling(8.0, name="stem-more")(stem(x)), axis=(1, 2)),
+            bound=0.02,
         ),
         *(_map(name, 3, "axis=3") for name in ("mean", "sum", "max", "min")),
         *(_map(name, 1, "axis=1") for name in ("mean", "max", "min")),

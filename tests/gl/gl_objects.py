@@ -6,6 +6,6 @@ from glsl_infer.gl.api import Api
 
 
 def living(gl: Api) -> int:
-    """Return how many objects the current context has, among the first 2000 names of each kind."""
+    """Return how many objects the current context has, among the first 20,000 names of each kind."""
     kinds = (gl.IsTexture, gl.IsFramebuffer, gl.IsBuffer, gl.IsProgram, gl.IsShader)
-    return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 2000))
+    return sum(bool(is_one(name)) for is_one in kinds for name in range(1, 20_000))

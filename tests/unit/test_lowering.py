@@ -97,7 +97,7 @@ def test_layer_names_that_are_no_file_names() -> None:
                 Node("s", "softmax", ("a",)),
                 conv_node(rng, "c", ("s",), 4, 4),
             ],
-            "'s': a softmax in this place has no shader; softmax is supported of vectors, and at the end",
+            "'s': a softmax in this place has no shader; softmax is supported of vectors, over the channels of ",
         ),
         (
             lambda rng: [

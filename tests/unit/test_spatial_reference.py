@@ -189,8 +189,8 @@ def test_what_only_moves_values_rounds_nothing() -> None:
     copies = {name for name in ops.names() if isinstance(ops.get(name), CopyOperator)}
     views = {name for name in copies if isinstance(ops.get(name), ViewOperator)}
     assert views == {"channel_shuffle", "channel_view", "concat"}
-    copied = {"channel_gather", "concat_copy", "depth_to_space", "max_pool", "mirror_padding", "spatial_slice"}
-    assert copies - views == copied | {"transpose", "upsample_nearest", "zero_padding"}
+    copied = {"channel_gather", "concat_copy", "depth_to_space", "max_pool", "min_pool", "mirror_padding"}
+    assert copies - views == copied | {"spatial_slice", "transpose", "upsample_nearest", "zero_padding"}
     exact = values(2, 2, 4)
     for name in copies:
         np.testing.assert_array_equal(ops.get(name).store(Node("node", name), exact), exact)
