@@ -113,6 +113,9 @@ def _untextured(
     bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
     if bound >= MAX_TEXTURES:
         return f"a draw reads {bound} textures already"
+    if len(constants.numbers) > weight_texture.MOST_NUMBERS:
+        most = weight_texture.MOST_NUMBERS
+        return f"its activation and range have {len(constants.numbers)} numbers for each channel, and {most} fit"
     return ""
 
 
@@ -161,6 +164,10 @@ def draw(
         most = weights_plan.WINDOW_READS - len(reads[0].get("residual", ()))
     drawn = conv_draws.draws(node, build, columns, everything, common=False, in_order=True, most=most)
     in_bytes = isinstance(weights, WeightBytes)
+    declared = ["uniform vec4 number_units[1];"] if output.numbers else []
+    fetches = [
+        line for at, macro in enumerate(output.numbers) for line in _number(macro.lower(), at, in_bytes=in_bytes)
+    ]
     texts: dict[int, str] = {}
     for view, entry in zip(target.views, drawn):
         binding = entry.binding
@@ -181,9 +188,11 @@ def draw(
             includes=["store.glsl", "cut_sums.glsl"],
             activation=output.activation,
             constants=output.constants,
+            fetched=output.numbers,
             saturates=True,
             lines={
-                "declarations": entry.declarations,
+                "declarations": [*entry.declarations, *declared],
+                "numbers": fetches,
                 "loop": loop.lines(lines, _ended(columns.count)) if loop else [],
                 "coordinates": entry.coordinates,
                 "taps": [line for tap in entry.taps for line in lines(tap)],
@@ -194,6 +203,7 @@ def draw(
         uniforms: dict[str, Sequence[float] | Slice] = {
             **binding.texels("source", steps=columns.dilations),
             "units": Slice(units, 0, 4),
+            **({"number_units": Slice(units, 4, 4)} if fetches else {}),
         }
         if isinstance(weights, WeightBytes):
             uniforms["cut_start"] = [_cut_start(node, build, columns, weights)]
@@ -227,6 +237,19 @@ def _lines_of_bytes(tap: Tap, wait: str) -> list[str]:
     if tap.products[0].lane:
         calls[0] = calls[0].replace("add", "begin")
     return [*tap.lines("t", wait), *calls]
+
+
+def _number(name: str, at: int, *, in_bytes: bool) -> list[str]:
+    """Return the lines that fetch a number for each channel, the ``at``-th behind everything else of a row."""
+    unit = f"number_units[0].{'xyzw'[at]}"
+    if not in_bytes:
+        return [f"{name} = number() * {unit};"]
+    return [
+        f"{name} = (next(ROW.y) - MIDDLE) * 65536.0;",
+        f"{name} += next(ROW.y) * 256.0;",
+        f"{name} += next(ROW.y);",
+        f"{name} *= 255.0 * {unit};",
+    ]
 
 
 def _ended(count: int) -> str:

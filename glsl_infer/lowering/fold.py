@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
+MOST_RATIO = 1000.0
+"""Most between the widest range and the narrowest whose factors a texture has in 24 bits, of which half a step is then
+a 16,800th of the smallest: a 65th of a step of 8 bits."""
+
 
 @dataclass(frozen=True)
 class StoredSum:
@@ -52,8 +56,16 @@ class StoredSum:
 
     @property
     def untextured(self) -> str:
-        """Why one draw cannot do all slices, or an empty text."""
-        return "its activation or range has numbers for each channel" if self.uniforms(0) else ""
+        """Why its numbers cannot lie in a texture, or an empty text."""
+        factors = np.abs(self.numbers.get("RANGE_FACTOR", np.ones((1, 4), np.float32)))
+        if factors.max() > MOST_RATIO * factors[factors > 0.0].min():
+            return f"the ranges of its channels differ by more than {MOST_RATIO:,.0f} times"
+        return ""
+
+    @property
+    def numbers(self) -> dict[str, NDArray[np.float32]]:
+        """The constants that are not the same for all slices, by their macros."""
+        return codegen.differing(self.constants)
 
 
 def output(activation: Activation, attrs: Mapping[str, Any], channels: int) -> StoredSum:
