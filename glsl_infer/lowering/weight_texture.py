@@ -2,8 +2,9 @@
 
 The upper half of the texture has the high bytes and the lower half the low ones, a row for each output slice; a texel
 belongs to four output channels. A row has the columns of weights, then one of scales, two of biases and, where the
-residual has a factor, two of that; then two of each number that the activation or the range has for a channel. With n = 256 * high + low, and for the numbers that take two columns, of whose
-second only the high byte counts, n = 65536 * high + 256 * low + next:
+residual has a factor, two of that; then two of each number that the activation or the range has for a channel. With
+n = 256 * high + low, and for the numbers that take two columns, of whose second only the high byte counts,
+n = 65536 * high + 256 * low + next:
 
     weight = (n - 32768) * scale          scale = n * units[0]
     bias = (n - 8388608) * units[1]       factor = (n - 8388608) * units[2]
