@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Union
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glsl_infer.lowering import codegen, conv_draws, cut_sums, rolled, weight_bytes, weight_texture, weights_plan
 from glsl_infer.lowering.bindings import MAX_TEXTURES, Read
@@ -64,6 +65,7 @@ def possible(
     *,
     alpha: bool,
     weight_bits: str = "auto",
+    steepness: NDArray[np.float32] | None = None,
 ) -> Possible:
     """Return how a layer's weights can lie in a texture: in 8 bits, if their rounding adds little noise, else in 16.
 
@@ -73,9 +75,17 @@ def possible(
         constants: weights, biases and factors in units of texels and of the stored output.
         weight_bits: one of ``WEIGHT_BITS``.
         alpha: whether an input channel is the picture's alpha, which carries what exactly undoes the zero points.
+        steepness: of what is behind the sums, if it has numbers for each channel; see ``fold.StoredSum``.
     """
     if alpha:
         return Possible(16, "the picture's alpha needs more than 16 bits")
+    if steepness is not None:
+        # Lanes beyond the last channel may have a bias far from all others, and biases share a unit of 24 bits.
+        largest = float(np.abs(constants.bias).max() * np.abs(steepness).max())
+        if 255.0 * largest * 2.0**-24 > ROUNDING:
+            return Possible(16, f"biases of up to {largest:.0f} times what is stored need more than 24 bits")
+        bias = constants.bias * steepness
+        constants = replace(constants, weights=constants.weights * steepness[:, None], bias=bias)
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16

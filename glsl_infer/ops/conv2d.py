@@ -97,7 +97,14 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
             tuple(kernel.output.numbers.values()),
         )
-        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
+        texture = conv_texture.possible(
+            reads,
+            columns,
+            constants,
+            alpha=kernel.alpha,
+            weight_bits=build.weight_bits,
+            steepness=kernel.output.steepness if constants.numbers else None,
+        )
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,

@@ -57,7 +57,7 @@ CASES: dict[str, dict[str, Any]] = {
     "prelu": {"channels": 256, "activation": "prelu"},
     "prelu and a residual with factors": {"channels": 40, "activation": "prelu", "residual": True},
     "silu over ranges of its own": {"channels": 64, "activation": "silu", "louder": 3.0},
-    "silu and a residual": {"channels": 64, "activation": "silu", "louder": 3.0, "residual": True},
+    "silu and a residual": {"channels": 64, "activation": "silu", "residual": True},
     "3x3 and prelu": {"channels": 24, "activation": "prelu", "kernel": 3},
 }
 
