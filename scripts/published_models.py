@@ -32,6 +32,7 @@ from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
 from glsl_infer.importers.tflite.reader import to_graph
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.child_process import module_command
 from glsl_infer.tools.validate.litert_outputs import LiteRt
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +59,7 @@ def fetch(row: dict[str, str]) -> Path:
         package = CACHE / hashlib.sha256(row["package"].encode()).hexdigest()[:16]
         package.mkdir(parents=True, exist_ok=True)
         if not any(package.iterdir()):
-            command = [sys.executable, "-m", "pip", "download", "-q", *PIP, "--platform", "any", row["package"]]
+            command = module_command("pip", "download", "-q", *PIP, "--platform", "any", row["package"])
             command = command if row["tool"] == "pip" else ["npm", "pack", "--silent", row["package"]]
             if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode:
                 raise InputError(f"{row['package']}: {row['tool']} cannot fetch it")
@@ -122,7 +123,7 @@ def drawn(path: Path, name: str) -> dict[str, Any]:
 
 
 def _command(*arguments: object) -> Any:
-    command = [sys.executable, "-m", "glsl_infer", *map(str, arguments)]
+    command = module_command("glsl_infer", *arguments)
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
         raise InputError(f"{' '.join(map(str, arguments[:2]))}: {done.stderr.strip().splitlines()[-1]}")

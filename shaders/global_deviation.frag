@@ -12,9 +12,11 @@ uniform vec2 source_texel;
 uniform float half_of_slice;
 uniform vec2 factor; // from a byte to units of the stored numbers
 
-// Whole bytes, so that the first sum is exact up to 65,793 pixels.
-vec4 bytes(int x, int y) {
-    return floor(texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel) * 255.0 + 0.5);
+// Whole bytes, so that the first sum is exact up to 65,793 pixels. Fetches depend on the sum so far, which is never
+// negative (late.glsl): else VideoCore IV's compiler keeps every texel of the first sweep for the second.
+vec4 bytes(int x, int y, vec4 sum) {
+    vec2 at = coord0.xy + vec2(float(x), float(y)) * source_texel;
+    return floor(texture2D(source, LATE(at, sum)) * 255.0 + 0.5);
 }
 
 void main() {
@@ -23,7 +25,7 @@ void main() {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            mean += bytes(x, y);
+            mean += bytes(x, y, mean);
         }
     }
     mean *= 1.0 / float(WIDTH * HEIGHT);
@@ -33,7 +35,7 @@ void main() {
         vec4 row = vec4(0.0); // rows apart: long sums of floats lose digits
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
-            vec4 off = bytes(x, y) - mean;
+            vec4 off = bytes(x, y, squares + row) - mean;
             row += off * off;
         }
         squares += row;

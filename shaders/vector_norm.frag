@@ -20,8 +20,11 @@ varying vec4 coord0; // .xy the own texel, .zw the first row of its numbers
 uniform sampler2D source;
 uniform sampler2D kernel;
 
-vec2 pair(float number) {
-    return decode(texture2D(source, vec2((number + 0.5) / WIDTH, 0.5)));
+// Fetches depend on a number that is never negative (late.glsl), for VideoCore IV's compiler would keep all texels of
+// the first loop for the second.
+vec2 pair(float number, float after) {
+    vec2 at = vec2((number + 0.5) / WIDTH, 0.5);
+    return decode(texture2D(source, LATE(at, vec4(after))));
 }
 
 vec4 row(float number) {
@@ -32,23 +35,23 @@ void main() {
     float mean = 0.0;
 #ifdef CENTRED
 #ifdef SINGLE
-    mean += pair(float(PAIRS)).x;
+    mean += pair(float(PAIRS), 0.0).x;
 #endif
     for (int i = 0; i < TURNS(PAIRS); i++) {
         END_AFTER(PAIRS, i)
-        vec2 x = pair(float(i));
+        vec2 x = pair(float(i), mean + 129.0 * float(2 * PAIRS + 2));
         mean += x.x + x.y;
     }
     mean *= CENTRE;
 #endif
     float sum = 0.0;
 #ifdef SINGLE
-    float last = pair(float(PAIRS)).x - mean;
+    float last = pair(float(PAIRS), sum).x - mean;
     sum += last * last;
 #endif
     for (int i = 0; i < TURNS(PAIRS); i++) {
         END_AFTER(PAIRS, i)
-        vec2 x = pair(float(i)) - mean;
+        vec2 x = pair(float(i), sum) - mean;
         sum += dot(x, x);
     }
     vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);

@@ -11,27 +11,30 @@
 varying vec4 coord0; // .xy the own texel
 uniform sampler2D source;
 
-vec2 pair(float number) {
-    return decode(texture2D(source, vec2((number + 0.5) / WIDTH, 0.5))) * SCALE;
+// Fetches depend on a number that is never negative (late.glsl), for VideoCore IV's compiler would keep all texels of
+// the first loop for the second.
+vec2 pair(float number, float after) {
+    vec2 at = vec2((number + 0.5) / WIDTH, 0.5);
+    return decode(texture2D(source, LATE(at, vec4(after)))) * SCALE;
 }
 
 void main() {
-    float largest = pair(0.0).x;
+    float largest = pair(0.0, 0.0).x;
 #ifdef SINGLE
-    largest = max(largest, pair(float(PAIRS)).x);
+    largest = max(largest, pair(float(PAIRS), 0.0).x);
 #endif
     for (int i = 0; i < TURNS(PAIRS); i++) {
         END_AFTER(PAIRS, i)
-        vec2 x = pair(float(i));
+        vec2 x = pair(float(i), largest + 129.0 * SCALE);
         largest = max(largest, max(x.x, x.y));
     }
     float sum = 0.0;
 #ifdef SINGLE
-    sum += exp(pair(float(PAIRS)).x - largest);
+    sum += exp(pair(float(PAIRS), sum).x - largest);
 #endif
     for (int i = 0; i < TURNS(PAIRS); i++) {
         END_AFTER(PAIRS, i)
-        vec2 x = pair(float(i));
+        vec2 x = pair(float(i), sum);
         sum += exp(x.x - largest) + exp(x.y - largest);
     }
     vec2 own = decode(texture2D(source, coord0.xy)) * SCALE - largest;

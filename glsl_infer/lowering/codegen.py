@@ -6,6 +6,7 @@ text of an activation or of shared functions, and generated lines in the place o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Union
@@ -89,14 +90,26 @@ def fragment(
     ]
     for key, rows in constants.items():
         parts += _constant(key, rows, "" if key in fetched else "uniform ")
-    parts += [template(include).rstrip("\n") for include in includes]
+    text = "" if activation is None else _function(activation, saturates)
+    parts += [template(include).rstrip("\n") for include in [*includes, *_exact(activation, text, includes)]]
     if activation is not None:
-        text = _function(activation, saturates)
         if RANGE.intersection(constants):
             inner = text.replace("vec4 activation(", "vec4 function(")
             text = f"{inner}\n{template('range.glsl')}vec4 activation(vec4 x) {{\n    return ranged(function(x));\n}}"
         parts.append(text)
     return "\n".join([*parts, fill(template(name), lines or {})])
+
+
+def _exact(activation: Activation | None, text: str, includes: Sequence[str]) -> list[str]:
+    """Return the template of exact powers where a function needs it.
+
+    What is stored in 16 bits needs more than a GPU's exponentials may have. So do exponentials, powers and what is left
+    of a number without its tanh in 8 bits.
+    """
+    stores_16 = "fixed_point.glsl" in includes and "store.glsl" not in includes
+    name = "" if activation is None else activation.name
+    pattern = r"\b(exp|log|pow)\(" if stores_16 or name in ("exponential", "tanh_shrink") else r"\bpow\("
+    return ["exact_powers.glsl"] if re.search(pattern, text) else []
 
 
 def uniforms(constants: Mapping[str, NDArray[np.float32]], index: int) -> dict[str, list[float]]:

@@ -7,6 +7,7 @@ plus a constant. Eight textures hold any number of slices then.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -31,6 +32,9 @@ has 18 of one slice.
 
 MOST_COLUMNS_ALIVE = 12
 """Most x coordinates that taps by tiles have in common before each tile begins with its own."""
+
+MOST_ROWS_ALIVE = 24
+"""Most y coordinates that columns of tiles have in common: with 32, a 1x1 over 2048 channels does not compile."""
 
 SOURCE = "source"
 
@@ -151,7 +155,8 @@ def _by_tiles(
     # follow one another if they may, and the column begins with it.
     window = len(taps) > len(tiles)
     anew = window or len({(index, x) for _, index, x, _, _ in places}) > MOST_COLUMNS_ALIVE
-    by_columns = anew and not window and not in_order
+    rows = Counter(index for index, _ in {(index, y) for _, index, _, y, _ in places})  # of each texture
+    by_columns = anew and not window and not in_order and max(rows.values()) <= MOST_ROWS_ALIVE
     if by_columns:
         places.sort(key=lambda place: place[1:4])
     fetched = []

@@ -53,7 +53,7 @@ class GlobalDeviation(Operator):
                 binding = build.bind(node, source=[Read(view, stride=(0.0, 0.0))])
                 fragment = fragment or codegen.fragment(
                     "global_deviation.frag",
-                    includes=["fixed_point.glsl", "turns.glsl"],
+                    includes=["fixed_point.glsl", "turns.glsl", "late.glsl"],
                     lines={"declarations": binding.declarations("source")},
                     defines={"WIDTH": source.width, "HEIGHT": source.height},
                 )

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from glsl_infer.lowering.builder import Builder
 
 
+WIDEST_STRIDE = 7
+"""Texels of the vector from pixel to pixel within a quad. A GPU may put corners a 16th of a pixel beside their place
+(VideoCore IV cuts them to whole 16ths), which must stay below half a texel."""
+
+
 class VectorMap(Operator):
     """``activation`` of a map whose pixels' channels are the numbers of one vector or several, one after the other.
 
@@ -44,7 +49,7 @@ class VectorMap(Operator):
         return node.activation(np.concatenate(inputs).reshape(node.attrs["shape"]))
 
     def passes(self, node: Node, build: Builder) -> None:
-        """Draw a quad for each row of each slice; for each pixel where channels are odd in number."""
+        """Draw a quad for each row of each slice; for each pixel where channels are odd in number, or many."""
         height, width, channels = build.shapes[node.name]
         sources = [build.fixed_point(name) for name in node.inputs]
         target = build.allocate_map(node, scales=node.attrs["scales"], zeros=node.attrs["zeros"])
@@ -118,7 +123,7 @@ class _Run(NamedTuple):
 
 
 def _runs(height: int, width: int, channels: int, lengths: Sequence[int]) -> Iterator[_Run]:
-    """Yield runs of pixels whose numbers lie in one source, at an even distance; single ones of odd channels."""
+    """Yield runs of pixels whose numbers lie in one source, at an even distance; one pixel of odd or many channels."""
     ends = np.cumsum(lengths)
     for y in range(height):
         x = 0
@@ -126,7 +131,8 @@ def _runs(height: int, width: int, channels: int, lengths: Sequence[int]) -> Ite
             first = (y * width + x) * channels
             source = int(np.searchsorted(ends, first, side="right"))
             start = int(ends[source]) - lengths[source]
-            pixels = 1 if channels % 2 else min(width - x, (int(ends[source]) - first) // channels)
+            alone = channels % 2 or channels > 2 * WIDEST_STRIDE
+            pixels = 1 if alone else min(width - x, (int(ends[source]) - first) // channels)
             yield _Run(x, y, pixels, source, first - start)
             x += pixels
 

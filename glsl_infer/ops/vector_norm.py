@@ -93,7 +93,7 @@ class VectorNorm(Operator):
         width = 1 if codegen.uniforms(constants, 0) else target.size[0]
         fragment = codegen.fragment(
             "vector_norm.frag",
-            includes=["fixed_point.glsl", "turns.glsl"],
+            includes=["fixed_point.glsl", "turns.glsl", "late.glsl"],
             activation=node.activation,
             constants=constants,
             defines={

@@ -54,7 +54,7 @@ class VectorSoftmax(Operator):
         binding = build.bind(node, source=[Read(View(source.texture, 0, 0))])
         fragment = codegen.fragment(
             "vector_softmax.frag",
-            includes=["fixed_point.glsl", "turns.glsl"],
+            includes=["fixed_point.glsl", "turns.glsl", "late.glsl", "exact_powers.glsl"],
             defines={**whole_vector(build, source), "SCALE": source.scale, "INVERSE_SCALE": 1.0 / target.scale},
         )
         build.draw_tile(node, fragment, View(target.texture, 0, 0), target.size, binding, {})

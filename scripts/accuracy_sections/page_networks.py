@@ -51,14 +51,13 @@ picture, means taken off.
 
 {table}
 
-Random layers enlarge the rounding of those before them: deep networks miss 0.999 in the exact reference already, and
-the GPU is as near as that.
+Random layers enlarge the rounding of those before them.
 """
 
 TEXTBOOK = """
 ## A small network of your own
 
-A typical first network: Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
+Rescaling, four 3x3 convolutions with ReLU and MaxPooling2D, Flatten, Dropout, Dense, Dense.
 The script trains it on trashnet at {size}x{size}, exports it with {calibration} training photographs and measures it
 on the {photographs} photographs of the test split.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from operator_table.row import Build, Group, K, L, Row, stem, vector
 
-_FUSED = "the layer before has no activation and no other reader"
+_FUSED = "that has no activation and no other reader"
 
 
 def _layer_scale(x: Any) -> Any:
@@ -85,8 +85,8 @@ ACTIVATIONS = Group(
     "Activations",
     "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
     "layer or as `activation=`, an activation costs no pass. *Alone*, here behind a pooling, it is one pass with one "
-    "fetch. A function without bounds gets its range from pictures. Where slopes differ between channels, or ranges "
-    "behind a function that weights cannot scale, each slice is a draw of its own.",
+    "fetch. Where slopes differ between channels, or ranges behind a function that weights cannot scale, each slice is "
+    "a draw.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
@@ -107,7 +107,7 @@ ACTIVATIONS = Group(
         _fused("max_value=2, negative_slope=0.25, threshold=0.5", "ReLU", lambda: L.ReLU(2.0, 0.25, 0.5)),
         _fused("negative_slope=0.2", "LeakyReLU", lambda: L.LeakyReLU(0.2), "any slope"),
         _fused("alpha=0.5", "ELU", lambda: L.ELU(0.5), "any alpha"),
-        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes, one for each channel or one for all"),
+        _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes"),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
         _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
@@ -136,12 +136,11 @@ def _of_more(text: str, function: Callable[[Any], Any], restrictions: str = "") 
     return Row(text, "alone", lambda x: function(_more(x)), restrictions)
 
 
-_NEAR_0 = "numbers below 2^-40 are taken as that"
+_NEAR_0 = "at least 2^-40"
 
 POWERS = Group(
     "Powers, roots and limits",
-    "These are activations as well: fused behind a convolution, an addition or a dense layer they cost no pass. Alone "
-    "each is one pass with one fetch.",
+    "These are activations as well, and cost as much.",
     (
         _fused("an operation", "`abs(x)`", lambda: abs),
         _fused("an operation", "`x ** 2`", lambda: lambda y: y**2),
@@ -153,13 +152,13 @@ POWERS = Group(
         _alone("a number", "`keras.ops.maximum(x, 0.25)`", lambda: lambda y: K.maximum(y, 0.25)),
         _alone("a number", "`keras.ops.minimum(x, 0.25)`", lambda: lambda y: K.minimum(y, 0.25)),
         _alone("3", "`keras.ops.power`", lambda: lambda y: K.power(y, 3), "a number from -2 to 8, not 0"),
-        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers where y is not whole"),
+        _alone("1.5", "`x ** y`", lambda: lambda y: y**1.5, "0 of negative numbers if y is not whole"),
         _of_more("`keras.ops.rsqrt`", lambda y: K.rsqrt(y), _NEAR_0),
         _of_more("`keras.ops.reciprocal`", lambda y: K.reciprocal(y), _NEAR_0),
         _of_more("`2 / x`", lambda y: 2.0 / y, _NEAR_0),
         _of_more("`keras.ops.log`", lambda y: K.log(y), _NEAR_0),
-        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y), "a convolution, then a logarithm"),
-        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y), "an exponential, then a convolution"),
+        _of_more("`keras.ops.log1p`", lambda y: K.log1p(y)),
+        _of_more("`keras.ops.expm1`", lambda y: K.expm1(y)),
     ),
 )
 
@@ -275,7 +274,7 @@ def _many(count: int) -> Build:
     return build
 
 
-_SHAPES = "equal shapes, no broadcasting"
+_SHAPES = "equal shapes"
 
 SUMS = Group(
     "Sums",
@@ -294,9 +293,9 @@ SUMS = Group(
             "Add",
             "residual of a Conv2D of many slices; 40 channels",
             _wide_residual,
-            _SHAPES,
             without=_wide_no_residual,
             into="the convolution",
+            listed=False,
         ),
         Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
         Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),

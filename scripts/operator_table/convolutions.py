@@ -29,22 +29,26 @@ CONVOLUTIONS = Group(
     "Convolutions",
     "One pass for each output slice. Fetches: height x width of the kernel, times the input slices of its group. Bias, "
     "batch normalisation, residual and activation are included; strides, dilation and padding cost nothing. A "
-    "convolution whose input lies in more than 8 textures (`--layout planar`: more than 32 channels), or with too many "
-    "weights for its shaders, is *wide*: two passes store 16-bit partial sums of every few slices, and one more pass "
-    "adds those.",
+    "convolution with too many weights for its shaders, or whose input lies in more than 8 textures (`--layout "
+    "planar`), is *wide*: two passes store 16-bit partial sums of every few slices, one more adds those.",
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
         Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3)),
         Row("Conv2D", "kernel 3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
-        Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2)),
-        Row("Conv2D", "kernel 2x5, strides (2, 1), `same`; 8 to 8", _conv(8, (2, 5), padding="same", strides=(2, 1))),
+        Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2), listed=False),
+        Row(
+            "Conv2D",
+            "kernel 2x5, strides (2, 1), `same`; 8 to 8",
+            _conv(8, (2, 5), padding="same", strides=(2, 1)),
+            listed=False,
+        ),
         Row("Conv2D", "kernel 7x7, `same`; 8 to 8", _conv(8, 7, padding="same"), "any size that fits the map"),
         Row(
             "Conv2D",
             "kernel 3x3, dilation_rate 2, `same`; 8 to 8",
             _conv(8, 3, padding="same", dilation_rate=2),
-            "any, also another for each axis; taps that never meet the map are left out",
+            "any, also for each axis",
         ),
         Row("Conv2D", "no bias; 6 to 5", _conv(5, 3, 6, use_bias=False), "any number of channels"),
         Row("Conv2D", "groups of 4 channels, 3x3; 16 to 16", _conv(16, 3, 16, groups=4)),
@@ -58,9 +62,10 @@ CONVOLUTIONS = Group(
             "Conv2D",
             "many slices: 1x1; 64 to 8",
             _conv(8, 1, 64),
+            listed=False,
         ),
         Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
-        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2)),
+        Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2), listed=False),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(
             "Dense", "on a feature map; 8 to 8", lambda x: L.Dense(8, activation="sigmoid")(stem(x)), "is a 1x1 Conv2D"
@@ -73,7 +78,7 @@ DEPTHWISE = Group(
     "One pass for each output slice. Fetches: height x width of the kernel.",
     (
         Row("DepthwiseConv2D", "kernel 3x3, `same`; 8 channels", _depthwise(3, padding="same")),
-        Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2)),
+        Row("DepthwiseConv2D", "kernel 5x5, strides 2, `valid`; 8", _depthwise(5, strides=2), listed=False),
         Row(
             "DepthwiseConv2D",
             "kernel 3x3, dilation_rate (1, 3), `same`; 8",

@@ -28,8 +28,7 @@ def _gated(x: Any) -> Any:
 
 PARTS = Group(
     "Parts, mirrors, other sizes",
-    "One pass for all slices. Parts, mirrors and exchanged axes cost one fetch and round nothing; `nearest` as well. "
-    "`bilinear` costs four fetches.",
+    "One pass for all slices. Parts, mirrors, exchanged axes and `nearest` round nothing.",
     (
         Row("Cropping2D", "1 pixel all around; 8 channels", _on_stem(lambda x: L.Cropping2D(1)(x))),
         Row("CenterCrop", "to 6x4; 8 channels", _on_stem(lambda x: L.CenterCrop(6, 4)(x)), "not larger than the map"),
@@ -48,7 +47,7 @@ PARTS = Group(
             "`keras.ops.pad`",
             "constant_values=2, 1 pixel; 8 channels",
             _on_stem(lambda x: K.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=2.0)),
-            "needs pictures: its range holds the number as well",
+            "the range holds the number as well",
         ),
         Row(
             "`keras.ops.pad`",
@@ -69,12 +68,12 @@ PARTS = Group(
             _on_stem(lambda x: K.image.resize(x, (4, 4))),
             "as Resizing",
         ),
-        Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), "slices as they lie: no pass"),
+        Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), ""),
         Row(
             "`keras.ops.space_to_depth`",
             "blocks of 2x2; 8 channels",
             _on_stem(lambda x: K.space_to_depth(x, 2)),
-            "a part for each place in a block",
+            "",
         ),
         Row(
             "`keras.ops.split`",
@@ -86,22 +85,21 @@ PARTS = Group(
             "Reshape, Permute, Reshape",
             "channels in another order; 8 channels",
             _on_stem(_shuffled),
-            "as far as an operator of this page does the same",
+            "if an operator here does the same",
         ),
         Row("`x[:, None, None]`", "a vector of 8, as a gate", _gated, "and `x[:, 0, 0]`"),
         Row(
             "GlobalMaxPooling2D",
             "8x8 pixels, 8 channels",
             _on_stem(lambda x: L.GlobalMaxPooling2D()(x)),
-            "rows, columns, then a vector in 16 bits",
+            "",
         ),
     ),
 )
 
 COMPOSED = Group(
     "Composed convolutions",
-    "What these are made of, with its costs, is in the tables above. A transposed convolution is a convolution that "
-    "computes every phase of the output as channels, then depth to space.",
+    "A transposed convolution computes every phase of the output as channels, then depth to space.",
     (
         Row("SeparableConv2D", "3x3 to 8 channels", _on_stem(lambda x: L.SeparableConv2D(8, 3, padding="same")(x))),
         Row(
@@ -114,17 +112,18 @@ COMPOSED = Group(
             "Conv2DTranspose",
             "3x3, strides 2, `same`, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 3, 2, "same")(x)),
-            "no part is cut off afterwards",
         ),
         Row(
             "Conv2DTranspose",
             "4x4, strides 2, `same`, to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, 4, 2, "same")(x)),
+            listed=False,
         ),
         Row(
             "Conv2DTranspose",
             "3x2, strides (3, 1), output_padding (1, 0), to 4 channels",
             _on_stem(lambda x: L.Conv2DTranspose(4, (3, 2), (3, 1), output_padding=(1, 0))(x)),
+            listed=False,
         ),
     ),
 )

@@ -15,7 +15,7 @@ def _join(*channels: int, join: Any = None) -> Any:
     return build
 
 
-_VIEWS = "all inputs but the last have multiples of 4 channels"
+_VIEWS = "multiples of 4 channels, but the last"
 
 CHANNELS = Group(
     "Channels in another order",
@@ -26,7 +26,7 @@ CHANNELS = Group(
             "Concatenate",
             "channels; 6 and 5",
             _join(6, 5),
-            "other numbers of channels cost passes",
+            "other numbers cost passes",
         ),
         Row(
             "`keras.ops.concatenate`",
@@ -38,7 +38,7 @@ CHANNELS = Group(
             "ChannelShuffle",
             "of glsl-infer: slices in steps; step=2, 16 channels",
             lambda x: L.ChannelShuffle(2)(stem(x, 16)),
-            "a multiple of 4 channels, and of 4 x step above that",
+            "multiples of 4 channels, and of 4 x step above that",
         ),
     ),
 )
@@ -55,8 +55,8 @@ def _average(*args: Any, **options: Any) -> Any:
 POOLING = Group(
     "Pooling",
     "One pass for all slices, or one for each if windows reach beyond the map. Fetches: height x width of the window. "
-    "Padding never counts, as in Keras. GlobalAveragePooling2D makes a vector in 16 bits: one or two passes, and "
-    "two fetches for each pixel.",
+    "Padding never counts. GlobalAveragePooling2D makes a vector in 16 bits: one or two passes, and two fetches for "
+    "each pixel.",
     (
         Row("MaxPooling2D", "2x2, `valid`; 8 channels", _max(2)),
         Row("MaxPooling2D", "3x3, strides 2, `same`; 8 channels", _max(3, 2, "same")),
@@ -65,16 +65,15 @@ POOLING = Group(
             "AveragePooling2D",
             "3x3, strides 1, `same`; 8 channels",
             _average(3, 1, "same"),
-            "padding does not count",
         ),
         Row(
             "AveragePooling2D",
             "(3, 2), strides (1, 2), `same`; 8 channels",
             _average((3, 2), (1, 2), "same"),
-            "padding does not count",
+            listed=False,
         ),
-        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3)), "as the layer"),
-        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), "as the layer"),
+        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3))),
+        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2)),
         Row(
             "GlobalAveragePooling2D",
             "8x8 pixels, 8 channels",
@@ -122,16 +121,16 @@ SIZES = Group(
             lambda x: L.ZeroPadding2D(((0, 1), (2, 0)))(stem(x)),
         ),
         Row("UpSampling2D", "nearest, 2; 8 channels", lambda x: L.UpSampling2D(2)(stem(x)), "whole factors"),
-        Row("UpSampling2D", "nearest, (3, 1); 8 channels", lambda x: L.UpSampling2D((3, 1))(stem(x)), "whole factors"),
+        Row("UpSampling2D", "nearest, (3, 1); 8 channels", lambda x: L.UpSampling2D((3, 1))(stem(x)), listed=False),
         Row("UpSampling2D", "bilinear, 2; 8 channels", _bilinear(2), "whole factors"),
-        Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), "whole factors"),
+        Row("UpSampling2D", "bilinear, (1, 3); 8 channels", _bilinear((1, 3)), listed=False),
         Row(
             "DepthToSpace",
             "of glsl-infer (pixel shuffle): block_size=2; 16 to 4 channels",
             lambda x: L.DepthToSpace(2)(stem(x, 16)),
-            "`export` gives its input one range for all channels",
+            "its input has one range for all channels",
         ),
-        Row("DepthToSpace", "block_size=3; 27 to 3 channels", lambda x: L.DepthToSpace(3)(stem(x, 27))),
+        Row("DepthToSpace", "block_size=3; 27 to 3 channels", lambda x: L.DepthToSpace(3)(stem(x, 27)), listed=False),
         Row(
             "`keras.ops.depth_to_space`",
             "2; 16 to 4 channels",

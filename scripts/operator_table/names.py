@@ -61,15 +61,22 @@ NAMES: tuple[Names, ...] = (
     Names("dense", "Dense", "FULLY_CONNECTED", "Gemm, MatMul"),
     Names("batch_norm", "BatchNormalization", "", "BatchNormalization"),
     Names("rescaling", "Rescaling, Normalization", "MUL, ADD, NEG", "Mul, Add, Neg"),
-    Names("activation", "ReLU", "RELU, RELU6, RELU_0_TO_1", "Relu, Clip"),
-    Names("activation", "LeakyReLU, PReLU, ELU", "LEAKY_RELU, PRELU, ELU", "LeakyRelu, PRelu, Elu, Selu"),
-    Names("activation", "Activation, sigmoid, tanh, gelu, silu", "LOGISTIC, TANH, GELU", "Sigmoid, Tanh, Gelu"),
-    Names("activation", "hard_sigmoid, hard_silu", "HARD_SWISH", "HardSigmoid, HardSwish"),
-    Names("activation", "exp, log, abs, clip", "EXP, LOG, ABS", "Exp, Log, Abs, Clip"),
-    Names("activation", "square, sqrt, rsqrt, reciprocal, power", "SQUARE, SQRT, RSQRT, POW", "Sqrt, Reciprocal, Pow"),
+    Names(
+        "activation",
+        "Activation, ReLU, LeakyReLU, PReLU, ELU, sigmoid, tanh, gelu, silu, hard_sigmoid, hard_silu, exp, log, abs, "
+        "clip, square, sqrt, rsqrt, reciprocal, power",
+        "RELU, RELU6, RELU_0_TO_1, LEAKY_RELU, PRELU, ELU, LOGISTIC, TANH, GELU, HARD_SWISH, EXP, LOG, ABS, SQUARE, "
+        "SQRT, RSQRT, POW",
+        "Relu, Clip, LeakyRelu, PRelu, Elu, Selu, Sigmoid, Tanh, Gelu, HardSigmoid, HardSwish, Exp, Log, Abs, Sqrt, "
+        "Reciprocal, Pow",
+    ),
     Names("add, vector_sum", "Add, add", "ADD, ADD_N", "Add, Sum"),
-    Names("binary, vector_binary", "Subtract, Multiply, divide", "SUB, MUL, DIV, SQUARED_DIFFERENCE", "Sub, Mul, Div"),
-    Names("binary, vector_binary", "Maximum, Minimum", "MAXIMUM, MINIMUM", "Max, Min"),
+    Names(
+        "binary, vector_binary",
+        "Subtract, Multiply, divide, Maximum, Minimum",
+        "SUB, MUL, DIV, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM",
+        "Sub, Mul, Div, Max, Min",
+    ),
     Names("max_pool", "MaxPooling2D, GlobalMaxPooling2D", "MAX_POOL_2D", "MaxPool, GlobalMaxPool"),
     Names("average_pool", "AveragePooling2D", "AVERAGE_POOL_2D", "AveragePool"),
     Names("l2_pool", "", "L2_POOL_2D", "LpPool"),

@@ -25,8 +25,7 @@ def _gate(x: Any) -> Any:
 OPERANDS = Group(
     "Two tensors, value by value",
     "One pass for all slices, two fetches; three if one of them is a vector. One may be smaller: a height, a width or "
-    "a number of channels of 1 is broadcast, as in NumPy. More than two are taken from left to right. Ranges are "
-    "learnt from pictures (`--calibrate`).",
+    "a number of channels of 1 is broadcast, as in NumPy. More than two are taken from left to right.",
     (
         Row("Multiply", "two maps; 8 channels", _two(lambda parts: L.Multiply()(parts))),
         Row("Multiply", "a map and a gate for each channel (squeeze and excite)", _gate),

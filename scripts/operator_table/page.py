@@ -18,29 +18,24 @@ HEAD = f"""# Operators
 Which Keras layers you can export, and what each costs on the GPU. `glsl-infer export` refuses anything else, names the
 layer and says what to change ([list](#what-is-refused)). Every row is tested: exported, run and compared with Keras.
 
-A model is functional or sequential, with up to 16 inputs and outputs. An input is a picture of 1, 3 or 4 channels, or
-numbers: a vector, or a map with any channels. An output is a vector (of classes, with `--labels`), a feature map, or
-what [host steps](bundle-format.md#host-steps) make of some.
+A model is functional or sequential. An input is a picture of 1, 3 or 4 channels, or numbers: a vector, or a map with
+any channels. An output is a vector (of classes, with `--labels`), a feature map, or what
+[host steps](bundle-format.md#host-steps) make of some.
 
-## How to read the tables
-
-- *becomes*: the operators of the bundle, one module each in `glsl_infer/ops/`, or the layer that absorbs this one.
+- *becomes*: the operators of the bundle (`glsl_infer/ops/`), or the layer that absorbs this one.
 - *passes*: draws.
-- *fetches*: texels read for each pixel of each *slice* of the output. A slice is 4 channels. Multiply by your slices
-  and pixels to compare layers.
+- *fetches*: texels read for each pixel of each *slice* (4 channels) of the output. Multiply by your slices and pixels.
 
-Costs are for the sizes shown, with `--layout atlas --weights uniform`. An absorbed layer has the cost that it adds.
-Weights in a texture make a convolution one pass, with two more fetches for each input channel of each tap.
+Costs are for the sizes shown, else for 8 channels, with `--layout atlas --weights uniform`. Weights in a texture make a
+convolution one pass, with two more fetches for each input channel of each tap.
 
 **Accuracy.** Stored numbers are within {TOLERANCE} of a step for any input (0.5 is perfect rounding). A step is
 1/255 of a feature map's range, or 1/65536 of a vector's. Operators that only move values are exact.
 
-## Ranges
-
-A feature map has 8 bits, so each channel needs a range. Sigmoids and ReLU with a `max_value` have one. Rows with *needs
-pictures* need `glsl-infer export --calibrate DIR` with typical pictures. A channel's range is half as wide again as its
-values there; values beyond it are clipped. `--percentile 99.9` ignores rare extremes. Calibration also improves ReLU(6)
-if its values stay small. Vectors have 16 bits and need no pictures.
+**Ranges.** A feature map has 8 bits, so each channel needs a range. Rows with *pictures* learn it from typical ones:
+`glsl-infer export --calibrate DIR`. It is half as wide again as the values there. Values beyond it are clipped.
+`--percentile 99.9` ignores rare extremes. Calibration also improves ReLU(6) if its values stay small. Vectors have 16
+bits and need no pictures.
 """
 
 LAYOUTS = f"""
@@ -48,7 +43,7 @@ LAYOUTS = f"""
 
 `--layout atlas` (the default) puts all slices of a layer into one texture. `--layout planar` gives each slice its own:
 one pass for all slices becomes one for each, every pass is a new job, and a convolution of {MAX_TEXTURES} input slices
-with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textures.
+with a residual becomes wide.
 
 ## Limits
 
@@ -57,23 +52,23 @@ with a residual becomes wide, because a pass reads at most {MAX_TEXTURES} textur
 - Textures of at most {MAX_TEXTURE_SIZE} x {MAX_TEXTURE_SIZE} texels. In atlas, all slices of a layer with their
   gutters must fit.
 - At most {MAX_TEXTURES} textures in a pass (what OpenGL ES 2.0 guarantees).
-- Quantised Keras models are refused.
-- A bundle lists what it needs of a driver; a runner refuses a driver that has less.
 """
 
 REFUSED = """
 ## What is refused
 
-All other layers of Keras, and these. The message names the layer.
+All other layers of Keras, and these (-> what to use instead):
 
 """
 
 TAIL = """
 ## How this page is made
 
-`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`. The
-`test_operator_table.py` of `tests/keras` and of `tests/gl` check each row.
+`python scripts/operators.py` (with TensorFlow) writes it from `scripts/operator_table/`.
 """
+
+USUAL_SIZE = "; 8 channels"
+"""End of options that the page leaves out: its beginning says it."""
 
 SHARED = ("fused", "alone")
 """Ends of options: how an activation stands."""
@@ -81,15 +76,15 @@ SHARED = ("fused", "alone")
 MATRIX = """
 ## Names and places
 
-The operators by their names elsewhere. A *shader* draws on the GPU. *Folded* operators become part of their neighbours.
-The *CPU* computes its operators in NumPy, between GPU parts. *Error*: of a stored step, for any input; *bytes* are
-moved as they are. `glsl-infer inspect model.keras` says it of each layer of your model.
+A *shader* draws on the GPU. *Folded* operators become part of their neighbours. The *CPU* computes in NumPy, between
+GPU parts. *Error*: of a stored step, for any input; *bytes* are moved as they are. `glsl-infer inspect model.keras`
+says it of each layer of your model.
 
 """
 
-MATRIX_COLUMNS = ("operator", "Keras", "TensorFlow Lite", "ONNX", "runs", "error")
+MATRIX_COLUMNS = ("operator", "Keras", "TensorFlow Lite", "ONNX", "runs, error")
 
-COLUMNS = ("Keras layer", "becomes", "passes", "fetches", "notes")
+COLUMNS = ("Keras layer", "becomes", "passes, fetches", "notes")
 
 
 def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) -> str:
@@ -103,7 +98,7 @@ def page(costs: Mapping[str, Cost], errors: Mapping[str, float], driver: str) ->
     sections = [_section(group, costs) for group in GROUPS]
     refused = [(what, *instead) for what, instead in _merged([(refusal, (refusal.instead,)) for refusal in REFUSALS])]
     measured = f"The largest error was {max(errors.values()):.3f} of a step, on {driver}.\n"
-    table = _table(("Keras layer", "use instead"), refused)
+    table = "".join(f"- {what.replace('<br>', '; ')} -> {instead}\n" for what, instead in refused)
     matrix = _table(MATRIX_COLUMNS, [_names(line) for line in NAMES])
     return "".join([HEAD, *sections, MATRIX, matrix, LAYOUTS, REFUSED, table, TAIL, measured])
 
@@ -115,14 +110,14 @@ def unmeasured(text: str) -> str:
 
 def _section(group: Group, costs: Mapping[str, Cost]) -> str:
     """Return a section; rows of equal costs and notes share a line of its table."""
-    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows])
+    lines = _merged([(row, _costs(row, costs[row.name])) for row in group.rows if row.listed])
     table = _table(COLUMNS, [(what, *cells) for what, cells in lines])
     return f"\n## {group.title}\n\n{textwrap.fill(group.text, 120)}\n\n{table}"
 
 
 def _names(line: Names) -> tuple[str, ...]:
     operators = ", ".join(f"`{name}`" for name in line.each)
-    return operators, line.keras, line.tflite, line.onnx, line.runs(), line.exactness()
+    return operators, line.keras, line.tflite, line.onnx, f"{line.runs()}, {line.exactness()}".removesuffix(", -")
 
 
 def _merged(rows: Iterable[tuple[Row | Refusal, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
@@ -132,7 +127,8 @@ def _merged(rows: Iterable[tuple[Row | Refusal, tuple[str, ...]]]) -> list[tuple
     """
     lines: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for row, cells in rows:
-        lines.setdefault(cells, {}).setdefault(row.options, []).append(row.layer)
+        options = row.options.removesuffix(USUAL_SIZE)
+        lines.setdefault(cells, {}).setdefault(options, []).append(row.layer)
     return [("<br>".join(_titles(by_options)), cells) for cells, by_options in lines.items()]
 
 
@@ -146,7 +142,7 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         layers
         if options == "any"
-        else f"{layers}: {', '.join(words)}, {options}"
+        else f"{layers}: {', '.join([*filter(None, words), options])}"
         if options in SHARED
         else f"{layers}: {options}"
         for (layers, options), words in lines.items()
@@ -154,8 +150,9 @@ def _titles(by_options: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _costs(row: Row, cost: Cost) -> tuple[str, ...]:
-    notes = "; ".join(note for note in ("needs pictures" * cost.calibrated, row.restrictions) if note)
-    return cost.becomes, str(cost.passes), f"{cost.fetches:.1f}".removesuffix(".0"), notes
+    notes = "; ".join(note for note in ("pictures" * cost.calibrated, row.restrictions) if note)
+    fetches = f"{cost.fetches:.1f}".removesuffix(".0")
+    return cost.becomes, f"{cost.passes}, {fetches}" if cost.passes or cost.fetches else "0", notes
 
 
 def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -36,9 +36,8 @@ def _less(name: str, axis: Any) -> Build:
 
 REDUCTIONS = Group(
     "Reductions",
-    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator; "
-    "draws of one pixel each. Over channels it is one pass with a fetch for each slice; a mean or a sum is a "
-    "convolution. Without keepdims only axis=(1, 2) can be exported.",
+    "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator. "
+    "Over channels it is one pass with a fetch for each slice. Without keepdims only axis=(1, 2) can be exported.",
     (
         *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
         *(_vector(name) for name in ("amax", "amin")),
@@ -69,7 +68,7 @@ REDUCTIONS = Group(
             "Rescaling",
             "on a vector, with no Dense before or behind",
             lambda x: L.Rescaling(2.0)(vector(x)),
-            "is a Dense whose kernel is a diagonal",
+            "becomes a Dense",
         ),
     ),
 )
@@ -85,34 +84,38 @@ def _inside(layer: Any) -> Build:
     return build
 
 
-_WHOLE = "learns no weights for each pixel"
-_PLANAR = "up to 28 channels in `--layout planar`"
+_WHOLE = "no weights for each pixel"
 
 NORMALISATIONS = Group(
     "Normalisation by what the map holds",
-    "Over channels: one pass for each slice, each of which fetches every slice, twice where a mean is subtracted; sums "
-    "are floats. Over rows and columns: the means and deviations are vectors in 16 bits, then each slice is a pass "
-    "with five fetches. An activation behind costs no pass. Ranges are learnt from pictures (`--calibrate`).",
+    "Over channels, in `--layout planar` up to 28: one pass for each slice, each of which fetches every slice, twice "
+    "where a mean is subtracted. Over rows and columns: means and deviations are vectors, then each slice is a pass "
+    "with five fetches. An activation behind costs no pass.",
     (
-        Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y)), _PLANAR),
+        Row("LayerNormalization", "over the channels; 8", _of_stem(lambda y: L.LayerNormalization()(y))),
         Row(
             "LayerNormalization",
             "axis=(1, 2, 3), center=False, scale=False",
             _of_stem(lambda y: L.LayerNormalization(axis=(1, 2, 3), center=False, scale=False)(y)),
             _WHOLE,
         ),
-        Row("RMSNormalization", "over the channels; 8", _of_stem(lambda y: L.RMSNormalization()(y)), _PLANAR),
-        Row("UnitNormalization", "of a map; 8", _inside(lambda y: L.UnitNormalization()(y)), _PLANAR),
+        Row("RMSNormalization", "over the channels; 8", _of_stem(lambda y: L.RMSNormalization()(y))),
+        Row("UnitNormalization", "of a map; 8", _inside(lambda y: L.UnitNormalization()(y))),
         Row("GroupNormalization", "4 groups of 8 channels", _of_stem(lambda y: L.GroupNormalization(4)(y))),
         Row("GroupNormalization", "groups=-1: of instances", _of_stem(lambda y: L.GroupNormalization(-1)(y))),
         *(
-            Row(layer, "of a vector; 8 values", lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))))
+            Row(
+                layer,
+                "of a vector; 8 values",
+                lambda x, layer=layer: L.Dense(3)(getattr(L, layer)()(vector(x))),
+                listed=False,
+            )
             for layer in ("LayerNormalization", "RMSNormalization", "UnitNormalization")
         ),
-        Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y)), _PLANAR),
-        Row("`keras.ops.rms_normalization`", "8 channels", _of_stem(lambda y: K.rms_normalization(y)), _PLANAR),
-        Row("`keras.ops.normalize`", "8 channels", _inside(lambda y: K.normalize(y, axis=-1)), _PLANAR),
-        Row("Softmax", "over the channels, inside a network; 8", _inside(lambda y: L.Softmax()(y)), _PLANAR),
+        Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y))),
+        Row("`keras.ops.rms_normalization`", "8 channels", _of_stem(lambda y: K.rms_normalization(y))),
+        Row("`keras.ops.normalize`", "8 channels", _inside(lambda y: K.normalize(y, axis=-1))),
+        Row("Softmax", "over the channels, inside a network; 8", _inside(lambda y: L.Softmax()(y))),
     ),
 )
 

@@ -60,6 +60,7 @@ class Row:
         bytes: values of byte 0 and byte 255 of the picture, as the model expects them.
         size: side of the picture.
         channels: of the picture.
+        listed: whether the page has it. Others are tested only: a listed row tells a reader as much.
     """
 
     layer: str
@@ -73,6 +74,7 @@ class Row:
     bytes: tuple[float, float] = (0.0, 1.0)
     size: int = SIZE
     channels: int = 3
+    listed: bool = True
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ def _rows(x: Any) -> Any:
     return L.Concatenate(axis=1)([L.Reshape((-1, 4))(source) for source in _two_maps(x)])
 
 
-_HOST = "the CPU does it with the output's numbers; see [host steps](bundle-format.md#host-steps)"
+_HOST = "[host steps](bundle-format.md#host-steps)"
 
 
 def _map_to_classes(channels: int = 8, size: int = 8) -> Any:
@@ -46,18 +46,17 @@ _HEAD = _map_to_classes()
 
 VECTORS = Group(
     "Vectors",
-    "Vectors have 16-bit fixed point numbers, two in a texel. A Dense is two passes, or three with more than 256 "
-    "inputs, and fetches three quarters of a texel for each weight, and a few more for the sums. Here a slice is 4 "
-    "values.",
+    "Vectors have 16-bit numbers, two in a texel. A Dense is two passes, or three with more than 256 inputs, and "
+    "fetches three quarters of a texel for each weight. Here a slice is 4 values.",
     (
-        Row("Dense", "8 to 5", _dense, "any number of inputs and outputs"),
-        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), "any number of inputs and outputs"),
-        Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time, then joined"),
+        Row("Dense", "8 to 5", _dense, "any numbers"),
+        Row("Dense", "300 to 5", lambda x: L.Dense(5)(vector(x, 300)), listed=False),
+        Row("Dense", "8 to 2,100", lambda x: L.Dense(2100)(vector(x)), "2,048 outputs at a time"),
         Row(
             "Dense",
             "several, with activations: 8 to 12 (relu), to 6 (sigmoid), to 3",
             lambda x: L.Dense(3)(L.Dense(6, activation="sigmoid")(L.Dense(12, activation="relu")(vector(x)))),
-            "with any activation, without calibration",
+            "any activation",
         ),
         Row("Concatenate", "two vectors of 8", lambda x: L.Concatenate()(_pair(x)), "up to 4,096 values"),
         Row("Add", "two vectors of 8", lambda x: L.Add()(_pair(x)), "2 to 8 inputs"),
@@ -71,21 +70,23 @@ VECTORS = Group(
             "Flatten",
             "a map of 2x2 pixels; 8 channels",
             lambda x: L.Flatten()(_map_to_classes(size=7)(x)),
-            "up to 4,096 values, in front of Dense any number",
+            "up to 4,096 values; before Dense any number",
         ),
         Row(
             "Flatten, Dense",
             "a map of 8x8 pixels, 5 channels, to 3",
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 5))),
-            "rows of pixels, two channels each, so that each row is one quad",
+            "",
         ),
         Row(
             "Flatten, Dense",
             "a map of 8x8 pixels, 80 channels, to 3",
             lambda x: L.Dense(3)(L.Flatten()(stem(x, 80))),
-            "in parts of up to 4,096 values, whose results are added",
+            "in parts of 4,096 values",
         ),
-        Row("Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x))),
+        Row(
+            "Flatten", "a map of 2x2 pixels; 5 channels", lambda x: L.Flatten()(_map_to_classes(5, 7)(x)), listed=False
+        ),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
             "`keras.ops.reshape`", "a map of 1x1 pixels to a vector; 8 channels", lambda x: K.reshape(_HEAD(x), (-1, 8))
@@ -106,7 +107,7 @@ VECTORS = Group(
             "Reshape",
             "a vector to 4x4 pixels of 1 channel",
             lambda x: L.Reshape((4, 4, 1))(L.Dense(16, activation="sigmoid")(vector(x))),
-            "a quad for each pixel, where the number of channels is odd",
+            "an odd number of channels takes a quad for each pixel",
         ),
         Row(
             "Reshape",
@@ -145,7 +146,7 @@ VECTORS = Group(
                 layer,
                 "at the end of the model",
                 build,
-                "dropped: runners return logits; `Classifier` computes probabilities",
+                "runners return logits; `Classifier` computes probabilities",
                 without=_dense,
                 into="nothing",
             )
@@ -209,8 +210,7 @@ STRUCTURE = Group(
 
 ENDS = Group(
     "Ends of models",
-    "Some layers are taken off the end of an output and become steps that the CPU does after the last pass. Several "
-    "of them may follow one another, and a model may have up to 16 outputs.",
+    "The CPU does some layers at the end of an output after the last pass. Several may follow one another.",
     (
         Row(
             "Activation('sigmoid')",

@@ -27,8 +27,11 @@ def pictures(rng: np.random.Generator) -> list[np.ndarray]:
 @pytest.mark.parametrize("text", TEXTS)
 def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: str, layout: str, weights: str) -> None:
     rng = np.random.default_rng(len(text))
-    steep = text.startswith("power") or text == "log"  # one after the other would leave what floats can follow
-    first, inputs = ("tanh", ("stem", "stem", "stem")) if steep else (text, ("unit", "stem", "unit"))
+    # One of these after the other would leave what floats can follow.
+    steep = text.startswith("power") or text in ("exponential", "log", "square")
+    positive = text.startswith("power(-")  # infinitely steep at 0: sums are 0 exactly or well above
+    bounded = "sigmoid" if positive else "tanh"
+    first, inputs = (bounded, ("stem", "stem", "stem")) if steep else (text, ("unit", "stem", "unit"))
     second = "relu" if text == "log" else text  # nothing but 0 itself is as far below 1
     body = [
         input_node(SIZE),
@@ -37,9 +40,13 @@ def test_behind_convolutions_residuals_sums_and_alone(context: Context, text: st
         Node("sum", "add", inputs, {"activation": second}),
         Node("top", "max_pool", ("sum",), {"pool": (2, 2), "strides": (1, 1)}),
         Node("alone", "activation", ("top",), {"function": text}),
-        conv_node(rng, "many", ("alone",), CHANNELS, 40, activation="relu(1)"),
+        *([Node("bounded", "activation", ("alone",), {"function": "tanh"})] * steep),
+        conv_node(rng, "many", ("bounded" if steep else "alone",), CHANNELS, 40, activation="relu(1)"),
         conv_node(rng, "wide", ("many",), 40, CHANNELS, activation=text),
     ]
+    for node in (node for node in body if positive and node.attrs.get("activation") == text):
+        for numbers in node.weights.values():
+            np.abs(numbers, out=numbers)
     made = make_bundle(classifier(rng, body, CHANNELS), weights, layout, pictures(rng))
     assert (layout == "planar") == ("convolution_sum" in {node.op for node in made.graph.nodes})
     with Session(made, context=context, selfcheck=True) as session:

@@ -19,9 +19,13 @@ from glsl_infer.ops.binary import OPERATIONS
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.ops.vector_norm import KINDS
 from glsl_infer.program import quantize
+from glsl_infer.program.layout import FixedPoint
 from glsl_infer.runtime.session import Session
 
 FUNCTIONS = ("linear", "relu", "tanh", "sigmoid", "silu", "gelu", "softplus", "leaky_relu(0.2)")
+GELU_ERROR = 3e-7
+"""What its shader, an approximation, is off by (activation_gelu.glsl)."""
+
 OFTEN = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 LAYOUTS = st.sampled_from(("atlas", "planar"))
 SEEDS = st.integers(0, 1 << 30)
@@ -128,7 +132,13 @@ def test_normalised(context: Context, length: int, kind: str, function: str, see
         "activation": function,
     }
     nodes = [*vectors(rng, [length]), Node("y", "vector_norm", ("v0",), attrs)]
-    compare(context, make_bundle(Graph("test", nodes, "y"), pictures=pictures()), ["y"], seed)
+    made = make_bundle(Graph("test", nodes, "y"), pictures=pictures())
+    stored = made.values["y"]
+    assert isinstance(stored, FixedPoint)
+    own = GELU_ERROR * 256.0 / stored.scale if function == "gelu" else 0.0  # where all that is stored is small
+    inputs = stored_inputs(made, "y", np.random.default_rng(seed))
+    with Session(made, context=context) as session:
+        assert layer_error(session, "y", inputs) <= TOLERANCE + own
 
 
 @given(st.lists(st.integers(0, 29), min_size=1, max_size=40), SEEDS)

@@ -14,6 +14,7 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.lowering import codegen
 from glsl_infer.program import PRELUDE, templates
 from glsl_infer.runtime.drivers import ROLLED_FETCHES
+from glsl_infer.runtime.drivers.videocore import LATE_FETCH
 from glsl_infer.runtime.pictures.resampling import READING, external_prelude
 from glsl_infer.support.resources import template
 
@@ -38,14 +39,15 @@ def test_there_are_templates() -> None:
 @pytest.mark.parametrize("name", FRAGMENTS)
 def test_fragment_templates_compile_on_their_own(name: str, tmp_path: Path) -> None:
     text = codegen.fragment(
-        name, activation=activation("linear"), includes=["fixed_point.glsl", "store.glsl", "turns.glsl"]
+        name, activation=activation("linear"), includes=["fixed_point.glsl", "store.glsl", "turns.glsl", "late.glsl"]
     )
     lint(PRELUDE_TEXT + text, "frag", tmp_path)
 
 
+@pytest.mark.parametrize("device", ["", LATE_FETCH])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_function_templates_compile(name: str, tmp_path: Path) -> None:
-    lint(PRELUDE_TEXT + template(name) + "void main() { gl_FragColor = vec4(0.0); }\n", "frag", tmp_path)
+def test_function_templates_compile(name: str, device: str, tmp_path: Path) -> None:
+    lint(PRELUDE_TEXT + device + template(name) + "void main() { gl_FragColor = vec4(0.0); }\n", "frag", tmp_path)
 
 
 @pytest.mark.parametrize("count", range(1, templates.MAX_VARYINGS + 1))

@@ -94,3 +94,9 @@ def test_a_batch_compiles_as_the_table_says(driver: Driver, tmp_path: Path) -> N
     batch = next(batches())
     rows = {row.name: row for row in read(TABLE)}
     assert compiled(batch, driver, 3500, tmp_path) == [rows[case.name] for case in batch.cases]
+
+
+def test_more_rows_of_tiles_than_registers_compile(driver: Driver, tmp_path: Path) -> None:
+    """A texture of 512 small slices, as InceptionV3's last branch reads: 16 columns and 32 rows of tiles."""
+    (row,) = compiled(Batch(4, (Case(1, 512, "plain", "uniform", "relu"),)), driver, 3500, tmp_path)
+    assert (row.taken, row.failure, row.threads) == ("uniform", "", 2)

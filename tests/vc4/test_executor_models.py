@@ -33,6 +33,12 @@ MARGIN = 1.05
 """For a change of the weights' order; what a change is worth is seen in `glsl-infer vc4 --pixels`."""
 
 
+CUT_PRODUCTS = 0.03
+"""Steps of 16 bits by which a partial sum may be off besides: cuts are made up for in the mean alone, and each of
+dozens takes up to 0.002 of a step from sums above 64.
+"""
+
+
 @pytest.fixture(scope="module")
 def kept_flags() -> None:
     """Keep flags at thread switches: superres-x2-96 needs them (docs/videocore.md)."""
@@ -158,8 +164,10 @@ def test_random_networks_of_every_operator(executor: Executor, rounding: str, pa
     program = Path(__file__).parent / "random_layers.py"
     networks = json.loads(run(executor, str(program), "1", VC4_EXECUTOR_ROUND=rounding, VC4_EXECUTOR_PACK=pack))
     assert len(networks) >= 17
-    worst = {name: max(layer["worst"] for layer in layers.values()) for name, layers in networks.items()}
-    assert max(worst.values()) <= 0.52, worst
+    for name, layers in networks.items():
+        for layer in layers.values():
+            cut = CUT_PRODUCTS if rounding == "hardware" and layer["op"] == "convolution_products" else 0.0
+            assert layer["worst"] <= 0.52 + cut, (name, layer)
 
 
 @pytest.mark.parametrize(("rounding", "pack"), [("hardware", "round"), ("nearest", "truncate")])
