@@ -97,5 +97,6 @@ void main() {
     y += RESIDUAL;
 #endif
 #endif
+    //@ numbers
     gl_FragColor = store(activation(y));
 }
