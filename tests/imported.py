@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import numpy as np
 
+from glsl_infer import ops
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.host_steps import softmax
@@ -66,3 +69,8 @@ def close(output: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
     """Compare, with a tolerance relative to the largest value."""
     assert output.shape == expected.shape
     assert np.abs(output - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
+
+
+def cpu_operators(model: Any) -> list[str]:
+    """Return the operators of a Keras model that no shader draws, in order."""
+    return [node.op for node in to_graph(model).nodes if ops.get(node.op).on_cpu]

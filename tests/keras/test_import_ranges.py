@@ -7,7 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from imported import check
+from imported import check, cpu_operators
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.errors import InputError, ModelError
@@ -130,13 +130,10 @@ def test_sums_and_functions_as_operations() -> None:
 @pytest.mark.parametrize(
     "outputs, message",
     [
-        (lambda x: x / 0.0, "a TrueDivide by 0; divide by another number"),
-        (lambda x: x + np.zeros((5, 1, 1)), r"layer 'add.*': a constant of shape \(5, 1, 1\)"),
         (
             lambda x: keras.ops.cumsum(x, 1),
-            "layer 'cumsum.*': a Cumsum cannot be exported; these operations can be exported: Add, Subtract",
+            "layer 'cumsum.*': a Cumsum cannot be exported; these operations can be exported: Absolute, Add",
         ),
-        (lambda x: keras.ops.transpose(x, (0, 3, 1, 2)), "channels stay the last axis"),
         (lambda x: L.Dense(2)(L.Flatten()(x[:, 0])), "give slices"),
     ],
 )
@@ -144,3 +141,16 @@ def test_refused_operations(outputs, message: str) -> None:
     x = pixels()
     with pytest.raises(ModelError, match=message):
         to_graph(keras.Model(x, outputs(x)))
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        lambda x: x / 0.0,
+        lambda x: x + np.zeros((5, 1, 1)),
+        lambda x: keras.ops.transpose(x, (0, 3, 1, 2)),
+    ],
+)
+def test_operations_of_the_cpu(outputs) -> None:
+    x = pixels()
+    assert cpu_operators(keras.Model(x, outputs(x)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 import pytest
-from imported import check
+from imported import check, cpu_operators
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph
@@ -69,11 +69,10 @@ def test_a_chain_that_changes_nothing() -> None:
     assert tail_of(check(x, L.Conv2D(2, 1)(y))) == ["conv2d"]
 
 
-def test_a_chain_that_no_operator_does() -> None:
+def test_a_chain_that_no_operator_does_is_the_cpu_s() -> None:
     x, y = body()
     y = K.reshape(K.transpose(K.reshape(y, (-1, 24, 12)), (0, 2, 1)), (-1, 6, 4, 12))
-    with pytest.raises(ModelError, match="that no operator does; channels can be put in another order"):
-        to_graph(keras.Model(x, y))
+    assert cpu_operators(keras.Model(x, y))
 
 
 def test_axes_of_one_come_and_go() -> None:
@@ -133,8 +132,8 @@ def test_strided_slices() -> None:
     "key, message",
     [
         (np.s_[:2, :], "an index into the batch; begin it with"),
-        (np.s_[:, :, 0], "GetItem"),
-        (np.s_[:, None], "GetItem"),
+        (np.s_[:, :, 0], "an index .* give slices"),
+        (np.s_[:, None], "an index .* give slices"),
     ],
 )
 def test_indices_that_are_refused(key: object, message: str) -> None:
