@@ -97,6 +97,5 @@ void main() {
     y += RESIDUAL;
 #endif
 #endif
-    //@ numbers
     gl_FragColor = store(activation(y));
 }

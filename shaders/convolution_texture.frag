@@ -79,6 +79,5 @@ void main() {
 #endif
 #endif
     sum += (65280.0 * high + 255.0 * low) * (scale * units[0].x);
-    //@ numbers
     gl_FragColor = store(activation(sum));
 }

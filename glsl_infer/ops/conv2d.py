@@ -95,16 +95,8 @@ class Conv2D(Operator):
             columns.pack(folded),
             fold.slices(bias, kernel.output.pad),
             fold.slices(kernel.residual_factor) if scaled else None,
-            tuple(kernel.output.numbers.values()),
         )
-        texture = conv_texture.possible(
-            reads,
-            columns,
-            constants,
-            alpha=kernel.alpha,
-            weight_bits=build.weight_bits,
-            steepness=kernel.output.steepness if constants.numbers else None,
-        )
+        texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,
@@ -115,7 +107,6 @@ class Conv2D(Operator):
                 texture.untextured or kernel.output.untextured,
                 bits=texture.bits,
                 depthwise=columns.depthwise,
-                numbers=len(constants.numbers),
             )
         )
         if mode == "texture":
