@@ -17,7 +17,7 @@ from glsl_infer.program import Quad, Source, quantize
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Shape
     from glsl_infer.lowering.builder import Builder
-    from glsl_infer.program.layout import Value
+    from glsl_infer.program.layout import FixedPoint, Value
 
 ROWS = 3
 """Of the texture: the bytes of each number, the highest first."""
@@ -65,7 +65,6 @@ class VectorAffine(Operator):
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
         pairs = fold.function_constants(node.activation, source.length, lanes=2)
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
-        width = 1 if codegen.uniforms(constants, 0) else target.size[0]
         fragment = codegen.fragment(
             "vector_affine.frag",
             includes=["fixed_point.glsl"],
@@ -78,16 +77,7 @@ class VectorAffine(Operator):
                 "INVERSE_SCALE": 1.0 / target.scale,
             },
         )
-        for first in range(0, target.size[0], width):
-            build.draw(
-                node,
-                fragment,
-                target.texture,
-                samplers=[("source", source.texture), ("kernel", kernel)],
-                sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
-                quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
-                uniforms=codegen.uniforms(constants, first),
-            )
+        draw_texels(node, build, fragment, (source, target), kernel, constants)
 
     def read_weights(
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
@@ -124,6 +114,38 @@ def affine_node(name: str, source: str, factor: NDArray[np.float64], offset: NDA
         attrs[f"{key}_unit"] = unit
         weights[key] = (whole * unit).astype(np.float32)
     return Node(name, "vector_affine", (source,), attrs, weights)
+
+
+def draw_texels(
+    node: Node,
+    build: Builder,
+    fragment: str,
+    vectors: tuple[FixedPoint, FixedPoint],
+    kernel: str,
+    constants: Mapping[str, NDArray[np.float32]],
+) -> None:
+    """Draw a vector from another one and a texture of its numbers' factors and offsets.
+
+    Args:
+        node: the operator's.
+        build: gets the draws.
+        fragment: the shader.
+        vectors: the one that is read, and the one that is drawn.
+        kernel: the texture.
+        constants: of the activation. Where they differ between texels, each texel is a draw of its own.
+    """
+    source, target = vectors
+    width = 1 if codegen.uniforms(constants, 0) else target.size[0]
+    for first in range(0, target.size[0], width):
+        build.draw(
+            node,
+            fragment,
+            target.texture,
+            samplers=[("source", source.texture), ("kernel", kernel)],
+            sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
+            quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
+            uniforms=codegen.uniforms(constants, first),
+        )
 
 
 OPERATOR = VectorAffine()

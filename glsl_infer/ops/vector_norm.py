@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from glsl_infer.errors import ModelError
 from glsl_infer.lowering import codegen, fold
 from glsl_infer.ops.operator import Bounds, Operator, vector
-from glsl_infer.ops.vector_affine import ROWS, affine_node, texels_of
+from glsl_infer.ops.vector_affine import ROWS, affine_node, draw_texels, texels_of
 from glsl_infer.ops.vector_softmax import require_short, whole_vector
-from glsl_infer.program import Quad, Source, quantize
+from glsl_infer.program import quantize
 from glsl_infer.program.layout import per_channel
 
 if TYPE_CHECKING:
@@ -90,7 +90,6 @@ class VectorNorm(Operator):
         kernel = build.constant_texture(node, texels.shape[1], ROWS, texels.tobytes())
         pairs = fold.function_constants(node.activation, length, lanes=2)
         constants = {name: np.tile(rows, 2) for name, rows in pairs.items()}
-        width = 1 if codegen.uniforms(constants, 0) else target.size[0]
         fragment = codegen.fragment(
             "vector_norm.frag",
             includes=["fixed_point.glsl", "turns.glsl", "late.glsl"],
@@ -109,16 +108,7 @@ class VectorNorm(Operator):
                 **({"CENTRED": 1} if kind == "layer" else {}),
             },
         )
-        for first in range(0, target.size[0], width):
-            build.draw(
-                node,
-                fragment,
-                target.texture,
-                samplers=[("source", source.texture), ("kernel", kernel)],
-                sources=[Source(0, 1.0, 1.0), Source(1, 1.0, 0.0)],
-                quads=[Quad(first, 0, width, 1, ((first, 0), (first, 0)))],
-                uniforms=codegen.uniforms(constants, first),
-            )
+        draw_texels(node, build, fragment, (source, target), kernel, constants)
 
 
 OPERATOR = VectorNorm()

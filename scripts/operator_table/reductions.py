@@ -34,6 +34,16 @@ def _less(name: str, axis: Any) -> Build:
     return build
 
 
+def _number(name: str) -> Row:
+    """Return the row of the number of a pixel's largest or smallest channel."""
+
+    def numbers(y: Any) -> Any:
+        return L.Rescaling(0.125)(K.cast(getattr(K, name)(y, axis=-1, keepdims=True), "float32"))
+
+    where = "over the channels, keepdims=True, inside a network"
+    return Row(f"`keras.ops.{name}`", where, _of_stem(numbers), "up to 256 channels", bound=1.0)
+
+
 REDUCTIONS = Group(
     "Reductions",
     "Over rows and columns the result is a vector in 16 bits, with keepdims a map of one pixel to the next operator. "
@@ -51,20 +61,7 @@ REDUCTIONS = Group(
         *(_map(name, 1, "axis=1") for name in ("mean", "max", "min")),
         Row("`keras.ops.sum`", "axis=2, keepdims=True, less than the map", _less("sum", 2)),
         Row("`keras.ops.mean`", "axis=(1, 2, 3), keepdims=True, less than the map", _less("mean", (1, 2, 3))),
-        Row(
-            "`keras.ops.argmax`",
-            "over the channels, keepdims=True, inside a network",
-            _of_stem(lambda y: L.Rescaling(0.125)(K.cast(K.argmax(y, axis=-1, keepdims=True), "float32"))),
-            "up to 256 channels",
-            bound=1.0,
-        ),
-        Row(
-            "`keras.ops.argmin`",
-            "over the channels, keepdims=True, inside a network",
-            _of_stem(lambda y: L.Rescaling(0.125)(K.cast(K.argmin(y, axis=-1, keepdims=True), "float32"))),
-            "up to 256 channels",
-            bound=1.0,
-        ),
+        *(_number(name) for name in ("argmax", "argmin")),
         Row(
             "Rescaling",
             "on a vector, with no Dense before or behind",

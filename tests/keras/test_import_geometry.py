@@ -155,11 +155,7 @@ def test_transposed_convolution(kernel, strides, padding, more, filters, activat
 @pytest.mark.parametrize("padding", ["same", "valid"])
 def test_transposed_with_dilation(padding: str) -> None:
     x = keras.Input((4, 5, 3))
-    try:
-        y = L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))(x)
-    except ValueError:
-        pytest.skip("this backend of Keras has none")
-    check(x, y)
+    check(x, L.Conv2DTranspose(2, 3, padding=padding, dilation_rate=(2, 3))(x))
 
 
 @pytest.mark.parametrize("strides", [8, (6, 8), (1, 5), 5])
