@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
+Indices = NDArray[np.signedinteger]
 
 SIGMOID, SOFTMAX, NONE = "sigmoid", "softmax", "none"
 ACTIVATIONS = (SIGMOID, SOFTMAX, NONE)
@@ -36,7 +37,9 @@ class Code:
     growth: str = LINEAR
 
 
-def likely(numbers: Floats, activation: str, threshold: float, *, background: bool = False) -> tuple[Floats, ...]:
+def likely(
+    numbers: Floats, activation: str, threshold: float, *, background: bool = False
+) -> tuple[Floats, Indices, Indices]:
     """Return what is likely enough: scores, and indices of anchors and of classes, (number,) each.
 
     Args:
@@ -105,14 +108,15 @@ def suppress(
     boxes, scores = boxes[order], scores[order]
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = np.arange(len(boxes))
-    kept, best = [], []
+    kept: list[Floats] = []
+    best: list[int] = []
     while len(left) and len(kept) < most:
         first, rest = boxes[left[0]], boxes[left]
         corners = np.minimum(rest[:, 2:4], first[2:4]) - np.maximum(rest[:, :2], first[:2])
         shared = np.prod(np.maximum(corners, 0.0), axis=1)
         same = shared > overlap * (areas[left] + areas[left[0]] - shared)
         same[0] = True
-        best.append(left[0])
+        best.append(int(left[0]))
         if merge == WEIGHTED:
             weights = scores[left[same]]
             total = weights.sum()

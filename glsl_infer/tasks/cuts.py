@@ -51,12 +51,14 @@ class Cut:
 
     def to_picture(self, points: Floats) -> Floats:
         """Return points (number, 2) in parts of the cut as pixels of the picture, float64."""
-        across = (np.asarray(points, np.float64) - 0.5) * (self.width, self.height)
-        return across @ self._turn + (self.x, self.y)
+        across: Floats = (np.asarray(points, np.float64) - 0.5) * (self.width, self.height)
+        turned: Floats = across @ self._turn
+        return turned + np.array([self.x, self.y])
 
     def from_picture(self, points: Floats) -> Floats:
         """Return pixels (number, 2) of the picture as points in parts of the cut, float64."""
-        return (np.asarray(points, np.float64) - (self.x, self.y)) @ self._turn.T / (self.width, self.height) + 0.5
+        turned: Floats = (np.asarray(points, np.float64) - (self.x, self.y)) @ self._turn.T
+        return turned / (self.width, self.height) + 0.5
 
     def overlap(self, other: Cut) -> float:
         """Return how much of the area that two cuts cover they share, 0 to 1, as if both stood upright."""

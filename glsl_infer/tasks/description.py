@@ -43,7 +43,7 @@ class DetectionRules:
     boxes: tuple[str, ...]
     scores: tuple[str, ...]
     anchors: tuple[Level, ...]
-    code: Code = Code()
+    code: Code = field(default_factory=Code)
     labels: tuple[str, ...] = ("",)
     background: bool = False
     activation: str = SIGMOID

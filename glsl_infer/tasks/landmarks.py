@@ -142,7 +142,7 @@ class Landmarker(Task[Found[Landmarks]]):
         if detector.kind != DETECTION:
             raise InputError(f"its detector '{rules.detector}' is a task for {detector.kind}; name one for {DETECTION}")
         self._detector = Detector(detector, model=self._detector_model, context=self.session.context)
-        known = len(self._detector.description.rules.points)  # type: ignore[union-attr,arg-type]
+        known = len(self._detector.description.rules.points)  # type: ignore[union-attr]
         _check_region("'cut'", rules.cut, known)
 
     def _detected(self, pixels: NDArray[np.uint8]) -> list[Cut]:

@@ -76,7 +76,7 @@ class Mask:
             InputError: the picture has another size, or a text is neither ``blur`` nor a colour nor a file.
         """
         copy = copy_of(image, self.size)
-        return Image.composite(copy, _ground(copy, background), Image.fromarray(self.alpha))
+        return Image.composite(copy, _behind(copy, background), Image.fromarray(self.alpha))
 
     def draw(self, image: ImageSource) -> Image.Image:
         """Return a copy of the picture in which what was found is tinted."""
@@ -89,17 +89,31 @@ class Mask:
         return {"share": round(self.share, 4)}
 
 
-def _ground(image: Image.Image, background: Background) -> Image.Image:
-    if isinstance(background, str) and background == BLUR:
-        return image.filter(ImageFilter.GaussianBlur(max(1.0, _BLUR_SHARE * max(image.size))))
+def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
+    """Return what a background is: a colour, a picture, or None where it is the picture itself, blurred.
+
+    Raises:
+        ImageError: the picture cannot be read.
+        InputError: a text is neither ``blur`` nor a colour nor a file.
+    """
     if isinstance(background, str):
+        if background == BLUR:
+            return None
         try:
-            return Image.new("RGB", image.size, ImageColor.getrgb(background)[:3])
+            red, green, blue = ImageColor.getrgb(background)[:3]
+            return red, green, blue
         except ValueError:
             if not Path(background).exists():
                 raise InputError(
                     f"background '{background}'; give blur, a colour (white, '#204080'), or a picture file"
                 ) from None
-    ground = preprocess.open_image(background)
-    return Image.fromarray(scaling.fit(ground, CENTER_CROP, image.height, image.width))
+    return preprocess.open_image(background)
 
+
+def _behind(image: Image.Image, background: Background) -> Image.Image:
+    found = ground(background)
+    if found is None:
+        return image.filter(ImageFilter.GaussianBlur(max(1.0, _BLUR_SHARE * max(image.size))))
+    if isinstance(found, tuple):
+        return Image.new("RGB", image.size, found)
+    return Image.fromarray(scaling.fit(found, CENTER_CROP, image.height, image.width))

@@ -24,8 +24,8 @@ from glsl_infer.tasks.description import (
     LandmarkRules,
     Lines,
     Region,
-    SegmentationRules,
     Rules,
+    SegmentationRules,
 )
 
 FOLDER = Path(__file__).with_name("data")

@@ -63,7 +63,7 @@ class Segmenter(Task[Mask]):
             (target.top + target.height) * down,
         )
         image = Image.fromarray(np.clip(np.nan_to_num(part), 0.0, 1.0).astype(np.float32))
-        inner = image.resize((source.width, source.height), Image.Resampling.BILINEAR, box=box)
+        inner = np.asarray(image.resize((source.width, source.height), Image.Resampling.BILINEAR, box=box))
         values = np.zeros((size[1], size[0]), np.float32)
         values[source.top : source.top + source.height, source.left : source.left + source.width] = inner
         return Mask(values, rules.edge, size)

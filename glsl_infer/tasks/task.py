@@ -153,9 +153,9 @@ def pixels_of(picture: ImageSource) -> NDArray[np.uint8]:
     Raises:
         ImageError: it cannot be read.
     """
-    if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3 and picture.shape[2] == 3:
-        if 0 not in picture.shape:
-            return picture
+    plain = isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3
+    if isinstance(picture, np.ndarray) and plain and picture.shape[2] == 3 and 0 not in picture.shape:
+        return picture
     return np.asarray(preprocess.open_image(picture), np.uint8)
 
 
