@@ -84,7 +84,7 @@ class Canvas:
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
     given = list(points)
-    array = np.clip(np.asarray(given, np.float64)[:, :2], -_FAR, _FAR) if given else []
+    array = np.clip(np.asarray(given, np.float64).reshape(len(given), -1)[:, :2], -_FAR, _FAR)
     return [(float(x), float(y)) for x, y in array]
 
 
