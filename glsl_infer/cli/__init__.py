@@ -14,6 +14,7 @@ from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.cli.terminal_text import guarded
 
 COMMANDS = (
+    "aibench",
     "benchmark",
     "camera",
     "classify",
