@@ -13,13 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.cli import interrupts
+from glsl_infer.errors import GlslInferError, InputError, ShaderError
 from glsl_infer.support.plain_text import one_line
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
 _LIST = "\n  "
 """Between the entries of a list in a message."""
+
+_LOG_LINES, _LOG_WIDTH = 5, 200
+"""What is shown of a driver's log: lines, and characters of a line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -94,6 +98,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         try:
             args = parser.parse_args(argv)
             debug = args.debug
+            interrupts.as_exceptions()
             code: int | None = args.run(args)
             return code or 0
         finally:
@@ -105,9 +110,14 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         return error.exit_code
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
-        return 130
+        return interrupts.CODE
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         _drop_output()
+        return 1
+    except MemoryError:
+        if debug:
+            raise
+        print("error: there is not enough memory for this", file=sys.stderr)
         return 1
     except OSError as error:  # a full disk behind standard output, for one
         if debug:
@@ -120,11 +130,16 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
 def _message(error: GlslInferError) -> str:
     """Return the text of an error. What was refused may have a stranger's name, which must not begin a line.
 
-    Lists have indented lines, and the logs of a driver several.
+    Lists have indented lines, and the logs of a driver several, of which the first are shown.
     """
-    if not isinstance(error, InputError):
+    if isinstance(error, InputError):
+        return _LIST.join(one_line(part) for part in str(error).split(_LIST))
+    if not isinstance(error, ShaderError):
         return str(error)
-    return _LIST.join(one_line(part) for part in str(error).split(_LIST))
+    what, *log = str(error).splitlines()
+    lines = [line if len(line) <= _LOG_WIDTH else f"{line[:_LOG_WIDTH]} ..." for line in log[:_LOG_LINES]]
+    more = [f"({len(log) - _LOG_LINES} more lines of the driver: --debug shows them)"] if len(log) > _LOG_LINES else []
+    return "\n".join([what, *lines, *more])
 
 
 def _drop_output() -> None:

@@ -1,7 +1,8 @@
 """Reading and writing files with care.
 
-Only regular files are opened: reading a pipe or a terminal may wait for ever. What is written appears under its name
-when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a socket or a folder.
+Only regular files are opened (``reading``): a pipe or a terminal may let a reader wait for ever. What is written
+appears under its name when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a
+socket or a folder.
 
 Every file that is made beside its name first is made here. Such a temporary has a random name and must be new
 (``O_EXCL``, ``O_NOFOLLOW``), and it is written through the descriptor that made it: neither a link that another user
@@ -39,6 +40,25 @@ def not_a_file(path: str | Path) -> str | None:
         OSError, ValueError: nothing is there, or it may not be looked at.
     """
     return _KINDS.get(stat.S_IFMT(Path(path).stat().st_mode))
+
+
+def reading(path: str | Path) -> BinaryIO:
+    """Open a regular file. Nothing else is waited for, not even where it takes the file's place in this moment.
+
+    Raises:
+        InputError: something else is there.
+        OSError, ValueError: nothing is there, or it may not be read.
+    """
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    kind = _KINDS.get(stat.S_IFMT(os.fstat(file.fileno()).st_mode))
+    if kind is not None:
+        file.close()
+        raise InputError(f"{path}: is {kind}; give a file")
+    return file
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def output_file(path: str | Path) -> Path:
