@@ -1,4 +1,4 @@
-"""Commands in odd surroundings: standard streams that are closed, Ctrl-C while modules are imported, pipes for files."""
+"""Commands in odd surroundings: standard streams that are closed, Ctrl-C during imports, pipes for files."""
 
 from __future__ import annotations
 
