@@ -68,6 +68,31 @@ def add_selfcheck(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_signature(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--require-signature``."""
+    parser.add_argument(
+        "--require-signature",
+        metavar="KEY",
+        help="refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
+        "file) in FILE.minisig beside it; needs the package cryptography",
+    )
+
+
+def check_signature(args: argparse.Namespace) -> None:
+    """Refuse ``args.model`` where ``--require-signature`` says that it must be signed, and it is not.
+
+    Raises:
+        InputError, MissingExtraError: see ``signatures.require``.
+    """
+    if args.require_signature is None:
+        return
+    from glsl_infer.support import signatures
+
+    if args.model is None:
+        raise InputError("--require-signature is about a file; give --model as well")
+    signatures.require(args.model, args.require_signature)
+
+
 def picture_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``, as the ``type`` of an argument.
 

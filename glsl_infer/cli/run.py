@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     parser.add_argument(
         "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
     )
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
     from glsl_infer import bundle as bundles
 
+    execution.check_signature(args)
     ends.load_operators(args.operator)
     _check_arguments(args)
     bundle = bundles.read(args.model)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -30,6 +31,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+_HERE, _EXCHANGE = -100, 2  # Linux: AT_FDCWD, RENAME_EXCHANGE
 _NAME_END = 50  # characters of a name, at most 200 bytes: a temporary's name must not be longer than names may be
 
 
@@ -199,6 +201,41 @@ def replacing(path: Path) -> Iterator[Path]:
         yield made
         with made.open("rb") as source:
             shutil.copyfileobj(source, file)
+
+
+def put_folder(new: Path, target: Path) -> None:
+    """Give a folder that is complete its name; an older one of that name comes to where the new one was.
+
+    Both change at once where the system can do that (Linux); elsewhere there is a moment with neither.
+
+    Raises:
+        OSError: that failed.
+    """
+    for path in sorted(new.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            _sync_folder(path)
+    _sync_folder(new)
+    if not target.exists():
+        new.rename(target)
+    elif not _exchanged(new, target):
+        aside = new.with_name(f"{TEMPORARY}{os.urandom(8).hex()}")
+        target.rename(aside)
+        new.rename(target)
+        aside.rename(new)
+    _sync_folder(target.parent)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two files or folders take each other's names at once; return whether the system did."""
+    import ctypes
+
+    if sys.platform != "linux":
+        return False
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc 2.28
+    return call is not None and call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
 
 
 def _sync_folder(folder: Path) -> None:
