@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy every frame to the GPU, also where the GPU could read the camera's memory (dma-bufs) itself",
     )
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
     shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
@@ -63,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera import sources
     from glsl_infer.tools.camera.stopping import until_signalled
 
+    execution.check_signature(args)
     _check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:

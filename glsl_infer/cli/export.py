@@ -110,6 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let the CPU compute this layer whatever shaders can; may be given several times",
     )
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument(
         "--verify",
         type=float,
@@ -164,6 +165,7 @@ def run(args: argparse.Namespace) -> int:
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     with progress.status("export") as tell:
         report = export(
