@@ -109,7 +109,6 @@ class Expressions:
         """Return the next token, a name that a shader may give."""
         token = self.next()
         if not _NAME.fullmatch(token) or token in _WORDS:
-            self.at -= token != END
             raise self.refused(f"a name is expected, not '{token}'")
         return token
 

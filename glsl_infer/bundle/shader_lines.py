@@ -100,13 +100,12 @@ def _directive(made: Lines, number: int, line: str, known: dict[str, bool | None
     if word in ("ifdef", "ifndef", "if"):
         if word != "if":
             rest = f"{'!' if word == 'ifndef' else ''}defined({rest})"
-        if not _CONDITION.fullmatch(rest) or len(branches) >= GLSL_LIMITS["conditions"]:
+        terms = _TERM.findall(rest)
+        named = all(_MACRO.fullmatch(name) for _, name in terms)
+        if not _CONDITION.fullmatch(rest) or not named or len(branches) >= GLSL_LIMITS["conditions"]:
             raise made.refuse(number, "a condition that is not of this format, or too deep")
-        names = [name for _, name in _TERM.findall(rest)]
-        if not all(_MACRO.fullmatch(name) for name in names):
-            raise made.refuse(number, "a condition of a macro that is not of this format")
-        terms = [_not(known.get(name, False), sign == "!") for sign, name in _TERM.findall(rest)]
-        state = False if False in terms else None if None in terms else True
+        states = [_not(known.get(name, False), sign == "!") for sign, name in terms]
+        state = False if False in states else None if None in states else True
         branches.append(state)
     elif word in ("else", "endif") and not rest:
         if not branches:
@@ -147,12 +146,13 @@ def _definition(made: Lines, number: int, word: str, rest: str, known: dict[str,
     if len(body) > GLSL_LIMITS["macro"] or len(params or ()) > 4:
         raise made.refuse(number, f"macro '{name}' is longer than any of this format")
     depth, loose = 0, False
+    unequal = made.refuse(number, f"macro '{name}' has unequal brackets, or an operator beside a parameter")
     for at, token in enumerate(body):
         depth += (token in "([") - (token in ")]")
         loose = loose or (depth == 0 and at > 0 and token in _OPERATORS)
         beside = {body[at - 1] if at else "", *body[at + 1 : at + 2]}
         if depth < 0 or (not exempt and token in (params or ()) and beside & _BESIDE):
-            raise made.refuse(number, f"macro '{name}' has unequal brackets, or an operator beside a parameter")
+            raise unequal
     if depth:
-        raise made.refuse(number, f"macro '{name}' has unequal brackets")
+        raise unequal
     made.macros.append(Macro(name, params, body, certain, loose))

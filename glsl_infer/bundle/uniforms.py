@@ -27,7 +27,7 @@ def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> No
     known: dict[str, Shader] = {}
     written = 0
     with rule("shaders"):
-        prelude = (line.split("//", 1)[0].rstrip() for line in members[PRELUDE].decode("latin-1").split("\n"))
+        prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
         if [line for line in prelude if line] != list(GLSL_PRELUDE):
             raise BundleError(f"'{PRELUDE}' is not the prelude of this format; export the model again")
     for program in programs:
