@@ -45,7 +45,7 @@ const inner = [
   ...["dropShaders", "fixedState", "startProgram", "checkProgram"], // gl/objects.ts
   ...["activate", "framebuffers", "generation", "handles", "layerCalls", "locations", "objects", "preprocess"], // prepared.ts
   ...["deviceLines", "owner", "requireUsable"], // gl/context.ts, beside what its users need
-  "packed", // zip.ts
+  ...["packed", "told"], // zip.ts
   ...["texelsOf", "numbersOf", "resultOf"], // frameReader.ts
   ...["kinds", "certain", "loose", "params"], // shaderLines.ts, shaderGrammar.ts
   ...["onlyInput", "onlyOutput"], // session.ts, for classifier.ts
