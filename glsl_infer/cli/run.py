@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import ends, execution, progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "where the network looks no further",
     )
     ends.add_operator(parser)
+    execution.add_isolated(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
         "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
@@ -123,7 +124,7 @@ def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path]
         if isinstance(files, Path)
         else {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     )
-    with Session(bundle, context=args.context) as session:
+    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
         return dict(session.run(given))
 
 
@@ -136,7 +137,7 @@ def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> di
     from glsl_infer.runtime.session import Session
 
     picture = np.asarray(preprocess.open_image(args.picture))
-    with Session(bundle, context=args.context) as session:
+    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
         whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
     return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 

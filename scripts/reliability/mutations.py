@@ -59,16 +59,17 @@ class Mutated:
     data: bytes
 
 
-def mutated(sources: Sequence[bytes]) -> st.SearchStrategy[Mutated]:
+def mutated(sources: Sequence[bytes], kinds: Sequence[str] = ()) -> st.SearchStrategy[Mutated]:
     """Return a strategy of changed bundles.
 
     Args:
         sources: the bytes of sound bundles.
+        kinds: how they are changed, of ``KINDS``; by default in every way.
     """
 
     @st.composite
     def strategy(draw: Draw) -> Mutated:
-        kind = draw(st.sampled_from(sorted(KINDS)))
+        kind = draw(st.sampled_from(sorted(kinds or KINDS)))
         return Mutated(kind, KINDS[kind](draw, draw(st.sampled_from(sources))))
 
     return strategy()
