@@ -12,8 +12,13 @@ if TYPE_CHECKING:
     from glsl_infer.importers.shared.ends import Ends, Range
     from glsl_infer.importers.shared.verdict import Survey
 
-READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".tflite": "tflite"}
+READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".onnx": "onnx", ".tflite": "tflite"}
 """The folder here that reads a kind of file, by the end of its name. Each has a ``survey(path, input_range, ends)``."""
+
+
+def kind_of(path: str | Path) -> str:
+    """Return the folder here that reads a file, by its name; Keras' for all that no other reads."""
+    return READERS.get(Path(path).suffix.lower(), "keras")
 
 
 def is_tflite(path: str | Path) -> bool:
