@@ -144,6 +144,7 @@ _UNARY: Mapping[str, Callable[[Any], Any]] = {
     "Cos": np.cos,
     "Erf": lambda x: erf(x).astype(x.dtype),
     "Exp": np.exp,
+    "HardSwish": lambda x: x * np.clip(x / 6.0 + 0.5, 0.0, 1.0),
     "Floor": np.floor,
     "Log": np.log,
     "Neg": np.negative,
@@ -188,6 +189,9 @@ NUMBERS: Mapping[str, Folded] = {
     "CumSum": _cumulative,
     "DequantizeLinear": lambda given, operator, most: dequantized(given, operator),
     "Dropout": _first,
+    "HardSigmoid": lambda given, operator, most: np.clip(
+        operator.attributes.get("alpha", 0.2) * given[0] + operator.attributes.get("beta", 0.5), 0.0, 1.0
+    ).astype(given[0].dtype),
     "Identity": _first,
     "MatMul": _matmul,
     "Max": _from_left(np.maximum),

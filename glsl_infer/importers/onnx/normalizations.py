@@ -144,6 +144,22 @@ def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
     return view
 
 
+def in_pieces(call: Call) -> list[View]:
+    """Convert a normalisation that ``norm_pieces`` has found."""
+    view = call.view()
+    axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
+    weights = [
+        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
+        for place, default in ((1, 1.0), (2, 0.0))
+    ]
+    kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
+    whole = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
+    if kind == "layer" and whole and {axis for axis in axes if view.shape[axis] > 1} == whole:
+        made = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
+        return [_weighted(call, made, weights)]
+    return [normalized(call, view, axes, kind, epsilon, weights)]
+
+
 def _on_cpu(call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]) -> View:
     if kind != "layer":
         raise call.refused(f"over the axes {tuple(axes)}", "it can be over one axis")

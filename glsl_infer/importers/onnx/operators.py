@@ -10,6 +10,7 @@ from glsl_infer.importers.onnx import (
     arithmetic,
     convolutions,
     geometry,
+    norm_pieces,
     normalizations,
     parts,
     pooling,
@@ -54,6 +55,8 @@ def convert(call: Call) -> list[Given]:
         raise ModelError.layer(call.nodes.name, f"{kind:.60} of the domain '{domain:.60}' cannot be exported", known)
     if kind == "DynamicQuantizeLinear" and not domain:
         return list(quantized.dynamic(call))
+    if kind == norm_pieces.NORM:
+        return list(normalizations.in_pieces(call))
     if kind.startswith(activations.FUNCTION):
         return list(activations.in_one(call))
     if kind not in table:

@@ -19,7 +19,7 @@ from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
 from glsl_infer.importers.onnx import endings
 from glsl_infer.importers.onnx.file import parse, read_model
-from glsl_infer.importers.onnx.model import Model
+from glsl_infer.importers.onnx.model import Model, Sizes
 from glsl_infer.importers.onnx.view import View
 from glsl_infer.importers.onnx.walk import Walk
 from glsl_infer.importers.shared.ends import Ends, Range, with_ends
@@ -40,6 +40,7 @@ class Imported:
         outputs: the file's tensor of each output, by its name.
         made: the file's tensor that each node computes, by the node's name.
         names: the names of these tensors in the file.
+        spans: what the file says that the numbers of inputs of 8 bits reach from and to, by the graph's names.
     """
 
     survey: Survey
@@ -47,6 +48,7 @@ class Imported:
     outputs: Mapping[str, View]
     made: Mapping[str, View]
     names: Mapping[str, str]
+    spans: Mapping[str, Range]
 
     def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array in the file's shape as the graph's input of this name has it."""
@@ -91,6 +93,16 @@ def imported(source: Source, input_range: Range | None = None, ends: Ends | None
     """As ``survey``, with what says how the file's tensors lie in the graph's."""
     model = read_model(source) if isinstance(source, (str, Path)) else parse(source)
     return _imported(model, input_range, ends or Ends())
+
+
+def declared(path: str | Path) -> dict[str, Sizes | None]:
+    """Return the shapes of a file's inputs as it says them, by name."""
+    return {value.name: value.shape for value in read_model(path).inputs}
+
+
+def tensors(path: str | Path) -> set[str]:
+    """Return the names of all tensors that operators of a file make."""
+    return {name for operator in read_model(path).part.operators for name in operator.outputs if name}
 
 
 def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
@@ -148,7 +160,7 @@ def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
     rows: list[LayerVerdict] = endings.with_ended(collected.rows, graph, outputs)
     made = Survey(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
     inputs = {view.node: view for view in walk.inputs}
-    return Imported(made, inputs, views, walk.made, walk.names)
+    return Imported(made, inputs, views, walk.made, walk.names, walk.spans)
 
 
 def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:

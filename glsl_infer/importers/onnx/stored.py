@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,12 @@ class Stored:
 
         The function raises a ModelError where they do not fit.
         """
-        return lambda: self._read(tensor)
+        return cache(lambda: self._read(tensor))
 
     def sparse(self, sparse: Any) -> Callable[[], Numbers]:
         """Return a function that returns the numbers of a ``SparseTensorProto``, with its zeros."""
 
+        @cache
         def read() -> Numbers:
             values, indices = self._read(sparse.values), self._read(sparse.indices).astype(np.int64)
             shape = tuple(int(size) for size in sparse.dims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
 from glsl_infer.graph.node import SEEN
+from glsl_infer.importers.onnx import norm_pieces, pieces
+from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import input_view
@@ -28,6 +31,9 @@ _NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyE
 """What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
 
 _NAME_LENGTH = 96
+
+_BYTES: Mapping[str, Range] = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
+"""What the numbers of inputs of 8 bits are."""
 
 
 class Walk:
@@ -50,6 +56,7 @@ class Walk:
         self.names: dict[str, str] = {}
         self.inputs: list[View] = []
         self.spans: dict[str, Range] = {}
+        self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
         self._bytes = 0
         self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
@@ -70,9 +77,24 @@ class Walk:
             self.values[declared.name] = view
             self.inputs.append(view)
             self.made[view.node], self.names[view.node] = view, declared.name
+            if declared.type in _BYTES:
+                self._bytes_of[view.node] = _BYTES[declared.type]
         if problems:
             raise ModelError("\n  ".join(map(str, problems)))
-        self._part(self._model.part, wanted)
+        self._wanted_made(wanted)
+        self._part(norm_pieces.whole(pieces.whole(self._model.part)), wanted)
+
+        self.spans = {**self._bytes_of, **self.spans}
+
+    def _wanted_made(self, wanted: Sequence[str]) -> None:
+        """Refuse outputs that a person asks for and the file has not."""
+        known = {name for operator in self._model.part.operators for name in operator.outputs}
+        known |= {declared.name for declared in self._model.inputs} | set(self._stored)
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            raise ModelError(
+                f"no operator makes tensor '{missing[0]:.96}', an output; give names of the file's tensors"
+            )
 
     def value(self, name: str) -> View | None:
         """Return a tensor that the network computes; None where it stands behind what is not known.
@@ -124,7 +146,7 @@ class Walk:
 
     def _operator(self, operator: Operator) -> None:
         name = self.collected.free_name(_clean(next(filter(None, operator.outputs))))
-        row = LayerVerdict(name, operator.kind, self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        row = LayerVerdict(name, _kind(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
         if self._unknown & set(operator.reads):
             self.collected.rows[name] = _with_note(row, "stands behind a layer whose output is not known")
             self._unknown.update(filter(None, operator.outputs))
@@ -149,11 +171,21 @@ class Walk:
         on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
         runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
-        self.collected.rows[name] = LayerVerdict(name, operator.kind, shape, runs, kinds)
+        self.collected.rows[name] = LayerVerdict(name, _kind(operator), shape, runs, kinds)
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
-            if isinstance(view, View) and view.node not in self.made:
-                self.made[view.node], self.names[view.node] = view, output
+            if isinstance(view, View):
+                self._note_made(view, output, before)
+
+    def _note_made(self, view: View, output: str, first: int) -> None:
+        """Note which tensor a node computes, and those behind it that only change its shape."""
+        by_name = {node.name: node for node in self.collected.nodes[first:]}
+        name = view.node
+        while name not in self.made:
+            self.made[name], self.names[name] = replace(view, node=name), output
+            if name not in by_name or not ops.get(by_name[name].op).only_reshapes:
+                break
+            (name,) = by_name[name].inputs
 
     def _converted(self, call: Call) -> list[Given]:
         if not call.views:
@@ -267,6 +299,12 @@ def _stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
 
 def _with_note(row: LayerVerdict, note: str) -> LayerVerdict:
     return LayerVerdict(row.layer, row.kind, row.shape, row.runs, row.operators, note)
+
+
+def _kind(operator: Operator) -> str:
+    """Return what a table calls an operator: its type, or what the pieces are that it stands for."""
+    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
+    return f"{text} in pieces" if found else f"{operator.kind:.60}"
 
 
 def _clean(name: str) -> str:
