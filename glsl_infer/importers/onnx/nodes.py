@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,8 @@ class Nodes:
         self._first = False
         if not first:
             own = self._collected.free_name(nodes[0].name)
-            nodes = [_renamed(node, nodes[0].name, own) for node in nodes]
+            behind = [_renamed(node, nodes[0].name, own) for node in nodes[1:]]
+            nodes = [replace(nodes[0], name=own), *behind]
         return self._collected.add(nodes)
 
     def shaped(self, node: str, shape: Shape) -> str:
@@ -121,5 +123,4 @@ def _per_channel(value: NDArray[Any]) -> bool:
 
 
 def _renamed(node: Node, old: str, new: str) -> Node:
-    name = new if node.name == old else node.name
-    return Node(name, node.op, tuple(new if read == old else read for read in node.inputs), node.attrs, node.weights)
+    return replace(node, inputs=tuple(new if read == old else read for read in node.inputs))

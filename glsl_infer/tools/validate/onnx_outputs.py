@@ -129,7 +129,8 @@ def work(job: dict[str, Any]) -> None:
         if index < job["layer_pictures"]:
             arrays_of = {name: held[imported.names[nodes[name]]] for name in known}
             stored = [imported.made[nodes[name]].as_stored(array) for name, array in arrays_of.items()]
-            np.savez(out / layers_file(index), **{str(at): value for at, value in enumerate(stored)})
+            numbered: dict[str, Any] = {str(at): value for at, value in enumerate(stored)}
+            np.savez(out / layers_file(index), **numbered)
             tell(1)
     for index, (row, output) in enumerate(zip(rows, job["outputs"])):
         shape = graph.shape_of(output_of(graph, output["name"]))
