@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="an exported model (.glslnn), or a model to export (.keras)"
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="an exported model (.glslnn), or a model to export (.keras, .tflite, .onnx)",
     )
     parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
     parser.add_argument(
@@ -37,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
     )
+    ends.add_input_size(parser)
     ends.add_operator(parser)
     ends.add_max_weights(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
@@ -74,7 +78,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         raise InputError(f"{args.model}: --passes and --layers are for an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
-        inspected = inspect_file(args.model)
+        inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))
     if args.json:
         print(json.dumps(inspected.as_json(), indent=1))
     else:
