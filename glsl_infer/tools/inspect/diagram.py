@@ -111,7 +111,7 @@ def _cells(boxes: Sequence[Box]) -> tuple[dict[str, _Cell], list[tuple[str, str]
 
 
 def _line(start: _Cell, end: _Cell, places: list[_Cell] | None) -> list[_Cell]:
-    """Return the cells of a line, and join them. Places in the rows between are added to ``places``; None has no room."""
+    """Return the cells of a line, and join them; ``places``, where there is room, gets those in the rows between."""
     between = [_Cell(row, PLACE, LIGHT) for row in range(start.row + 1, end.row)] if places is not None else []
     cells = [start, *between, end]
     for upper, lower in zip(cells, cells[1:]):
