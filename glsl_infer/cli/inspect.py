@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="an exported model (.glslnn), or a model to export (.keras)"
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="an exported model (.glslnn), or a model to export (.keras, .tflite, .onnx)",
     )
     parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
     parser.add_argument(
@@ -50,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.onnx",
         help="write an exported model's graph as an ONNX file as well, for viewers such as Netron",
     )
+    ends.add_input_size(parser)
     ends.add_operator(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
 
@@ -89,7 +93,7 @@ def _inspect_model(args: argparse.Namespace) -> int:
         raise InputError(f"{args.model}: --passes, --layers and --onnx-view are for an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
-        inspected = inspect_file(args.model)
+        inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))
     written = inspect_files.write_of_model(args, inspected)
     if args.json:
         print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))

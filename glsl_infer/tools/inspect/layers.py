@@ -13,6 +13,7 @@ from glsl_infer.compiler.placement import place_of
 from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
+from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
 
 NEEDS_PICTURES = "export needs --calibrate DIR with typical pictures, for the ranges of layers whose values have none"
@@ -54,13 +55,17 @@ class Inspected:
         }
 
 
-def inspect_file(path: Path) -> Inspected:
+def inspect_file(path: Path, sizes: Mapping[str, tuple[int, int]] | None = None) -> Inspected:
     """Say what each layer of a model file becomes.
+
+    Args:
+        path: the file.
+        sizes: (height, width) of inputs that it leaves open, by their names.
 
     Raises:
         InputError: the file cannot be read as a model at all.
     """
-    return inspected(importers.survey(path), str(path))
+    return inspected(importers.survey(path, ends=Ends(sizes=sizes or {})), str(path))
 
 
 def inspected(survey: Survey, path: str) -> Inspected:
