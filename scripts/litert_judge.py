@@ -4,12 +4,12 @@
     python scripts/litert_judge.py                      # all 200 in three kinds of files: an hour on two cores
     python scripts/litert_judge.py --seeds 40 60        # some of them, shown and not written
 
-Each network of `tests/keras_networks.py` becomes a file of floats, one with weights of 16 bits, and one of int8. Each file
+Each network of `tests/keras_networks.py` becomes a file of floats, one with weights of 16 bits, and one of int8. Each
 is imported, exported with eight pictures (the int8 file with its own ranges), and drawn. It passes if
 
 - the imported graph, computed in floats, is within `MOST_FLOAT` of LiteRT (files of floats), in parts of the output's
   largest number, and
-- what is drawn is as near LiteRT as the exact reference of 8 bits, times `MOST_DRAWN`: root mean square of centred numbers.
+- what is drawn is as near LiteRT as the exact reference of 8 bits, times `MOST_DRAWN` (root mean square, centred).
 
 Needs TensorFlow, ai-edge-litert and a driver. Exit code 1 when a file fails.
 """
@@ -39,10 +39,11 @@ KINDS = ("float", "float16", "int8")
 NETWORKS = 200
 AT_ONCE = 20
 CALIBRATION, SHOWN = 8, 2
-MOST_FLOAT = {"float": 1e-4, "float16": 1e-4}
+MOST_FLOAT = {"float": 1e-4, "float16": 1e-3}
+"""Of float16 files functions are taken for what they were meant to be before their constants were rounded."""
 MOST_DRAWN = 1.2
 SLACK = 0.05
-"""Steps of 1/255 of an output's largest number that every result may be off besides: ties that a driver rounds its way."""
+"""In 1/255 of an output's largest number: what every result may be off besides, for a driver rounds ties its way."""
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -54,16 +55,21 @@ def make(folder: Path, seeds: range) -> None:
     from keras_networks import random_network
 
     for seed in seeds:
+        if (folder / f"{seed}.npz").is_file():
+            continue
         model = random_network(seed)
         rng = np.random.default_rng(seed)
         samples = {tensor.name: _pictures(rng, tuple(tensor.shape[1:])) for tensor in model.inputs}
         np.savez(folder / f"{seed}.npz", **samples)
         for kind in KINDS:
+            refused = folder / f"{seed}.{kind}.refused"
+            refused.write_text("it crashes", "utf-8")  # as it does with some networks
             try:
                 made = converted(tf, model, kind, samples)
             except Exception as error:  # the converter raises whatever it likes
-                (folder / f"{seed}.{kind}.refused").write_text(f"{type(error).__name__}: {error}", "utf-8")
+                refused.write_text(f"{type(error).__name__}: {error}", "utf-8")
             else:
+                refused.unlink()
                 (folder / f"{seed}.{kind}.tflite").write_bytes(made)
 
 
@@ -117,7 +123,9 @@ def judge(folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
                 else:
                     try:
                         row |= judged(path, kind, samples, context)
-                    except Exception as error:  # whatever it is, it is a mistake, and the other files are judged as well
+                    except (
+                        Exception
+                    ) as error:  # whatever it is, it is a mistake, and the other files are judged as well
                         row["refused"] = f"it stopped with {type(error).__name__}: {_said(str(error))}"
                 yield row
 
@@ -161,9 +169,7 @@ def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: 
     return {**found, "parts": len(built.parts), **_compared(kind, max(floats), np.mean(exact, 0), np.mean(drawn, 0))}
 
 
-def _compared(
-    kind: str, floats: float, exact: NDArray[np.float64], drawn: NDArray[np.float64]
-) -> dict[str, Any]:
+def _compared(kind: str, floats: float, exact: NDArray[np.float64], drawn: NDArray[np.float64]) -> dict[str, Any]:
     """Return the numbers of the output that came out worst, and whether the file failed; errors as of ``_centred``."""
     end = int(np.argmax(drawn / (exact + SLACK / MOST_DRAWN)))
     failed = floats > MOST_FLOAT.get(kind, 0.0) or not drawn[end] <= MOST_DRAWN * exact[end] + SLACK
@@ -207,15 +213,16 @@ def page(rows: list[dict[str, Any]]) -> str:
     lines = [
         "# Random networks beside LiteRT",
         "",
-        f"Written by `python scripts/litert_judge.py`: {NETWORKS} random Keras networks (`tests/keras_networks.py`), each",
-        "through TensorFlow's converter to files of three kinds, imported, exported and drawn beside LiteRT.",
+        f"Written by `python scripts/litert_judge.py`: {NETWORKS} random Keras networks (`tests/keras_networks.py`),",
+        "each through TensorFlow's converter to files of three kinds, imported, exported and drawn beside LiteRT.",
         "",
         "*Float*: the imported graph computed in 32-bit floats, its largest difference from LiteRT in parts of the",
-        f"output's largest number; more than {MOST_FLOAT['float']:g} is a failure. *Exact* and *drawn*: what 8 bits change,",
+        f"output's largest number; more than {MOST_FLOAT['float']:g} ({MOST_FLOAT['float16']:g} for float16, whose",
+        "rounded constants of functions are taken for what they were) is a failure. *Exact* and *drawn*: what 8 bits change,",
         "by the exact reference and as drawn: root mean square of the centred difference from LiteRT, in 1/255 of the",
         f"output's largest number. Drawn may be {MOST_DRAWN:g} times exact, and {SLACK:g}, else it is a failure.",
         "",
-        "| files | passed | excluded | refused | failed | float, worst | exact, median | drawn, median | in parts with the CPU |",
+        "| files | passed | excluded | refused | failed | float, worst | exact, median | drawn | partly on the CPU |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for kind in KINDS:
@@ -226,9 +233,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         exact, drawn = (float(np.median([row[key] for row in ran])) if ran else 0.0 for key in ("exact", "drawn"))
         worst = f"{max((row['float'] for row in ran), default=0.0):.1e}" if kind in MOST_FLOAT else ""
         parts = sum(row["parts"] > 0 for row in ran)
-        lines.append(
-            f"| {kind} | {len(ran) - failed} | {excluded} | {refused} | {failed} | {worst} | {exact:.2f} | {drawn:.2f} | {parts} |"
-        )
+        cells = (kind, len(ran) - failed, excluded, refused, failed, worst, f"{exact:.2f}", f"{drawn:.2f}", parts)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     for key, title in (("excluded", "Excluded"), ("refused", "Refused"), ("failed", "Failed")):
         told = [row for row in rows if row.get(key)]
         if told:
@@ -282,7 +288,10 @@ def _both(folder: Path, first: int, end: int) -> list[dict[str, Any]]:
         if step == "make" and all((folder / f"{seed}.npz").is_file() for seed in range(first, end)):
             continue
         command = [sys.executable, __file__, "--child", step, "--folder", folder, "--seeds", first, end]
-        done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+        for _ in range(end - first):  # TensorFlow's converter may take its process down
+            done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+            if not done.returncode or step == "judge":
+                break
         if done.returncode:
             raise SystemExit(f"{step} {first} to {end}: {done.stderr.strip()[-2000:]}")
     print(f"{first} to {end - 1}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)

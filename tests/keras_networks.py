@@ -17,9 +17,10 @@ Tensor = Any
 Block = Callable[[np.random.Generator, Tensor], Tensor]
 
 ACTIVATIONS = (
-    "relu relu relu relu6 relu6 leaky_relu elu selu gelu gelu_tanh silu silu hard_silu hard_silu hard_sigmoid sigmoid "
-    "tanh softplus softsign mish exponential celu log_sigmoid squareplus soft_shrink hard_shrink tanh_shrink prelu relu1"
-).split()
+    "relu", "relu", "relu", "relu6", "relu6", "leaky_relu", "elu", "selu", "gelu", "gelu_tanh", "silu", "silu",
+    "hard_silu", "hard_silu", "hard_sigmoid", "sigmoid", "tanh", "softplus", "softsign", "mish", "exponential",
+    "celu", "log_sigmoid", "squareplus", "soft_shrink", "hard_shrink", "tanh_shrink", "prelu", "relu1",
+)  # fmt: skip
 
 _MOST_PIXELS = 48 * 48
 
@@ -193,7 +194,9 @@ def _dense_block(rng: np.random.Generator, x: Tensor) -> Tensor:
 def _pooled(rng: np.random.Generator, x: Tensor) -> Tensor:
     kind = _pick(rng, layers.MaxPooling2D, layers.AveragePooling2D)
     size = _pick(rng, 2, 3, (2, 3))
-    return kind(size, strides=_pick(rng, None, 1, 2), padding=_pick(rng, "same", "valid") if min(x.shape[1:3]) > 3 else "same")(x)
+    return kind(
+        size, strides=_pick(rng, None, 1, 2), padding=_pick(rng, "same", "valid") if min(x.shape[1:3]) > 3 else "same"
+    )(x)
 
 
 def _blurred(rng: np.random.Generator, x: Tensor) -> Tensor:
@@ -219,7 +222,9 @@ def _up_and_joined(rng: np.random.Generator, x: Tensor) -> Tensor:
 def _enlarged(rng: np.random.Generator, x: Tensor) -> Tensor:
     kind = int(rng.integers(4))
     if kind == 0:
-        return layers.Conv2DTranspose(_filters(rng), _pick(rng, 2, 3, 4), strides=2, padding=_pick(rng, "same", "valid"))(x)
+        return layers.Conv2DTranspose(
+            _filters(rng), _pick(rng, 2, 3, 4), strides=2, padding=_pick(rng, "same", "valid")
+        )(x)
     if kind == 1:
         return layers.UpSampling2D(_pick(rng, 2, (1, 2), 3), interpolation="nearest")(x)
     if kind == 2:

@@ -38,11 +38,13 @@ class Ends:
         fits: how any picture becomes the network's, by the input's name: the first word of one of ``FITS``, or all of
             it; ``none`` makes the input one of numbers.
         purposes: what an output is for, by its name.
+        sizes: (height, width) of inputs that a file leaves open, by their names.
     """
 
     ranges: Mapping[str, Range] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def input_attrs(shape: Shape) -> dict[str, Any]:
