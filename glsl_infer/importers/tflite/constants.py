@@ -114,7 +114,8 @@ class Constants:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
         self._count(4 * math.prod(tensor.shape))
         try:
-            result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
+            with np.errstate(all="ignore"):
+                result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
         if result.size != math.prod(tensor.shape):
@@ -164,7 +165,8 @@ def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
             raise ModelError(f"'{tensor.name}': {given.scales.size} scales for a shape of {tensor.shape}")
         shape[given.axis] = given.scales.size
     scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
-    return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
+    with np.errstate(all="ignore"):
+        return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
 
 
 def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:

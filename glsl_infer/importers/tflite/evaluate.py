@@ -222,6 +222,9 @@ def require(size: int, tensor: Tensor) -> None:
         raise ValueError(f"{size} numbers")
 
 
+MOST_COMPUTED = 2**23
+"""Numbers of a tensor of a piece."""
+
 NO_NUMBERS = (ArithmeticError, IndexError, KeyError, TypeError, ValueError)
 """What computing operators of a damaged file raises."""
 
@@ -246,6 +249,10 @@ def computed(
     values = dict(known)
     for operator in operators:
         given = [values[index] for index in operator.inputs if index >= 0]
-        made = table[operator.kind](given, operator.options, [tensors[index] for index in operator.outputs])
+        shape = np.broadcast_shapes(*(each.shape for each in given)) if operator.kind in ELEMENTWISE else ()
+        if max(math.prod(shape), *(math.prod(tensors[index].shape) for index in operator.outputs)) > MOST_COMPUTED:
+            raise ValueError(f"more than {MOST_COMPUTED} numbers")
+        with np.errstate(all="ignore"):
+            made = table[operator.kind](given, operator.options, [tensors[index] for index in operator.outputs])
         values.update(zip(operator.outputs, made))
     return values

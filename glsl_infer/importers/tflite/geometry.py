@@ -17,6 +17,9 @@ from glsl_infer.importers.tflite.written import ARRANGEMENT
 
 _MODES = ("reflect", "symmetric")
 
+MOST_CHANNELS = 2**16
+"""That are made of nothing."""
+
 
 def _identity(call: Call) -> list[Node]:
     return [call.node("identity")]
@@ -88,7 +91,7 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
     """
     source = before[-1].name if before else call.inputs[0]
     channels = call.feature_map()[2]
-    if sum(around) > 16 * 4096:
+    if sum(around) > MOST_CHANNELS:
         raise call.refused(f"by {sum(around)} channels", "the file is damaged")
     width = min(4, max(around), channels)
     name = f"{call.name}-zeros" if before else call.name
@@ -158,7 +161,7 @@ def repeated(call: Call) -> list[Node]:
     made = call.shape
     if len(made) != 3 or (made[2] != channels and channels != 1) or (height > 1 and made[0] != height):
         raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
-    if width > 1 and made[1] != width:
+    if (width > 1 and made[1] != width) or made[2] > MOST_CHANNELS:
         raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
     nodes: list[Node] = []
     if made[2] != channels:

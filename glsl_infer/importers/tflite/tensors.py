@@ -62,7 +62,7 @@ def _transpose(call: Call) -> list[Node]:
 
 def _binary(call: Call) -> list[Node]:
     attrs = {"operation": OPERATIONS[call.kind]}
-    if len(call.constants) != 2 or not call.inputs:
+    if len(call.constants) != 2 or None in call.tensors or not call.inputs:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
     if len(call.inputs) == 2:
         return _activated(call, [call.node("tensor_binary", attrs)])
@@ -179,7 +179,9 @@ def _split(call: Call) -> list[Node]:
         sizes = [1] * call.shapes[0][axis]
     elif call.kind == "SPLIT":
         axis, count = _axis(call, call.integers(0, "an axis")[0], 1), call.option("NumSplits")
-        sizes = [call.shapes[0][axis] // max(count, 1)] * max(count, 0)
+        if not 0 < count <= call.shapes[0][axis]:
+            raise call.refused(f"{call.shapes[0]} into {count} parts", "give one part or more, of one number at least")
+        sizes = [call.shapes[0][axis] // count] * count
     else:
         axis, sizes = _axis(call, call.integers(2, "an axis")[0]), call.integers(1, "its sizes")
         sizes = [call.shapes[0][axis] - sum(sizes) - 1 if size == -1 else size for size in sizes]

@@ -209,8 +209,9 @@ def span_of(tensor: Tensor) -> Range | None:
     if given is None or tensor.type not in STORED or given.scales.size != 1:
         return None
     # In the file's own precision: 255 times its 1/255 is 1.
-    low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
-    return (low, high) if low < high else None
+    with np.errstate(all="ignore"):
+        low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
+    return (low, high) if low < high and math.isfinite(high - low) else None
 
 
 def _sizes(tensor: Tensor) -> tuple[int | None, ...]:
