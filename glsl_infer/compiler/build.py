@@ -9,7 +9,7 @@ from typing import Any
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import PreparedGraph, prepare
+from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -34,6 +34,7 @@ class Options:
         purposes: what outputs are for, by their names.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
+        precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
     """
 
     weights: str = "auto"
@@ -49,6 +50,8 @@ class Options:
     purposes: Mapping[str, str] = field(default_factory=dict)
     delegate: bool = True
     delegate_for: Sequence[str] = ()
+    precision: str = precision.AUTO
+    precision_for: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Told(Sequence[Inputs]):
@@ -81,6 +84,7 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
+    whole: bool = True,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -91,6 +95,7 @@ def build(
         calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
+        whole: whether the options are for this graph alone, so that all layers that they name must be there.
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -99,12 +104,17 @@ def build(
     options = options or Options()
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
+    small = optimize.optimize(graph)
+    if whole:
+        precision.require_known(small, options.precision_for)
     prepared = prepare(
-        optimize.optimize(graph),
+        small,
         pictures,
         percentile=options.percentile,
         layout=options.layout,
         uniform_vectors=most,
+        precision=options.precision,
+        precision_for=options.precision_for,
     )
     program = lower.to_program(
         prepared.graph,

@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering import codegen, weights_plan
+from glsl_infer.lowering import codegen, fine, weights_plan
 from glsl_infer.lowering.bindings import Binding, Read
 from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.places import Places
@@ -26,7 +27,7 @@ from glsl_infer.program import (
     UniformValue,
     WeightsChoice,
 )
-from glsl_infer.program.layout import Share, View
+from glsl_infer.program.layout import Share, View, stored
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
@@ -55,8 +56,9 @@ class Builder(Places):
         *,
         planning: bool = False,
         weight_bits: str = "auto",
+        bits: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        super().__init__(graph, layout, gutters, shares)
+        super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
@@ -120,7 +122,7 @@ class Builder(Places):
         uniforms: Uniforms,
         part: str | None = None,
     ) -> None:
-        """Append a pass, or add its quads to the last one where nothing else differs.
+        """Append a pass, or add its quads to the last one where nothing else differs; two where it stores 16 bits.
 
         Args:
             node: the layer it belongs to.
@@ -133,6 +135,32 @@ class Builder(Places):
                 declarations of a vec2 too: a reader refuses a uniform that no pass sets.
             part: what of the layer it draws, for the name of shaders that serve only that.
         """
+        read = {sampler: down for sampler, texture in samplers if (down := self._halves.get(texture, 0))}
+        if read:
+            fragment = fine.reading(fragment, frozenset(read))
+            textures = dict(samplers)
+            sizes = {name: self._textures[textures[name]].height for name in read}
+            uniforms = {**uniforms, **{fine.down(name): [read[name] / sizes[name]] for name in read}}
+        half = self._halves.get(target, 0)
+        if not half:
+            self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
+            return
+        for number, lanes in enumerate(fine.HALVES):
+            drawn = [replace(quad, y=quad.y + number * half) for quad in quads]
+            text = fine.storing(node.name, fragment, lanes)
+            self._append(node, text, target, samplers, sources, drawn, uniforms, part)
+
+    def _append(
+        self,
+        node: Node,
+        fragment: str,
+        target: str,
+        samplers: Sequence[tuple[str, str]],
+        sources: Sequence[Source],
+        quads: Sequence[Quad],
+        uniforms: Uniforms,
+        part: str | None,
+    ) -> None:
         textures = tuple(texture for _, texture in samplers)
         assert target not in textures, f"{node.name}: feedback"
         values: dict[str, UniformValue] = {
@@ -168,7 +196,7 @@ class Builder(Places):
             tuple(self._textures.values()),
             tuple(self._programs.values()),
             tuple(self._passes),
-            self.values,
+            {name: stored(value) for name, value in self.values.items()},
             self._choices,
             self._members,
             self._weight_members,

@@ -16,7 +16,7 @@ from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FineMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -137,7 +137,7 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [source for source in inputs if isinstance(source, FeatureMap)]
+        maps = [source for source in inputs if isinstance(source, (FeatureMap, FineMap))]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of(

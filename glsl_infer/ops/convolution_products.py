@@ -18,7 +18,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FineMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -184,7 +184,7 @@ class ConvolutionProducts(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from the packed blocks."""
         (source,) = inputs
-        if not isinstance(source, FeatureMap):
+        if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
         numbers = np.frombuffer(members[0], "<f4")

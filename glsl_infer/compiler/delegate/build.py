@@ -14,7 +14,7 @@ from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
 from glsl_infer.compiler.delegate.partition import Part, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
-from glsl_infer.compiler.ranges import PreparedGraph
+from glsl_infer.compiler.ranges import PreparedGraph, precision
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
@@ -73,6 +73,7 @@ def build(
     """
     options = options or Options()
     small = optimize.optimize(graph)
+    precision.require_known(small, options.precision_for)
     chosen = set(named_layers(small, options.delegate_for))
     if options.delegate:
         chosen.update(cpu_layers(small))
@@ -119,7 +120,7 @@ def _in_parts(
         inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
-        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told)
+        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, whole=False)
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)
         known.update(_stored_ranges(bundle))
