@@ -32,8 +32,9 @@ def reading(fragment: str, samplers: frozenset[str]) -> str:
     """Return the shader that reads maps of 16 bits by some of its samplers."""
     if fragment == PLANNED:
         return fragment
-    declared = "".join(f"uniform float {down(name)};\n" for name in sorted(samplers))
-    return f"{declared}{template('fine.glsl')}{_replaced(fragment, samplers)}"
+    text = _replaced(fragment, samplers)
+    declared = "".join(f"uniform float {down(name)};\n" for name in sorted(samplers) if f" {down(name)}," in text)
+    return f"{declared}{template('fine.glsl')}{text}"
 
 
 @lru_cache(maxsize=64)

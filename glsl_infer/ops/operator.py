@@ -68,7 +68,7 @@ class Operator(Traits, ABC):
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
         """Round an exact output to what its texture holds: a map of 8 or 16 bits unless an operator overrides it."""
         scales, zeros = (np.asarray(node.attrs[key]) for key in ("scales", "zeros"))
-        return quantize.store_map(exact, scales, zeros, node.attrs["bits"])
+        return quantize.store_map(exact, scales, zeros, node.attrs.get("bits", 8))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
         """Return what the bytes of an output that is a map stand for, given shapes and ranges of the inputs."""

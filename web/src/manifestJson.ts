@@ -1,6 +1,7 @@
 /** The manifest from JSON, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 
 import {
+  BITS_RANGE,
   BYTE_RANGE,
   COLUMNS_RANGE,
   COORDINATE_RANGE,
@@ -75,10 +76,13 @@ const featureMap = object("feature_map", {
   zeros: list(number),
 });
 
+const fineMap = object("fine_map", { ...size, bits: integer(...BITS_RANGE), scales: list(number), zeros: list(number) });
+
 /** Where numbers lie in textures. */
 export const value: Reader<Value> = (data, where) => {
   if (!(data instanceof Map) || !data.has("views")) return { kind: "fixed", ...fixedPoint(data, where) };
   if (data.has("scale")) return { kind: "fixedMap", ...fixedMap(data, where) };
+  if (data.has("bits")) return { kind: "fineMap", ...fineMap(data, where) };
   return { kind: "map", ...featureMap(data, where) };
 };
 

@@ -1,6 +1,6 @@
 /** From the RGBA8 texels that hold a layer's output to its numbers. */
 
-import { isFixed, isMap, rangeOf, type Value, type View } from "./layout.ts";
+import { isFine, isFixed, isMap, rangeOf, type Value, type View } from "./layout.ts";
 
 /** A texture read back: 4 bytes a texel, first row first. */
 export interface Texels {
@@ -29,13 +29,15 @@ export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Flo
   for (let c = 0; c < channels; c++) {
     const view = viewOf(value, Math.floor(c / perTexel));
     const texels = textures.get(view.texture)!;
-    const [scale, zero] = isMap(value) ? rangeOf(value, c) : [value.scale, 0];
+    const [scale, zero] = isMap(value) || isFine(value) ? rangeOf(value, c) : [value.scale, 0];
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
         const at = 4 * ((view.y + y) * texels.width + view.x + x) + (4 / perTexel) * (c % perTexel);
         const byte = texels.data[at]!;
+        const low = texels.data[at + 1]!;
+        const step = isMap(value) ? byte : byte + low / 256;
         numbers[(y * width + x) * channels + c] =
-          perTexel === 4 ? (scale * (byte - zero)) / 255 : (joinFixed16(byte, texels.data[at + 1]!) * scale) / 256;
+          isMap(value) || isFine(value) ? (scale * (step - zero)) / 255 : (joinFixed16(byte, low) * scale) / 256;
       }
     }
   }

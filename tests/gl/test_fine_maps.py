@@ -1,0 +1,35 @@
+"""Feature maps in 16 bits: every operator reads and stores them as exactly as floats allow, in every layout."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from layer_check import TOLERANCE
+from random_networks import KINDS, layer_errors, random_bundle, rounding
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import Node
+from glsl_infer.program.layout import FineMap
+from glsl_infer.runtime.session import Session
+
+SEEDS = 3
+
+
+def tolerance(made: Bundle, node: Node) -> float:
+    """Half a step, and what 32-bit sums may be off by where 256 times finer steps show it."""
+    if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
+        return TOLERANCE
+    return TOLERANCE + 256.0 * rounding(made, node)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str) -> None:
+    fine = 0
+    for seed in range(SEEDS):
+        with Session(random_bundle(kind, seed, fine=True), context=context) as session:
+            made, found = session.bundle, layer_errors(session, np.random.default_rng(seed))
+        wrong = {name: off for name, off in found.items() if off > tolerance(made, made.graph.by_name[name])}
+        assert not wrong
+        fine += sum(isinstance(value, FineMap) for value in made.values.values())
+    assert fine
