@@ -47,7 +47,11 @@ def slicewise(
         fragment = codegen.fragment(
             template,
             includes=["store.glsl"],
-            lines={**(lines or {}), "fine": fine if target.bits == 16 else (), "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
+            lines={
+                **(lines or {}),
+                "fine": fine if target.bits == 16 else (),
+                "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
+            },
             defines=defines,
         )
         values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}

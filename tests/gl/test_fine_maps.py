@@ -13,23 +13,28 @@ from glsl_infer.graph import Node
 from glsl_infer.program.layout import FineMap
 from glsl_infer.runtime.session import Session
 
-SEEDS = 3
+SEEDS = range(1, 5)
 
 
 def tolerance(made: Bundle, node: Node) -> float:
-    """Half a step, and what 32-bit sums may be off by where 256 times finer steps show it."""
+    """Half a step, and what 32-bit sums may be off by where 256 times finer steps show it.
+
+    Weights in a texture are bytes of which 128 is 0: the sums on the way are larger than what they come to.
+    """
     if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
         return TOLERANCE
-    return TOLERANCE + 256.0 * rounding(made, node)
+    layer = next(layer for layer in made.network.layers if layer.name == node.name)
+    textured = any(member.endswith(".rgba") for member in layer.members)
+    return TOLERANCE + 256.0 * rounding(made, node) + 2.0 * textured
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str) -> None:
     fine = 0
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         with Session(random_bundle(kind, seed, fine=True), context=context) as session:
             made, found = session.bundle, layer_errors(session, np.random.default_rng(seed))
         wrong = {name: off for name, off in found.items() if off > tolerance(made, made.graph.by_name[name])}
         assert not wrong
         fine += sum(isinstance(value, FineMap) for value in made.values.values())
-    assert fine
+    assert fine, "no layer has 16 bits"

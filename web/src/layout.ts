@@ -64,9 +64,9 @@ export function isMap(value: Value): value is FeatureMap {
   return value.kind === "map";
 }
 
-/** Return whether a value is a feature map in 16 bits. */
-export function isFine(value: Value): value is FineMap {
-  return value.kind === "fineMap";
+/** Return whether a value is a map with a range for each channel. */
+export function isRanged(value: Value): value is FeatureMap | FineMap {
+  return "scales" in value;
 }
 
 /** Return the names of the textures that a value lies in, each once. */

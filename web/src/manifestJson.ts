@@ -69,14 +69,14 @@ const view = made(tuple(text, place, place), ([texture, x, y]): View => ({ textu
 const size = { height: side, width: side, channels: count, views: list(view) };
 const fixedPoint = object("fixed_point", { texture: text, columns: place, length: count, scale: positive });
 const fixedMap = object("fixed_map", { ...size, scale: positive });
+const ranges = { scales: list(number), zeros: list(number) };
 const featureMap = object("feature_map", {
   ...size,
+  ...ranges,
   gutter: integer(...GUTTER_RANGE),
-  scales: list(number),
-  zeros: list(number),
 });
 
-const fineMap = object("fine_map", { ...size, bits: integer(...BITS_RANGE), scales: list(number), zeros: list(number) });
+const fineMap = object("fine_map", { ...size, ...ranges, bits: integer(...BITS_RANGE) });
 
 /** Where numbers lie in textures. */
 export const value: Reader<Value> = (data, where) => {

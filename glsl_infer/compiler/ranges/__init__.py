@@ -12,10 +12,10 @@ from types import MappingProxyType
 import numpy as np
 
 from glsl_infer import ops
+from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
-from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
