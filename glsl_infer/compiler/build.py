@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,7 +84,7 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
-    whole: bool = True,
+    numbers: Collection[str] | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -95,7 +95,7 @@ def build(
         calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
-        whole: whether the options are for this graph alone, so that all layers that they name must be there.
+        numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -105,7 +105,7 @@ def build(
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
     small = optimize.optimize(graph)
-    if whole:
+    if numbers is None:
         precision.require_known(small, options.precision_for)
     prepared = prepare(
         small,
@@ -115,6 +115,7 @@ def build(
         uniform_vectors=most,
         precision=options.precision,
         precision_for=options.precision_for,
+        numbers=numbers,
     )
     program = lower.to_program(
         prepared.graph,

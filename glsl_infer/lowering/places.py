@@ -101,9 +101,9 @@ class Places:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
         A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. Of a map of 16 bits the two tiles of a slice lie above each other, and all slices need zero points
-        that are alike. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its
-        own holds bytes of 0.
+        have a gutter. Of a map of 16 bits the two tiles of a slice lie above each other, and a gutter needs one zero
+        point for all channels. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha
+        of its own holds bytes of 0.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]

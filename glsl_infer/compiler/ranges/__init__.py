@@ -5,7 +5,7 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -57,6 +57,7 @@ def prepare(
     assumed: tuple[float, float] | None = None,
     precision: str = precision_of_layers.EIGHT,
     precision_for: Mapping[str, int] = MappingProxyType({}),
+    numbers: Collection[str] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -72,6 +73,7 @@ def prepare(
         assumed: see ``ranges.assign_ranges``.
         precision: see ``precision.choose``.
         precision_for: bits of single layers; those of other names are left out.
+        numbers: see ``precision.choose``.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -83,7 +85,7 @@ def prepare(
         graph, pictures, percentile, per_channel=per_channel, headroom=headroom, assumed=assumed
     )
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
-    stored, fine = precision_of_layers.assign(ranged, precision_of_layers.choose(ranged, precision, known))
+    stored, fine = precision_of_layers.assign(ranged, precision_of_layers.choose(ranged, precision, known, numbers))
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
     return PreparedGraph(scaled, ranges, wide, scales, fine)

@@ -7,8 +7,8 @@ by two fetches a texel (``lowering.fine``). ``assign`` takes any choice of bits:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
@@ -22,8 +22,8 @@ PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
 
 BITS = (8, 16)
 
-BY_RULE, BY_NAME, WITH_OTHERS = "numbers", "asked", "beside"
-"""Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with or copied to."""
+BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
+"""Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with."""
 
 MOST_ADDED = 0.08
 """Of a network's work, how much the inputs of the last layers may add: the rest of 1.15 is theirs, and for draws."""
@@ -35,20 +35,25 @@ class PrecisionChoice:
 
     Attributes:
         layer: its name.
-        why: one of ``BY_RULE``, ``BY_NAME`` and ``WITH_OTHERS``, or what a search says.
+        why: one of ``BY_RULE``, ``BEFORE``, ``BY_NAME`` and ``WITH_OTHERS``, or what a search says.
+        added: about what it adds to the network's work: the share of that in 8 bits.
     """
 
     layer: str
     why: str
+    added: float = 0.0
 
 
-def choose(graph: Graph, precision: str, precision_for: Mapping[str, int]) -> dict[str, PrecisionChoice | None]:
+def choose(
+    graph: Graph, precision: str, precision_for: Mapping[str, int], numbers: Collection[str] | None = None
+) -> dict[str, PrecisionChoice | None]:
     """Return for layers why they have 16 bits, or None for those that a person wants in 8.
 
     Args:
         graph: with ranges.
         precision: one of ``PRECISIONS``.
         precision_for: 8 or 16 for single layers, by their names, whatever ``precision`` is.
+        numbers: layers of outputs to which ``auto`` applies; all, if not given.
 
     Raises:
         InputError: an unknown precision, or a layer that cannot have its bits.
@@ -62,7 +67,7 @@ def choose(graph: Graph, precision: str, precision_for: Mapping[str, int]) -> di
             raise InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
     chosen: dict[str, PrecisionChoice | None] = {}
     if precision == AUTO:
-        chosen = {name: PrecisionChoice(name, BY_RULE) for name in _of_numbers(graph, possible)}
+        chosen = {name: PrecisionChoice(name, why) for name, why in _of_numbers(graph, possible, numbers).items()}
     elif precision == SIXTEEN:
         chosen = {name: PrecisionChoice(name, BY_NAME) for name in possible}
     for name, bits in precision_for.items():
@@ -93,11 +98,13 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         for maker in makers:
             fixed[maker] = (fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS)) if rises else None
     nodes, made = [], []
+    whole = sum(_work(graph, node) for node in graph.nodes)
     for node in graph.nodes:
         known = "bits" in node.operator.attrs
         nodes.append(node.with_attrs(bits=bits[node.name]) if known else node)
         if known and bits[node.name] == 16:
-            made.append(fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS))
+            choice = fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS)
+            made.append(replace(choice, added=_added(graph, node) / whole))
     return graph.rebuilt(nodes), tuple(made)
 
 
@@ -177,8 +184,8 @@ def _images(graph: Graph) -> set[str]:
     return shown
 
 
-def _of_numbers(graph: Graph, possible: Mapping[str, Node]) -> list[str]:
-    """Return the layers of outputs that are numbers, and their inputs as far as these cost little.
+def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:
+    """Return the layers of outputs that are numbers, and their inputs as far as these cost little: why, by name.
 
     An output is numbers where it is no image, no mask, and nothing behind it makes probabilities or a class of it: then
     every step of it counts. A sigmoid's own bytes are probabilities, too.
@@ -188,7 +195,7 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node]) -> list[str]:
         kinds = {step.step for step in output.steps}
         if graph.purpose(output) in (IMAGE, MASK) or kinds & {*host_steps.PROBABLE, host_steps.ARGMAX}:
             continue
-        for layer in output.layers:
+        for layer in output.layers if numbers is None else [layer for layer in output.layers if layer in numbers]:
             for maker in _makers(graph, layer):
                 if maker in possible and not _is_probable(graph.by_name[maker]):
                     ends[maker] = None
@@ -202,7 +209,7 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node]) -> list[str]:
             if all(maker in possible for maker in makers) and added <= left:
                 left -= added
                 before.update(dict.fromkeys(makers))
-    return [name for name in possible if name in ends or name in before]
+    return {name: BY_RULE if name in ends else BEFORE for name in possible if name in ends or name in before}
 
 
 def _is_probable(node: Node) -> bool:
