@@ -1,10 +1,12 @@
-// In the place of store.glsl, what a shader writes to a texture of 16 bits: two channels, HALF, in two bytes each. Steps
-// are 1/256 of those of 8 bits. Both bytes come from one number, so that no carry is lost between two draws.
+// In the place of store.glsl, what a shader writes to a texture of 16 bits: two channels in two bytes each. Steps are
+// 1/256 of those of 8 bits. Both bytes come from one number, so that no carry is lost between two draws.
+//
+// HALF(y)   these two of four
 #ifndef HALF
-#define HALF xy
+#define HALF(y) y.xy
 #endif
 vec4 store(vec4 y) {
-    vec2 n = floor(clamp(y.HALF, 0.0, 1.0) * 65280.0 + 0.5);
+    vec2 n = floor(clamp(HALF(y), 0.0, 1.0) * 65280.0 + 0.5);
     vec2 high = floor(n * (1.0 / 256.0));
     vec2 low = n - 256.0 * high;
     vec4 bytes = vec4(high.x, low.x, high.y, low.y);

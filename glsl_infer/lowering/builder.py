@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import codegen, fine, weights_plan
-from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
@@ -27,7 +28,7 @@ from glsl_infer.program import (
     UniformValue,
     WeightsChoice,
 )
-from glsl_infer.program.layout import Share, View, stored
+from glsl_infer.program.layout import FeatureMap, Share, View, stored
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
@@ -68,6 +69,7 @@ class Builder(Places):
         self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
+        self._waiting: list[tuple[Any, ...]] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
@@ -135,6 +137,8 @@ class Builder(Places):
                 declarations of a vec2 too: a reader refuses a uniform that no pass sets.
             part: what of the layer it draws, for the name of shaders that serve only that.
         """
+        if self._waiting and self._waiting[0][0] is not node:
+            self._append_waiting()
         read = {sampler: down for sampler, texture in samplers if (down := self._halves.get(texture, 0))}
         if read:
             fragment = fine.reading(fragment, frozenset(read))
@@ -145,10 +149,38 @@ class Builder(Places):
         if not half:
             self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
             return
-        for number, lanes in enumerate(fine.HALVES):
-            drawn = [replace(quad, y=quad.y + number * half) for quad in quads]
-            text = fine.storing(node.name, fragment, lanes)
-            self._append(node, text, target, samplers, sources, drawn, uniforms, part)
+        lower = [replace(quad, y=quad.y + half) for quad in quads]
+        if self.at_once(node) and sources and len(sources) < MAX_SOURCES:
+            text = fine.storing_either(node.name, fragment, len(sources))
+            both = [
+                replace(quad, origins=(*quad.origins, (0, number)))
+                for pair in zip(quads, lower)
+                for number, quad in enumerate(pair)
+            ]
+            unit = sources[0].unit
+            uniforms = {**uniforms, fine.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
+            self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
+            return
+        texts = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
+        self._append(node, texts[0], target, samplers, sources, quads, uniforms, part)
+        self._waiting.append((node, texts[1], target, samplers, sources, lower, uniforms, part))
+
+    def times(self, node: Node, target: FeatureMap) -> tuple[int, int]:
+        """Return how often a slice of a node's output is drawn, and each of its pixels in a draw."""
+        if target.bits == 8:
+            return 1, 1
+        return (1, 2) if self.at_once(node) else (2, 1)
+
+    def at_once(self, node: Node) -> bool:
+        """Return whether both tiles of a slice of 16 bits are drawn at once."""
+        height, width, _ = self.shapes[node.name]
+        return height * width <= fine.ONE_DRAW
+
+    def _append_waiting(self) -> None:
+        """Append the draws of second tiles: behind all of the first ones, so that those of one kind become a pass."""
+        waiting, self._waiting = self._waiting, []
+        for entry in waiting:
+            self._append(*entry)
 
     def _append(
         self,
@@ -190,6 +222,7 @@ class Builder(Places):
 
     def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
+        self._append_waiting()
         nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
         return CompiledNetwork(
             replace(self.graph, nodes=nodes),

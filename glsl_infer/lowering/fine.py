@@ -1,21 +1,30 @@
 """Shaders for feature maps of 16 bits, made from those for 8: operators write one text, whatever they read and store.
 
 A texel of such a map is read by two fetches and put together at once, in the unit of a texel of 8 bits
-(shaders/fine.glsl). A slice is stored by two draws, each of two channels (shaders/store_fine.glsl); what the shader
-computes for the other two no compiler keeps.
+(shaders/fine.glsl). A slice is stored twice, each time two channels of it (shaders/store_fine.glsl). Small maps take
+one draw for both tiles, which a coordinate tells apart: a draw costs a CPU more than some thousand pixels a GPU. Large
+ones take two, and what the shader computes for the other two channels no compiler keeps.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from functools import lru_cache
 
 from glsl_infer.errors import ModelError
-from glsl_infer.lowering.codegen import PLANNED
+from glsl_infer.lowering.codegen import PLANNED, coordinate
 from glsl_infer.support.resources import template
 
-HALVES = ("xy", "zw")
+HALVES = ("y.xy", "y.zw")
 """The channels of a slice that each of its two draws stores."""
+
+ONE_DRAW = 64 * 64
+"""Most pixels of a map whose two tiles are drawn at once: what a draw costs (``weights_plan.DRAW``) for some 280
+instructions more at each."""
+
+LOWER_FROM = "lower_from"
+"""The uniform that says from which coordinate on a draw of both tiles stores channels 2 and 3."""
 
 _FETCH = "texture2D("
 _ROUNDED = ("floor(", " * 255.0 + 0.5)")
@@ -39,7 +48,7 @@ def reading(fragment: str, samplers: frozenset[str]) -> str:
 
 @lru_cache(maxsize=64)
 def storing(layer: str, fragment: str, half: str) -> str:
-    """Return the shader that stores one half of a slice of 16 bits.
+    """Return the shader that stores a part of a slice of 16 bits, two channels ``y``: one of ``HALVES``, say.
 
     Raises:
         ModelError: it stores no feature map by ``store.glsl``.
@@ -50,7 +59,17 @@ def storing(layer: str, fragment: str, half: str) -> str:
     if plain not in fragment:
         raise ModelError.layer(layer, "an output in 16 bits of an operator that stores 8 alone", "keep it in 8 bits")
     fine = template("store_fine.glsl").rstrip("\n")
-    return fragment.replace(plain, f"#define HALF {half}\n{fine}", 1)
+    return fragment.replace(plain, f"#define HALF(y) ({half})\n{fine}", 1)
+
+
+def storing_either(layer: str, fragment: str, source: int) -> str:
+    """Return the shader that stores the half that coordinate number ``source`` asks for; see ``storing``."""
+    varying, lanes = coordinate(source).split(".")
+    text = storing(layer, fragment, f"{varying}.{lanes[1]} > {LOWER_FROM} ? y.zw : y.xy")
+    if text == PLANNED:
+        return text
+    others = re.sub(rf"^varying vec4 {varying};.*\n", "", text, flags=re.MULTILINE)  # it may stand below the store
+    return f"varying vec4 {varying};\nuniform float {LOWER_FROM};\n{others}"
 
 
 def _replaced(text: str, samplers: Collection[str]) -> str:

@@ -97,11 +97,12 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
         )
         texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
+        draws, fragments = build.times(node, target)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,
-                len(target.views),
-                target.height * target.width,
+                draws * len(target.views),
+                fragments * target.height * target.width,
                 columns.count,
                 columns.count + scaled + 1,
                 texture.untextured or kernel.output.untextured,
