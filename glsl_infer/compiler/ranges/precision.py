@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.network import IMAGE, MASK
 from glsl_infer.ops.operator import CopyOperator
@@ -62,9 +62,13 @@ def choose(
         if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
             raise InputError(f"precision '{given}'; choose one of {', '.join(PRECISIONS)}")
     possible = possible_layers(graph)
-    for name, bits in precision_for.items():
-        if bits == 16 and name not in possible:
-            raise InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
+    problems = [
+        InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
+        for name, bits in precision_for.items()
+        if bits == 16 and name not in possible
+    ]
+    if problems:
+        raise together(problems)
     chosen: dict[str, PrecisionChoice | None] = {}
     if precision == AUTO:
         chosen = {name: PrecisionChoice(name, why) for name, why in _of_numbers(graph, possible, numbers).items()}
