@@ -202,6 +202,20 @@ def test_precision_that_makes_no_sense(capsys: Capture, export_arguments: dict[s
     assert f"--precision-for {given}; give LAYER=BITS, where BITS is 8 or 16" in message
 
 
+def test_tolerance_and_budget(exported: list[Any], export_arguments: dict[str, Path]) -> None:
+    model, out, labels = (str(one) for one in export_arguments.values())
+    assert main(["export", model, "-o", out, "--labels", labels, "--tolerance", "0.01", "--budget", "2.5"]) == 0
+    assert exported[0][1]["options"] == Options(tolerance=0.01, budget=2.5)
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "nan", "inf"])
+@pytest.mark.parametrize("option", ["tolerance", "budget"])
+def test_tolerances_that_are_none(capsys: Capture, export_arguments: dict[str, Path], option: str, given: str) -> None:
+    model, out, _ = (str(one) for one in export_arguments.values())
+    message = refused(capsys, ["export", model, "-o", out, f"--{option}={given}"])
+    assert f"--{option} {given}; give a number larger than 0" in message
+
+
 @pytest.mark.parametrize("percentile", ["50", "100.1", "-1", "nan"])
 def test_percentiles_that_are_none(capsys: Capture, export_arguments: dict[str, Path], percentile: str) -> None:
     model, out, _ = (str(one) for one in export_arguments.values())
