@@ -18,7 +18,6 @@ from glsl_infer.importers.onnx.inputs import input_view
 from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.stored import MOST_BYTES
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range
@@ -26,6 +25,9 @@ from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, L
 
 _NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+
+MOST_FOLDED = 2**28
+"""Bytes of all constants that are made of others."""
 
 _NAME_LENGTH = 96
 
@@ -188,7 +190,8 @@ class Walk:
         if not call.views:
             raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
         try:
-            views = ranges.saturated(call, convert(call))
+            with np.errstate(all="ignore"):
+                views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
             raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
         wanted = max((place for place, name in enumerate(call.operator.outputs) if name), default=0)
@@ -201,7 +204,7 @@ class Walk:
 
     def _folded(self, operator: Operator, given: Sequence[Given]) -> bool:
         """Compute an operator of constants, or of which only the shape of an input counts."""
-        results = fold(operator, given, MOST_BYTES - self._bytes)
+        results = fold(operator, given, MOST_FOLDED - self._bytes)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)
