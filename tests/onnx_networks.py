@@ -519,7 +519,9 @@ def network(seed: int) -> tuple[Any, list[str]]:
     """Return a random network of a seed as an ``onnx.ModelProto``, and the names of its blocks."""
     rng = np.random.default_rng([seed, 7])
     made = File(seed, int(rng.integers(7, NEWEST + 1)))
-    x = made.input((_pick(made, 1, "N"), int(rng.choice([1, 3, 3, 6])), int(rng.integers(6, 18)), int(rng.integers(6, 18))))
+    x = made.input(
+        (_pick(made, 1, "N"), int(rng.choice([1, 3, 3, 6])), int(rng.integers(6, 18)), int(rng.integers(6, 18)))
+    )
     blocks = [str(name) for name in rng.choice(sorted(BLOCKS), int(rng.integers(3, 8)))]
     x = made.conv(x, 6)
     for block in blocks:
@@ -551,9 +553,9 @@ def agreement(model: Any, *, seed: int = 0) -> float:
 
     rng = np.random.default_rng(seed)
     feeds = {
-        value.name: rng.normal(
-            0.0, 1.0, [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]
-        ).astype(np.float32)
+        value.name: rng.normal(0.0, 1.0, [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]).astype(
+            np.float32
+        )
         for value in model.graph.input
     }
     pictures = {name: "none" for name, value in feeds.items() if value.ndim == 4}

@@ -157,7 +157,7 @@ def _tensors(call: Call, operation: str, a: View, b: View) -> View:
 
 def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
     shapes = [call.nodes.shape(source) for source in sources]
-    if any(len(shape) not in TEXTURE_RANKS for shape in shapes):
+    if any(len(shape) not in TEXTURE_RANKS for shape in shapes) or all(map(call.nodes.on_cpu, sources)):
         return call.nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
     if operation == "add" and shapes[0] == shapes[1]:
         return call.nodes.emit("add", *sources, part="add", activation="linear")

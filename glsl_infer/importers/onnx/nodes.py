@@ -84,13 +84,12 @@ class Nodes:
     def function(self, node: str, text: str) -> str:
         """Return a node that applies an activation, by its text, to every number of another."""
         made = activation(text).text
-        op = "activation" if len(self.shape(node)) in TEXTURE_RANKS else "tensor_function"
+        op = "activation" if self.in_textures(node) else "tensor_function"
         return self.emit(op, node, part=text.partition("(")[0], function=made)
 
     def affine(self, node: str, scales: NDArray[Any], offsets: NDArray[Any]) -> str:
         """Return a node that computes ``scales * x + offsets``: arrays of the node's rank, or broadcast to it."""
-        shape = self.shape(node)
-        if len(shape) in TEXTURE_RANKS and all(_per_channel(array) for array in (scales, offsets)):
+        if self.in_textures(node) and all(_per_channel(array) for array in (scales, offsets)):
             numbers = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
             return self.emit("rescaling", node, part="scaled", scales=numbers[0], offsets=numbers[1])
         if (scales != 1).any():
@@ -111,9 +110,16 @@ class Nodes:
     def _made(self, node: str) -> bool:
         return node == self.name or node.startswith(f"{self.name}-")
 
+    def in_textures(self, node: str) -> bool:
+        """Return whether a node is a vector or a map that shaders compute."""
+        return len(self.shape(node)) in TEXTURE_RANKS and not self.on_cpu(node)
+
     def on_cpu(self, node: str) -> bool:
-        """Return whether the CPU computes a node anyway."""
+        """Return whether the CPU computes a node anyway: then it also does what follows and needs no map."""
         made = next(each for each in reversed(self._collected.nodes) if each.name == node)
+        while made.op in ("identity", "reshape") and made.inputs:
+            (node,) = made.inputs
+            made = next(each for each in reversed(self._collected.nodes) if each.name == node)
         return made.op in KERNELS
 
 

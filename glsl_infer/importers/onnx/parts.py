@@ -156,8 +156,12 @@ def joined(call: Call, views: Sequence[View], axis: int) -> View:
     if same is not None:
         return same
     axes: Sequence[int] = triple(order, tuple(shape)) or order
-    if len(order) == 2 and len(shape) == 3 and all(len(nodes.shape(view.node)) == 3 for view in moved):
-        axes = (0, *order)
+    if (
+        len(order) == 2
+        and len(shape) == 3
+        and all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
+    ):
+        axes = (0, *order)  # a line is a map of height 1
     sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
     dim = list(axes).index(axis)
     return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)

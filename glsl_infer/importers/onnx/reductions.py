@@ -127,7 +127,7 @@ def probabilities(call: Call, view: View, axis: int) -> View:
     if len(dims) == 3 and dim < 2 and not nodes.on_cpu(view.node) and len(view.axes) == 4 and axis == 1:
         node, _ = relayout.as_map(nodes, view)
         return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
-    if len(dims) in (1, 3) and dim == len(dims) - 1:
+    if nodes.in_textures(view.node) and dim == len(dims) - 1:
         return View(nodes.emit("softmax", view.node, part="softmax"), view.stored, view.axes)
     return View(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim), view.stored, view.axes)
 
