@@ -85,4 +85,6 @@ def _read(path: Path) -> Any:
 
 
 def _array(value: Any) -> Any:
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
