@@ -139,7 +139,7 @@ def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[in
         narrow = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
         a = float(call.attribute("cubic_coeff_a", -0.75))
         half = int(np.ceil(reach / narrow))
-        exclude = bool(call.attribute("exclude_outside", 0)) or narrow < 1.0
+        exclude = bool(call.attribute("exclude_outside", 0))
         for tap in range(-half, half + 1):
             place = np.floor(position).astype(np.int64) + tap
             weight = _weight((place - position) * narrow, cubic=cubic, a=a)
