@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,31 @@ def add_input_range(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_max_weights(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--max-weights``, which ``allow_weights`` reads."""
+    from glsl_infer.importers.shared import caps
+
+    parser.add_argument(
+        "--max-weights",
+        type=int,
+        metavar="MB",
+        help=f"megabytes that the weights of a model file may unpack to (default: {caps.DEFAULT_MB})",
+    )
+
+
+def allow_weights(given: int | None) -> None:
+    """Set the cap of weights, for this process and those that it starts.
+
+    Raises:
+        InputError: it is none.
+    """
+    from glsl_infer.importers.shared import caps
+
+    if given is not None:
+        os.environ[caps.VARIABLE] = str(given)
+        caps.most_bytes()
+
+
 def add_operator(parser: argparse.ArgumentParser) -> None:
     """Declare ``--operator``, which ``load_operators`` reads."""
     parser.add_argument(
@@ -48,8 +74,8 @@ def load_operators(given: Sequence[str]) -> None:
     """
     from glsl_infer.cpu import custom
 
-    if given:
-        sys.path.insert(0, str(Path.cwd()))
+    if given:  # last: a numpy.py that lies there must not take NumPy's place
+        sys.path.append(str(Path.cwd()))
     for name in given:
         custom.load(name)
 
@@ -86,7 +112,7 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAME,...",
-        help="the outputs to export (default: all); of an .onnx file also tensors between operators, where it ends then",
+        help="the outputs to export (default: all); of an .onnx file also tensors inside of it",
     )
 
 

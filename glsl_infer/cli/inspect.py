@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_input_size(parser)
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
 
 
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import importers
     from glsl_infer.tools.inspect import inspection
 
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")

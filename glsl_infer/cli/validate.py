@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_input_range(parser)
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     limits = parser.add_argument_group("thresholds: exit code 1 beyond")
     limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare
 
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     _check(args)
     bundle = bundles.read(args.bundle)
