@@ -80,7 +80,7 @@ def assign_ranges(
     unknown = {node.name for node in learnt if SEEN not in node.attrs}
     seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures else {}
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
-    common, equal = _constraints(graph)
+    common, equal = constraints(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
@@ -222,7 +222,7 @@ def _given_range(node: Node) -> Range:
     return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
-def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
+def constraints(graph: Graph) -> tuple[set[str], set[str]]:
     """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
     common: set[str] = set()
     equal = _images(graph)
