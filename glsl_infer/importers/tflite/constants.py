@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.shared import caps
 from glsl_infer.importers.tflite import evaluate
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.sparse import dense
@@ -21,9 +22,6 @@ Numbers = NDArray[Any]
 
 Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
 """From the constants, the options and the tensor to be made."""
-
-MOST_BYTES = 2**30
-"""Of all constants together, once they are no longer packed: more than any network that a fragment shader runs."""
 
 _TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
@@ -47,7 +45,7 @@ class Constants:
         self._model = model
         self.tensors: Sequence[Tensor] = model.tensors
         self._known: dict[int, Numbers] = {}
-        self._bytes = 0
+        self._weights = caps.Weights(f"model '{model.name}'")
 
     def __contains__(self, index: int) -> bool:
         """Return whether the tensor is a constant."""
@@ -61,9 +59,9 @@ class Constants:
         """
         if index not in self._known:
             tensor = self.tensors[index]
-            numbers = _raw(tensor, self._count)
+            numbers = _raw(tensor, self._weights.add)
             if tensor.quantization is not None and numbers.dtype.kind in "iu":
-                self._count(4 * numbers.size)
+                self._weights.add(4 * numbers.size)
                 numbers = _real(tensor, numbers)
             self._known[index] = _plain(numbers)
         return self._known[index]
@@ -73,11 +71,6 @@ class Constants:
         if index not in self:
             return None
         return self[index]
-
-    def _count(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            raise ModelError(f"model '{self._model.name}': its constants take more than {MOST_BYTES} bytes")
 
     def fold(self, operator: Operator, shape_of: Callable[[int], tuple[int, ...] | None]) -> bool:
         """Compute an operator whose inputs are constants, or of which only the shape of an input counts.
@@ -112,7 +105,7 @@ class Constants:
     def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
         if tensor.free:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
-        self._count(4 * math.prod(tensor.shape))
+        self._weights.add(4 * math.prod(tensor.shape))
         try:
             with np.errstate(all="ignore"):
                 result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
