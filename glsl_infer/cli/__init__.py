@@ -10,19 +10,23 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from glsl_infer.cli.execution import Parser, add_debug, execute
-from glsl_infer.cli.terminal_text import guarded
+from glsl_infer.cli import interrupts
 
 COMMANDS = (
+    "aibench",
     "benchmark",
     "camera",
     "classify",
     "deploy",
+    "detect",
     "export",
+    "get",
     "info",
     "inspect",
+    "landmarks",
     "report",
     "run",
+    "segment",
     "selfcheck",
     "validate",
     "vc4",
@@ -32,34 +36,42 @@ COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``glsl-infer``; return the exit code."""
-    from glsl_infer import __version__
+    with interrupts.ending_at_once():
+        from glsl_infer import __version__
+        from glsl_infer.cli.execution import Parser, add_debug, execute
+        from glsl_infer.cli.terminal_text import guarded
 
-    parser = Parser(
-        prog="glsl-infer",
-        description="Neural networks as OpenGL ES 2.0 fragment shaders.",
-    )
-    parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    words = sys.argv[1:] if argv is None else argv
-    asked = next((word for word in words if not word.startswith("-")), None)
-    for name in (asked,) if asked in COMMANDS else COMMANDS:
-        module = importlib.import_module(f"{__name__}.{name}")
-        summary = (module.__doc__ or "").splitlines()[0]
-        sub = commands.add_parser(name, help=summary, description=summary)
-        module.add_arguments(sub)
-        add_debug(sub)
-        sub.set_defaults(run=module.run)
-    with guarded():
-        return execute(parser, argv)
+        parser = Parser(
+            prog="glsl-infer",
+            description="Neural networks as OpenGL ES 2.0 fragment shaders.",
+        )
+        parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
+        commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+        words = sys.argv[1:] if argv is None else argv
+        asked = next((word for word in words if not word.startswith("-")), None)
+        for name in (asked,) if asked in COMMANDS else COMMANDS:
+            module = importlib.import_module(f"{__name__}.{name}")
+            summary = (module.__doc__ or "").splitlines()[0]
+            sub = commands.add_parser(name, help=summary, description=summary)
+            module.add_arguments(sub)
+            add_debug(sub)
+            sub.set_defaults(run=module.run)
+        with guarded():
+            return execute(parser, argv)
 
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
-    from glsl_infer.cli import classify
+    with interrupts.ending_at_once():
+        from glsl_infer import __version__
+        from glsl_infer.cli import classify
+        from glsl_infer.cli.execution import Parser, add_debug, execute
+        from glsl_infer.cli.terminal_text import guarded
 
-    parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
-    classify.add_arguments(parser)
-    add_debug(parser)
-    parser.set_defaults(run=classify.run)
-    with guarded():
-        return execute(parser, argv)
+        parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
+        parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
+        classify.add_arguments(parser)
+        add_debug(parser)
+        parser.set_defaults(run=classify.run)
+        with guarded():
+            return execute(parser, argv)

@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a row for each picture (file, error, labels with their probabilities) instead of printing it",
     )
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     parser.add_argument(
         "--window",
         action="store_true",
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
+    execution.check_signature(args)
     ends.load_operators(args.operator)
     _check(args)
     files = pictures.find(args.images)
@@ -107,7 +109,7 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
     """Yield the classifier, once the driver is known to compute it right."""
     from glsl_infer.runtime import classifier as classifiers
 
-    with classifiers.Classifier(args.model, context=args.context) as classifier:
+    with classifiers.Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier:
         if not args.no_selfcheck:
             progress.first_use(classifier.session)
         yield classifier

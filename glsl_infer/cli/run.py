@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import ends, execution, progress
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from glsl_infer.bundle import Bundle
     from glsl_infer.bundle.manifest import Manifest, Output
+    from glsl_infer.runtime.session import Session
 
 ALL = (".npz", ".json")
 """What holds all outputs of a model."""
@@ -65,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     parser.add_argument(
         "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
     )
@@ -74,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
     from glsl_infer import bundle as bundles
 
+    execution.check_signature(args)
     ends.load_operators(args.operator)
     _check_arguments(args)
     bundle = bundles.read(args.model)
@@ -116,15 +121,26 @@ def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Pa
 def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
     """Return every output by its name."""
     from glsl_infer.cli import number_files
-    from glsl_infer.runtime.session import Session
+    from glsl_infer.support import arrays
 
     given = (
-        number_files.read_all(files)
+        arrays.load_arrays(files)
         if isinstance(files, Path)
         else {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     )
-    with Session(bundle, context=args.context) as session:
+    with _session(args, bundle) as session:
         return dict(session.run(given))
+
+
+@contextmanager
+def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
+    """Yield a session, once the driver is known to compute the model right."""
+    from glsl_infer.runtime.session import Session
+
+    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+        if not args.no_selfcheck:
+            progress.first_use(session)
+        yield session
 
 
 def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> dict[str, NDArray[Any]]:
@@ -133,10 +149,9 @@ def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> di
 
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import preprocess
-    from glsl_infer.runtime.session import Session
 
     picture = np.asarray(preprocess.open_image(args.picture))
-    with Session(bundle, context=args.context) as session:
+    with _session(args, bundle) as session:
         whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
     return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
 
