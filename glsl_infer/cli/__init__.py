@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from glsl_infer.cli import interrupts
 
 COMMANDS = (
+    "aibench",
     "benchmark",
     "camera",
     "classify",

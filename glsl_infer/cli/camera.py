@@ -99,7 +99,7 @@ def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
 
     started = time.monotonic()
     with (
-        Classifier(args.model, context=args.context) as classifier,
+        Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier,
         _frames(args, source, classifier) as (frames, latest),
     ):
 
@@ -128,7 +128,10 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
     from glsl_infer.runtime.classifier import Classifier
 
     window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
-    with Classifier(args.model, context=window.context) as classifier, _frames(args, source, classifier) as (frames, _):
+    with (
+        Classifier(args.model, context=window.context, isolated=execution.isolation(args)) as classifier,
+        _frames(args, source, classifier) as (frames, _),
+    ):
 
         def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
             title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"

@@ -109,7 +109,7 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
     """Yield the classifier, once the driver is known to compute it right."""
     from glsl_infer.runtime import classifier as classifiers
 
-    with classifiers.Classifier(args.model, context=args.context) as classifier:
+    with classifiers.Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier:
         if not args.no_selfcheck:
             progress.first_use(classifier.session)
         yield classifier

@@ -93,6 +93,29 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_input_size(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--input-size``."""
+    parser.add_argument(
+        "--input-size",
+        type=_size,
+        action="append",
+        default=[],
+        metavar="[NAME=]SIZE",
+        help="height and width of an input that an .onnx file leaves open: 320, or 240x320",
+    )
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--outputs``."""
+    parser.add_argument(
+        "--outputs",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAME,...",
+        help="the outputs to export (default: all); of an .onnx file also tensors between operators, where it ends then",
+    )
+
+
 def add_purpose(parser: argparse.ArgumentParser) -> None:
     """Declare ``--purpose``."""
     parser.add_argument(
@@ -125,6 +148,17 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text}; give LOW,HIGH or NAME=LOW,HIGH, such as -1,1") from None
     return name, (low, high)
+
+
+def _size(text: str) -> tuple[str, tuple[int, int]]:
+    name, value = _named(text)
+    try:
+        sides = [int(side) for side in value.lower().split("x")]
+    except ValueError:
+        sides = []
+    if len(sides) not in (1, 2) or not all(1 <= side <= 8192 for side in sides):
+        raise argparse.ArgumentTypeError(f"{text}; give a number of pixels, or HEIGHTxWIDTH, such as 240x320")
+    return name, (sides[0], sides[-1])
 
 
 def _named(text: str) -> tuple[str, str]:

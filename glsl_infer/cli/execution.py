@@ -11,11 +11,14 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from glsl_infer.cli import interrupts
 from glsl_infer.errors import GlslInferError, InputError, ShaderError
 from glsl_infer.support.plain_text import one_line
+
+if TYPE_CHECKING:
+    from glsl_infer.runtime.isolation import Isolation
 
 _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
@@ -66,6 +69,22 @@ def add_selfcheck(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not check at the first use of a model on a driver that it computes every layer right",
     )
+    add_isolated(parser)
+
+
+def add_isolated(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--isolated``, for commands that draw a model."""
+    parser.add_argument(
+        "--isolated",
+        action="store_true",
+        help="let a process of its own compile and draw the model first, each time; else one does so at the first "
+        "use of a model on a driver",
+    )
+
+
+def isolation(args: argparse.Namespace) -> Isolation:
+    """Return what ``Session`` takes as ``isolated``."""
+    return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
 
 
 def add_signature(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Turn a Keras or TensorFlow Lite model into a .glslnn file."""
+"""Turn a Keras, TensorFlow Lite or ONNX model into a .glslnn file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ VERIFY_SECONDS = 20.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite")
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite, or *.onnx"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
     parser.add_argument("--labels", type=Path, help="text file with one label a line, where an output is for classes")
     parser.add_argument(
@@ -94,6 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
+    ends.add_input_size(parser)
+    ends.add_outputs(parser)
     ends.add_purpose(parser)
     parser.add_argument(
         "--delegate",
@@ -162,6 +166,8 @@ def run(args: argparse.Namespace) -> int:
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
+        input_sizes=ends.by_name("--input-size", args.input_size),
+        outputs=args.outputs,
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )

@@ -137,7 +137,7 @@ def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
     """Yield a session, once the driver is known to compute the model right."""
     from glsl_infer.runtime.session import Session
 
-    with Session(bundle, context=args.context) as session:
+    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
         if not args.no_selfcheck:
             progress.first_use(session)
         yield session

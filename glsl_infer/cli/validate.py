@@ -28,7 +28,7 @@ _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras or TensorFlow Lite model")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras, TensorFlow Lite or ONNX model")
     parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
     parser.add_argument(
         "--data",
@@ -96,7 +96,7 @@ def _check(args: argparse.Namespace) -> None:
         if number < 1:
             raise InputError(f"{name} {number}; at least 1 is possible")
     if not args.model.is_file():
-        raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite)")
+        raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
         if args.report.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"--report {args.report}; name the file *.html")

@@ -32,6 +32,8 @@ class Options:
         input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
         fits: how any picture becomes the network's, by the inputs' names.
         purposes: what outputs are for, by their names.
+        input_sizes: (height, width) of inputs that a file leaves open, by their names.
+        outputs: names of the outputs to export; none: all.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
     """
@@ -47,6 +49,8 @@ class Options:
     input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+    input_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
 

@@ -110,7 +110,7 @@ def export(
     """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras`` or ``.tflite`` file.
+        model: a ``.keras``, ``.onnx`` or ``.tflite`` file.
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
@@ -162,7 +162,7 @@ def export(
 
 def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
-    ends = Ends(options.input_ranges, options.fits, options.purposes)
+    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
     try:
         survey = importers.survey(model, options.input_range, ends)
     except MissingExtraError:

@@ -23,6 +23,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.resample import rounded
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.program.layout import LAYOUTS
 
@@ -75,13 +76,18 @@ def test_several_inputs_and_outputs(tmp_path: Path, name: str) -> None:
 
 def test_what_moves_values(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
+    numbers = rounded(rng.normal(0.3, 0.2, (3, 7)), rng.normal(0, 0.1, 7))
     nodes = (
         input_node(7),
         conv_node(rng, "a", ("image",), 3, 6, activation="linear"),
         conv_node(rng, "b", ("image",), 3, 10, activation="hard_sigmoid"),
         Node("joint", "concat_copy", ("a", "b", "a")),
         conv_node(rng, "mixed", ("joint",), 22, 8, activation="piecewise_linear(0.1,0.25,1.5,-0.125,0.5,0,-1,0.1)"),
-        Node("large", "upsample_bilinear", ("mixed",), {"size": (2, 3)}),
+        *(
+            Node(name, "resample", (source,), {"axis": axis, "first": (1, 0, 3, 3, 4, 2, 1), **numbers[0]}, numbers[1])
+            for name, source, axis in (("rows", "mixed", 0), ("sums", "rows", 1))
+        ),
+        Node("large", "upsample_bilinear", ("sums",), {"size": (2, 3)}),
         Node("larger", "upsample_nearest", ("mixed",), {"size": (2, 3)}),
         Node("sum", "add", ("large", "larger"), {"activation": "relu"}),
         Node("again", "concat", ("sum", "large")),
