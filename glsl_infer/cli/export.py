@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import ends, progress
+from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
 from glsl_infer.lowering.conv_texture import WEIGHT_BITS
@@ -66,6 +67,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=WEIGHT_BITS,
         default="auto",
         help="of weights in textures: 8 where that adds little noise and halves the fetches (auto), or 16",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=AUTO,
+        help="bits of feature maps: 16 for outputs that are numbers, and for what these are made of where it costs "
+        "little (auto), 8 for all, or 16 for all; a map in 16 bits takes twice the draws and fetches",
+    )
+    parser.add_argument(
+        "--precision-for",
+        action="append",
+        default=[],
+        metavar="LAYER=BITS",
+        help="8 or 16 bits for one layer, by the name that the report prints; may be given several times",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -168,6 +183,8 @@ def run(args: argparse.Namespace) -> int:
         purposes=ends.by_name("--purpose", args.purpose),
         input_sizes=ends.by_name("--input-size", args.input_size),
         outputs=args.outputs,
+        precision=args.precision,
+        precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
@@ -234,6 +251,11 @@ def _print_layers(report: ExportReport) -> None:
         print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
         for chosen in learnt:
             print(f"{chosen.layer:24} {chosen.low:10.4g} {chosen.high:10.4g} {chosen.narrowest:10.4g}  {chosen.by}")
+    if report.precision:
+        print(f"\n{'16-bit feature map':24} {'passes':>6} {'added work':>10}  because")
+        passes = {layer.layer: layer.passes for layer in report.layers}
+        for fine in report.precision:
+            print(f"{fine.layer:24} {passes.get(fine.layer, 0):6} {fine.added:10.1%}  {fine.why}")
     if report.wide:
         print(f"\n{'wide convolution':24} {'slices read':>11} {'partial sums':>12} {'passes':>6}")
         for wide in report.wide:
@@ -257,6 +279,14 @@ def _layer_and_mode(text: str) -> tuple[str, str]:
     if not equals or mode not in WEIGHTS_MODES:
         raise InputError(f"--weights-for {text}; give LAYER=MODE, where MODE is one of {', '.join(WEIGHTS_MODES)}")
     return layer, mode
+
+
+def _layer_and_bits(text: str) -> tuple[str, int]:
+    """Return both parts of a --precision-for."""
+    layer, equals, bits = text.rpartition("=")
+    if not equals or bits not in map(str, BITS):
+        raise InputError(f"--precision-for {text}; give LAYER=BITS, where BITS is 8 or 16")
+    return layer, int(bits)
 
 
 def _print_weights(report: ExportReport) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import PreparedGraph, prepare
+from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -36,6 +36,7 @@ class Options:
         outputs: names of the outputs to export; none: all.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
+        precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
     """
 
     weights: str = "auto"
@@ -53,6 +54,8 @@ class Options:
     outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
+    precision: str = precision.AUTO
+    precision_for: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Told(Sequence[Inputs]):
@@ -85,6 +88,7 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
+    numbers: Collection[str] | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -95,6 +99,7 @@ def build(
         calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
+        numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -103,12 +108,18 @@ def build(
     options = options or Options()
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
+    small = optimize.optimize(graph)
+    if numbers is None:
+        precision.require_known(small, options.precision_for)
     prepared = prepare(
-        optimize.optimize(graph),
+        small,
         pictures,
         percentile=options.percentile,
         layout=options.layout,
         uniform_vectors=most,
+        precision=options.precision,
+        precision_for=options.precision_for,
+        numbers=numbers,
     )
     program = lower.to_program(
         prepared.graph,

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import sharing
+from glsl_infer.compiler.gutters import gutters
+from glsl_infer.compiler.ranges.eight_bits import ranges_of
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
@@ -61,6 +63,7 @@ def to_program(
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
     typical = Typical(lambda: typical_maps(graph, samples))
+    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
@@ -75,6 +78,7 @@ def to_program(
             uniform_vectors,
             planning=planning,
             weight_bits=weight_bits,
+            bits=bits,
         )
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
@@ -115,17 +119,3 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
                 "padding around it and the picture in it, of which byte 0 is not the value 0",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
-
-
-def gutters(graph: Graph) -> dict[str, int]:
-    """Return how many texels of 0 each output needs around its tiles: as many as its readers pad."""
-    needed: dict[str, int] = {}
-    for node in reversed(graph.nodes):
-        needed[node.name] = 0
-        for reader in graph.consumers[node.name]:
-            operator = ops.get(reader.op)
-            if isinstance(operator, ViewOperator):
-                needed[node.name] = max(needed[node.name], needed[reader.name])
-            elif reader.inputs[0] == node.name:
-                needed[node.name] = max(needed[node.name], operator.padding(reader))
-    return needed

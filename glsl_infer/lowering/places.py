@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
@@ -41,19 +42,28 @@ class Places:
         layout: ``atlas`` or ``planar``; see ``program.layout.place``.
         gutters: texels of 0 around the tiles of each output.
         shares: which texture each takes a part of, and how its tiles are arranged there.
+        bits: 8 or 16 of each feature map; 8 where it is not said.
     """
 
-    def __init__(self, graph: Graph, layout: str, gutters: Mapping[str, int], shares: Mapping[str, Share]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        layout: str,
+        gutters: Mapping[str, int],
+        shares: Mapping[str, Share],
+        bits: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
-        self._layout, self._gutters, self._shares = layout, gutters, shares
+        self._layout, self._gutters, self._shares, self._bits = layout, gutters, shares, bits
         self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._members: dict[str, bytes] = {}
         self._weight_members: dict[str, tuple[str, ...]] = {}
         self._file_names: dict[str, str] = {}
+        self._halves: dict[str, int] = {}  # of the map of 16 bits that a texture holds by now; see View.half
 
     def feature_map(self, name: str) -> FeatureMap:
         """Return where the feature map that ``name`` computes lies."""
@@ -91,8 +101,9 @@ class Places:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
         A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its
-        own holds bytes of 0.
+        have a gutter. Of a map of 16 bits the two tiles of a slice lie above each other, and a gutter needs one zero
+        point for all channels. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha
+        of its own holds bytes of 0.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]
@@ -106,19 +117,27 @@ class Places:
                     "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
                 )
             colours = clear_colours(zeros, channels)
+        half = height + gutter if self._bits.get(node.name, 8) == 16 else 0
+        if half and any(any(colour) for colour in colours):
+            if len({*zeros}) > 1:
+                advice = "keep it in 8 bits"
+                raise ModelError.layer(node.name, "16 bits of channels with several zero points and a gutter", advice)
+            colours = [(int(zeros[0]), 0, int(zeros[0]), 0)] * slices
         views: dict[int, View] = {}
         name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
         for number, colour in enumerate(distinct):
             members = [index for index, other in enumerate(colours) if other == colour]
             group = name if len(distinct) == 1 else f"{name}.{number}"
             layout = self._layout if kind == "target" else "atlas"
-            placed = place(group, height, width, len(members), gutter, layout, self._columns)
-            views.update(zip(members, self._add_textures(node, placed, kind, colour)))
+            placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
+            added = self._add_textures(node, placed, kind, colour)
+            views.update(zip(members, (replace(view, half=half) for view in added)))
         if has_alpha_lane(node):
             gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
         )
+        self._halves.update(dict.fromkeys(textures_of(value), half))
         self.values[node.name] = value
         return value
 
@@ -205,6 +224,7 @@ class Places:
         if share is not None:
             own = replace(own, name=share.texture, width=share.width, height=share.height)
         self._textures[own.name] = own
+        self._halves[own.name] = 0
         return own.name
 
     def _file_name(self, layer: str) -> str:

@@ -17,6 +17,7 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
+from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
@@ -45,7 +46,7 @@ class LayerReport:
 
     Attributes:
         gain: of a convolution, else None; see ``amplification``.
-        error: of an 8-bit feature map, else None: steps of 255 between the stored and the float network, root mean
+        error: of a feature map, else None: steps of 255 between the stored and the float network, root mean
             square, on two calibration pictures, or without any on the probe's.
     """
 
@@ -78,6 +79,7 @@ class ExportReport:
         weights: where the weights of each convolution are, and why.
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
         parts: one entry for each part of a model that the CPU computes too; else none.
+        precision: which feature maps have 16 bits, why, and about what it adds.
     """
 
     layers: tuple[LayerReport, ...]
@@ -90,6 +92,7 @@ class ExportReport:
     weights: tuple[WeightsChoice, ...] = ()
     videocore: Verification | None = None
     parts: tuple[PartReport, ...] = ()
+    precision: tuple[PrecisionChoice, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -305,6 +308,7 @@ def report(
         totals,
         program.memory,
         tuple(program.choices.values()),
+        precision=prepared.precision,
     )
 
 

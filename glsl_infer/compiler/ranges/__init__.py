@@ -5,15 +5,18 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from glsl_infer import ops
+from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
+from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -31,12 +34,14 @@ class PreparedGraph:
         ranges: one choice for each 8-bit feature map.
         wide: one entry for each convolution that takes partial sums.
         scales: one choice for each 16-bit value.
+        precision: one choice for each feature map in 16 bits.
     """
 
     graph: Graph
     ranges: tuple[RangeChoice, ...]
     wide: tuple[WideLayer, ...]
     scales: tuple[ScaleChoice, ...]
+    precision: tuple[PrecisionChoice, ...] = ()
 
 
 def prepare(
@@ -50,6 +55,9 @@ def prepare(
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
     assumed: tuple[float, float] | None = None,
+    precision: str = precision_of_layers.EIGHT,
+    precision_for: Mapping[str, int] = MappingProxyType({}),
+    numbers: Collection[str] | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -63,8 +71,12 @@ def prepare(
         uniform_vectors: see ``lowering.to_program``.
         exactness: see ``wide.EXACTNESS``; for comparison.
         assumed: see ``ranges.assign_ranges``.
+        precision: see ``precision.choose``.
+        precision_for: bits of single layers; those of other names are left out.
+        numbers: see ``precision.choose``.
 
     Raises:
+        InputError: see ``precision.choose``.
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     require_stored_values(graph)
@@ -72,9 +84,11 @@ def prepare(
     ranged, ranges = assign_ranges(
         graph, pictures, percentile, per_channel=per_channel, headroom=headroom, assumed=assumed
     )
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
+    known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
+    stored, fine = precision_of_layers.assign(ranged, precision_of_layers.choose(ranged, precision, known, numbers))
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
-    return PreparedGraph(scaled, ranges, wide, scales)
+    return PreparedGraph(scaled, ranges, wide, scales, fine)
 
 
 def require_stored_values(graph: Graph) -> None:

@@ -213,8 +213,12 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 
 
 def _given_range(node: Node) -> Range:
-    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within."""
-    low, high = (np.array([float(end)]) for end in node.attrs[SEEN])
+    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within.
+
+    Files give a ReLU its input's range; what the function never makes needs no bytes.
+    """
+    function = node.activation
+    low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])
     return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
