@@ -50,7 +50,7 @@ REFUSED: dict[str, str] = {
     "while": _main("while (true) { //!", "}"),
     "a loop of a billion turns": _main("for (int i = 0; i < 1000000000; i++) { //!", "}"),
     "loops in loops": _main(
-        *(f"for (int i{k} = 0; i{k} < 1000; i{k}++) {{" for k in range(4)), "float y = coord0.x;", "}", "}", "} //!", "}"
+        *(f"for (int i{k} = 0; i{k} < 1000; i{k}++) {{" for k in range(4)), "float y = coord0.x;", *"}}}", "} //!"
     ),
     "a loop that goes back": _main("for (int i = 0; i < 4; i++) {", "i = 0; //!", "}"),
     "brackets": _main(f"float y = {'(' * 50}coord0.x{')' * 50}; //!"),
