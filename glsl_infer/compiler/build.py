@@ -37,6 +37,7 @@ class Options:
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
         precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
+        tolerance, budget: for more maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
 
     weights: str = "auto"
@@ -56,6 +57,8 @@ class Options:
     delegate_for: Sequence[str] = ()
     precision: str = precision.AUTO
     precision_for: Mapping[str, int] = field(default_factory=dict)
+    tolerance: float | None = None
+    budget: float | None = None
 
 
 class _Told(Sequence[Inputs]):
@@ -120,6 +123,8 @@ def build(
         precision=options.precision,
         precision_for=options.precision_for,
         numbers=numbers,
+        tolerance=options.tolerance,
+        budget=options.budget,
     )
     program = lower.to_program(
         prepared.graph,

@@ -17,6 +17,7 @@ from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -35,6 +36,7 @@ class PreparedGraph:
         wide: one entry for each convolution that takes partial sums.
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
+        spent: what each layer's rounding does to the outputs, where that was measured.
     """
 
     graph: Graph
@@ -42,6 +44,7 @@ class PreparedGraph:
     wide: tuple[WideLayer, ...]
     scales: tuple[ScaleChoice, ...]
     precision: tuple[PrecisionChoice, ...] = ()
+    spent: Spent | None = None
 
 
 def prepare(
@@ -58,6 +61,8 @@ def prepare(
     precision: str = precision_of_layers.EIGHT,
     precision_for: Mapping[str, int] = MappingProxyType({}),
     numbers: Collection[str] | None = None,
+    tolerance: float | None = None,
+    budget: float | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -74,6 +79,8 @@ def prepare(
         precision: see ``precision.choose``.
         precision_for: bits of single layers; those of other names are left out.
         numbers: see ``precision.choose``.
+        tolerance: see ``sensitivity.spend``.
+        budget: see there, too; with neither nothing is measured.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -85,10 +92,13 @@ def prepare(
         graph, pictures, percentile, per_channel=per_channel, headroom=headroom, assumed=assumed
     )
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
-    stored, fine = precision_of_layers.assign(ranged, precision_of_layers.choose(ranged, precision, known, numbers))
+    chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
+    if tolerance is not None or budget is not None:
+        chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
+    stored, fine = precision_of_layers.assign(ranged, chosen)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures)
-    return PreparedGraph(scaled, ranges, wide, scales, fine)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent)
 
 
 def require_stored_values(graph: Graph) -> None:

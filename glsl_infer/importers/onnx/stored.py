@@ -13,9 +13,10 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.model import Numbers
+from glsl_infer.importers.shared import caps
 
 MOST_BYTES = 2**30
-"""Of all constants together: more than any network that a fragment shader runs."""
+"""Of all that is computed of constants: more than any network that a fragment shader runs."""
 
 _WIDE = ("bfloat16", "float8", "float4", "float6", "int4", "int2")
 """Beginnings of the names of types that NumPy itself has not."""
@@ -37,7 +38,7 @@ class Stored:
 
     def __init__(self, onnx: Any, source: str, folder: Path | None) -> None:
         self._onnx, self._source, self._folder = onnx, source, folder
-        self._bytes = 0
+        self._weights = caps.Weights(source)
 
     def count(self, size: int) -> None:
         """Count so many bytes more.
@@ -45,9 +46,7 @@ class Stored:
         Raises:
             ModelError: they are too many.
         """
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            raise ModelError(f"{self._source}: its constants take more than {MOST_BYTES} bytes")
+        self._weights.add(size)
 
     def type_name(self, number: int) -> str:
         """Return NumPy's name of a type of elements."""
