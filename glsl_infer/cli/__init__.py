@@ -15,6 +15,7 @@ from glsl_infer.cli import interrupts
 COMMANDS = (
     "aibench",
     "benchmark",
+    "calibrate",
     "camera",
     "classify",
     "deploy",
