@@ -70,7 +70,7 @@ web: web/node_modules/.ready web/tfjs/node_modules/.ready
 	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
 
-test-android: $(VENV)/.all
+test-android: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/python -m pytest tests/android
 
 # Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.

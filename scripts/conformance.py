@@ -133,9 +133,9 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
 
 
 def _step(value: Value) -> float:
-    """Return what a stored step is worth, at most."""
+    """Return what a stored step is worth, at most; in a fine map, eight of them: floats show there."""
     if isinstance(value, (FeatureMap, FineMap)):
-        return max(map(abs, value.scales)) / (255 if isinstance(value, FeatureMap) else 255 * 256)
+        return max(map(abs, value.scales)) / 255 / (1 if isinstance(value, FeatureMap) else 32)
     return value.scale / 256
 
 

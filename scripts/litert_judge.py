@@ -4,7 +4,7 @@
     python scripts/litert_judge.py                      # all 200 networks, 360 files: half an hour on two cores
     python scripts/litert_judge.py --seeds 40 60        # some of them, shown and not written
 
-Networks of `tests/keras_networks.py` become files of floats, with weights of 16 bits, and of int8. Each file is imported,
+Networks of `tests/keras_networks.py` become files of floats, with weights of 16 bits, and of int8. Each is imported,
 exported with eight pictures (of int8 with its own ranges), and drawn. It passes if
 
 - the imported graph, computed in floats, is within `MOST_FLOAT` of LiteRT (files of floats), in parts of the output's
@@ -228,14 +228,14 @@ def page(rows: list[dict[str, Any]]) -> str:
         "# Random networks beside LiteRT",
         "",
         f"Written by `python scripts/litert_judge.py`: {NETWORKS} random Keras networks (`tests/keras_networks.py`),",
-        f"through TensorFlow's converter, the first {IN_ALL_KINDS} to a file of each kind, the others to one; imported,",
-        "exported and drawn beside LiteRT.",
+        f"through TensorFlow's converter, the first {IN_ALL_KINDS} to a file of each kind, the others to one;",
+        "imported, exported and drawn beside LiteRT.",
         "",
         "*Float*: the imported graph computed in 32-bit floats, its largest difference from LiteRT in parts of the",
         f"output's largest number; more than {MOST_FLOAT['float']:g} ({MOST_FLOAT['float16']:g} for float16, whose",
         "rounded constants of functions are taken for what they were) is a failure. *Exact* and *drawn*: what 8 bits",
         "change, by the exact reference and as drawn: root mean square of the centred difference from LiteRT, in 1/255",
-        f"of the output's largest number. Drawn may be {MOST_DRAWN:g} times exact, and {SLACK:g}, else it is a failure.",
+        f"of the output's largest number. More than {MOST_DRAWN:g} times exact, and {SLACK:g}, is a failure.",
         "",
         "| files | passed | excluded | refused | failed | float, worst | exact, median | drawn | partly on the CPU |",
         "|---|---|---|---|---|---|---|---|---|",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -62,17 +63,19 @@ def main() -> int:
             name = f"{case.kind}/{case.name}"
             if names and not any(part in name for part in names):
                 continue
+            started = time.monotonic()
             found[name] = line(judge(case, context))
+            print(f"{time.monotonic() - started:6.1f} s  {name}: {found[name]}", flush=True)
             for goal in onnx_cases.goals_of(case):
                 sets[goal].append(name)
-            if names:
-                print(f"{name}: {found[name]}")
     counts = summary(found, sets)
     print(json.dumps(counts, indent=1))
     if names:
         return 0
     before = json.loads(PAGE.read_text("utf-8"))["cases"] if PAGE.is_file() else {}
-    lost = [name for name, text in before.items() if text.startswith(PASSED) and not found.get(name, "").startswith(PASSED)]
+    lost = [
+        name for name, text in before.items() if text.startswith(PASSED) and not found.get(name, "").startswith(PASSED)
+    ]
     for name in lost:
         print(f"passed before: {name}: {found.get(name, 'is no case any more')}")
     data = {"onnx": version("onnx"), **counts, "cases": found, "members": sets}

@@ -96,6 +96,7 @@ def task() -> dict[str, object]:
         "sizes": "exponential",
         "labels": list(LABELS),
         "overlap": 0.4,
+        "exclusive": True,
     }
 
 

@@ -42,9 +42,10 @@ void add(float tap) {
 }
 
 void main() {
-    vec3 place = bytes(float(TAPS) + 1.0);
-    first = coord0.xy + (256.0 * place.r + place.g) * ALONG * source_texel;
     sum = vec4(0.0);
+    first = coord0.xy;
+    vec3 place = bytes(float(TAPS) + 1.0);
+    first += (256.0 * place.r + place.g) * ALONG * source_texel;
 #ifdef WRITTEN_OUT
     //@ taps
 #else

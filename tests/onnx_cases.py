@@ -1,4 +1,4 @@
-"""The cases of onnx.backend.test, as the package ``onnx`` brings them, and the sets that the project sets itself as goals."""
+"""The cases of onnx.backend.test, as the package ``onnx`` brings them, and sets of them that are goals."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ GOALS = {MAP: 90, OPERATOR: 200}
 
 def cases() -> Iterator[Case]:
     """Yield all cases, those of one operator first."""
+    yield from of_operators()
+    for folder in FOLDERS:
+        for path in sorted((Path(onnx.__file__).parent / "backend/test/data" / folder).glob("test_*/model.onnx")):
+            yield _from_folder(path, folder)
+
+
+def of_operators() -> Iterator[Case]:
+    """Yield the cases of one operator; onnx takes seconds to make them."""
     from onnx.backend.test.loader import load_node_model_tests
 
     with warnings.catch_warnings():
@@ -36,9 +44,6 @@ def cases() -> Iterator[Case]:
         if one.model is not None and one.data_sets:
             given, made = one.data_sets[0]
             yield Case(one.name, NODE, one.model, tuple(map(_array, given)), tuple(map(_array, made)))
-    for folder in FOLDERS:
-        for path in sorted((Path(onnx.__file__).parent / "backend/test/data" / folder).glob("test_*/model.onnx")):
-            yield _from_folder(path, folder)
 
 
 def goals_of(case: Case) -> list[str]:
@@ -80,4 +85,6 @@ def _read(path: Path) -> Any:
 
 
 def _array(value: Any) -> Any:
-    return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value

@@ -64,7 +64,7 @@ class File:
 
     def output(self, name: str) -> None:
         """Make a tensor an output."""
-        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+        self.outputs.append(onnx.ValueInfoProto(name=name))
 
     def model(self) -> Any:
         """Return the ``onnx.ModelProto``."""
@@ -200,8 +200,8 @@ def residual(made: File, x: str) -> str:
 def activated(made: File, x: str) -> str:
     """A function of every number."""
     channels = made.shapes[x][1]
-    simple = ["Relu", "Sigmoid", "Tanh", "Abs", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid", "Neg",
-              "ThresholdedRelu"]  # fmt: skip
+    simple = ["Relu", "Sigmoid", "Tanh", "Abs", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid",
+              "Neg", "ThresholdedRelu"]  # fmt: skip
     newer = [("HardSwish", 14), ("Mish", 18), ("Gelu", 20), ("Celu", 12), ("Shrink", 9)]
     kinds = [*simple, *(kind for kind, since in newer if made.opset >= since), "PRelu", "Clip", "Clip"]
     kind = _pick(made, *kinds)

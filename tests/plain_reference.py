@@ -44,7 +44,8 @@ class PlainReference:
                 exact = n * output["scale"] / 256
             elif "scales" in layer["attrs"]:
                 scale, zero = self.range_of(layer["name"])
-                b = np.clip(np.floor(exact / scale * 255 + zero + (0.5 + 1e-9)), 0, 255)
+                parts = 256 if output.get("bits") == 16 else 1
+                b = np.clip(np.floor((exact / scale * 255 + zero) * parts + (0.5 + 1e-9)), 0, 255 * parts) / parts
                 exact = scale * (b - zero) / 255
             values[layer["name"]] = exact
             yield layer["name"], exact

@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { minify } from "terser";
 import { buildTfjs } from "./tfjs/build.mjs";
 
-const LIMIT = 60_000; // bytes of the library, minified
+const LIMIT = 62_500; // bytes of the library, minified; a fifth of them understand GLSL
 
 const web = dirname(fileURLToPath(import.meta.url));
 const dist = join(web, "dist");

@@ -1,7 +1,7 @@
 """Expressions of the GLSL that bundles hold: what they may be worth, and what they cost.
 
-A value is a tuple: whether it is an integer, and the smallest and largest number that it may be as a constant; NaN
-where no compiler can know.
+A value is a tuple: whether it is an integer, the smallest and largest number that it may be as a constant (NaN where
+no compiler can know), and marks: ``WILD`` may be no number at all, as 0 / 0; ``PLAIN`` is made of uniforms.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from glsl_infer.bundle.format_constants import (
     GLSL_FUNCTIONS,
     GLSL_LIMITS,
     GLSL_TYPES,
+    GLSL_WILD,
     MAX_NUMBER,
 )
 from glsl_infer.bundle.shader_lines import Lines, Macro
 from glsl_infer.errors import BundleError
 
-Value = tuple[bool, float, float]
+Value = tuple[bool, float, float, int]
+WILD, PLAIN = 1, 2
 NAN = float("nan")
-ANY: Value = (False, NAN, NAN)
-INTEGER: Value = (True, NAN, NAN)
+ANY: Value = (False, NAN, NAN, 0)
+INTEGER: Value = (True, NAN, NAN, 0)
+UNIFORM: Value = (False, NAN, NAN, PLAIN)
 KINDS = frozenset(GLSL_TYPES)
 SWIZZLE = re.compile(r"[xyzw]{1,4}|[rgba]{1,4}")
 END = ""
@@ -31,6 +34,16 @@ _NAME = re.compile(r"(?!gl_|webgl_|_webgl_)(?!\w*__)[A-Za-z_]\w*", re.ASCII)
 _WORDS = KINDS | {"for", "if", "return", "void", "const"}
 _LEVELS = {"||": 1, "&&": 2, "==": 3, "!=": 3, "<": 4, ">": 4, "<=": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _TINY = 1e-30
+
+
+@dataclass(frozen=True)
+class Function:
+    """What calls of it cost; whether it fetches texels, and whether what it returns may be no number."""
+
+    written: int = 0
+    executed: int = 0
+    fetches: bool = False
+    wild: int = 0
 
 
 @dataclass(eq=False)
@@ -49,9 +62,10 @@ def known(value: Value) -> bool:
 
 def hull(one: Value, other: Value) -> Value:
     """Return what holds one value or the other: a constant, if one of them is."""
+    marks = (one[3] | other[3]) & WILD | (one[3] & other[3])
     if not known(one) or not known(other):
-        return other if known(other) else one
-    return one[0], min(one[1], other[1]), max(one[2], other[2])
+        return (*(other if known(other) else one)[:3], marks)
+    return one[0], min(one[1], other[1]), max(one[2], other[2]), marks
 
 
 class Expressions:
@@ -60,13 +74,14 @@ class Expressions:
     def __init__(self, lines: Lines) -> None:
         self.lines, self.tokens, self.at = lines, [*lines.tokens, END], 0
         self.macros: dict[str, list[Macro]] = {}
-        self.functions: dict[str, tuple[int, int]] = {}
+        self.functions: dict[str, Function] = {}
         self.scopes: list[dict[str, Variable]] = [{"gl_FragColor": Variable("vec4", None)}]
         self.bound: dict[str, tuple[Value, tuple[int, int]]] = {}
         self.branches: list[tuple[int, list[Variable], list[Variable]]] = []
         self.written = self.executed = self.used = 0
         self.depth = self.deep = self.expanding = self.operators = self.conditional = 0
-        self.coordinate = False
+        self.coordinate = self.fetches = False
+        self.wild = 0  # of what the function returns
         self.place: int | None = None
         self.main = False
 
@@ -152,13 +167,17 @@ class Expressions:
             raise self.refused(f"a statement has more than {GLSL_LIMITS['operators']} operations")
         if _LEVELS[sign] < 5:
             return ANY
-        (whole, a, b), (_, c, d) = left, right
+        (whole, a, b, marks), (_, c, d, others) = left, right
+        plain = (known(left) or marks & PLAIN) and (known(right) or others & PLAIN)
+        wild = (marks | others) & WILD
+        if sign == "/" and not known(right) and not others & PLAIN:
+            wild = WILD
         if sign == "/" and (left[0] or right[0] or (c <= _TINY and d >= -_TINY)):
             raise self.refused("a division by a constant that is 0 or may be, or of integers")
         if sign == "*" and ((a == b == 0.0) or (c == d == 0.0)):
-            return whole, 0.0, 0.0
+            return whole, 0.0, 0.0, wild
         if not known(left) or not known(right):
-            return INTEGER if whole else ANY
+            return whole, NAN, NAN, wild | (PLAIN if plain and sign == "*" else 0)
         if sign == "+":
             ends = [a + c, b + d]
         elif sign == "-":
@@ -167,7 +186,7 @@ class Expressions:
             ends = [a * c, a * d, b * c, b * d]
         else:
             ends = [a / c, a / d, b / c, b / d]
-        return self.constant((whole, min(ends), max(ends)))
+        return self.constant((whole, min(ends), max(ends), wild))
 
     def constant(self, value: Value) -> Value:
         """Return a constant, if it is neither infinite nor too far from the texture in a coordinate."""
@@ -182,8 +201,8 @@ class Expressions:
             self.cost(1, 1)
             if self.tokens[self.at] == "-":
                 raise self.refused("two signs in a row")
-            whole, least, most = self.unary()
-            return whole, -most, -least
+            whole, least, most, marks = self.unary()
+            return whole, -most, -least, marks
         value = self.primary()
         if self.take(".") and not SWIZZLE.fullmatch(self.next()):
             raise self.refused("a component is expected")
@@ -199,7 +218,7 @@ class Expressions:
             self.nested(-1)
             return value
         if token[:1].isdigit():
-            return self.constant((token.isdigit(), float(token), float(token)))
+            return self.constant((token.isdigit(), float(token), float(token), 0))
         if token in KINDS or token in self.macros or token in self.bound:
             return self.word(token)
         if self.tokens[self.at] == "(":
@@ -221,7 +240,7 @@ class Expressions:
             raise self.refused(f"'{token[:20]}' is no name of a number here")
         if variable.size:
             self.expect("[")
-            whole, least, most = self.expression()
+            whole, least, most, _ = self.expression()
             self.expect("]")
             if not whole or not 0 <= least <= most < variable.size:
                 raise self.refused(f"an index of '{token}' is a constant from 0 to {variable.size - 1}")
@@ -256,22 +275,30 @@ class Expressions:
         self.nested(-1)
         constant = bool(given) and all(known(value) for value in given)
         ends = min((v[1] for v in given), default=NAN), max((v[2] for v in given), default=NAN)
+        bounded = bool(given) and set(names) <= {"min", "max", "clamp"}  # by any of them
+        wild = (min if bounded else max)((value[3] & WILD for value in given), default=0)
         for name in names:
             self.cost(1, 1)
             if name in self.functions:
-                self.cost(*self.functions[name])
+                function = self.functions[name]
+                self.cost(function.written, function.executed)
                 self.forget()
+                self.fetches |= function.fetches
+                if function.fetches and (wild or any((v.value or ANY)[3] & WILD for v in self.scopes[0].values())):
+                    raise self.refused(f"'{name}' fetches, and is given what may be no number")
+                wild |= function.wild
             elif name in KINDS or name in GLSL_FUNCTIONS or name in GLSL_CURVES:
                 if constant == (name in GLSL_CURVES) and (constant or name == "int"):
                     raise self.refused(f"'{name}' of constants, or 'int' of what is none")
+                wild |= WILD if name in GLSL_WILD else 0
             else:
                 raise self.refused(f"'{name[:20]}' is no function of this format")
         if not constant or names[0] in self.functions:
-            return ANY
+            return False, NAN, NAN, wild
         if names[0] in KINDS:
-            return (names[0] == "int", *ends)
+            return (names[0] == "int", *ends, wild)
         most = 4.0 * max(1.0, -ends[0], ends[1]) ** 2  # of any of these functions
-        return self.constant((False, -most, most))
+        return self.constant((False, -most, most, wild))
 
     def forget(self) -> None:
         """Forget the values of global variables: a function of the shader may have changed each."""
@@ -279,7 +306,7 @@ class Expressions:
             if variable.kind == "global":
                 if variable.value is None:
                     raise self.refused(f"'{name}' has no value yet, and a function is called")
-                variable.value = ANY
+                variable.value = (*ANY[:3], variable.value[3] & WILD)
 
     def fetch(self) -> Value:
         """Parse what texture2D is given, behind its bracket."""
@@ -290,8 +317,9 @@ class Expressions:
         outer, self.coordinate = self.coordinate, True
         value = self.expression()
         self.coordinate = outer
-        if known(value):
-            raise self.refused("a coordinate is constant")
+        self.fetches = True
+        if known(value) or value[3] & WILD:
+            raise self.refused("a coordinate is constant, or may be no number")
         self.expect(")")
         self.nested(-1)
         self.cost(GLSL_LIMITS["fetch"], GLSL_LIMITS["fetch"])

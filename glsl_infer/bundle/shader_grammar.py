@@ -16,7 +16,10 @@ from glsl_infer.bundle.shader_expressions import (
     INTEGER,
     KINDS,
     SWIZZLE,
+    UNIFORM,
+    WILD,
     Expressions,
+    Function,
     hull,
     known,
 )
@@ -60,7 +63,9 @@ class _Parser(Expressions):
                 if kind not in KINDS - {"int"} or (word == "varying" and not re.fullmatch(r"coord[0-6]", name)):
                     raise self.refused(f"the {word} '{name}' is not of this format")
                 self.expect(";")
-                self.declare(name, "sampler2D" if kind == "sampler2D" else word, ANY, size)
+                self.declare(
+                    name, "sampler2D" if kind == "sampler2D" else word, UNIFORM if word == "uniform" else ANY, size
+                )
                 if word == "uniform":
                     made.uniforms[name] = kind
             elif word == "const":
@@ -71,11 +76,11 @@ class _Parser(Expressions):
                 self.declaration(word, constant=False)
         if not self.main:
             raise self.refused("the shader has no main")
-        made.written, made.executed = self.functions["main"]
+        made.written, made.executed = self.functions["main"].written, self.functions["main"].executed
         return made
 
     def size(self) -> int:
-        _, least, most = self.expression()
+        _, least, most, _ = self.expression()
         self.expect("]")
         if not 1 <= least <= most <= GLSL_LIMITS["array"]:
             raise self.refused(f"an array has a constant size of 1 to {GLSL_LIMITS['array']}")
@@ -101,11 +106,17 @@ class _Parser(Expressions):
             if variable.kind == "global":
                 variable.value = None if main else ANY
         self.main = main
-        self.written = self.executed = 0
+        self.written = self.executed = self.wild = 0
+        self.fetches = False
         self.block()
         self.scopes.pop()
-        before = self.functions.get(name, (0, 0))
-        self.functions[name] = (max(before[0], self.written), max(before[1], self.executed))
+        before = self.functions.get(name, Function())
+        self.functions[name] = Function(
+            max(before.written, self.written),
+            max(before.executed, self.executed),
+            before.fetches or self.fetches,
+            before.wild | self.wild,
+        )
 
     def directive(self) -> bool:
         token = self.tokens[self.at]
@@ -177,7 +188,7 @@ class _Parser(Expressions):
             self.expect(";")
         elif token == "return":
             self.next()
-            self.expression()
+            self.wild |= self.expression()[3] & WILD
             self.expect(";")
         elif token in GLSL_STATEMENTS and token in self.macros:
             self.macro(self.next(), self.statement)
@@ -241,7 +252,7 @@ class _Parser(Expressions):
         turn = self.name()
         self.expect("=", "0", ";", turn, "<")
         bound = self.at
-        whole, least, most = self.expression()
+        whole, least, most, _ = self.expression()
         self.expect(";")
         if not (self.take("++") and self.take(turn)):
             self.expect(turn, "++")

@@ -112,7 +112,7 @@ def add_outputs(parser: argparse.ArgumentParser) -> None:
         type=lambda text: tuple(text.split(",")),
         default=(),
         metavar="NAME,...",
-        help="the outputs to export (default: all); of an .onnx file also tensors between operators, where it ends then",
+        help="the outputs to export (default: all); of an .onnx file also tensors inside of it",
     )
 
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from glsl_infer.cli import interrupts
+from glsl_infer.cli import advice, interrupts
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import GlslInferError, InputError, ShaderError
 from glsl_infer.support.plain_text import one_line
 
@@ -43,7 +44,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
-        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+        options = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                options += [name for sub in action.choices.values() for name in sub._option_string_actions]
+        say_error(f"{advice.improved(message, options)} (see {self.prog} --help)")
+        self.exit(2)
 
 
 def _with_pairs(given: list[str]) -> list[str]:
@@ -143,6 +149,7 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
             args = parser.parse_args(argv)
             debug = args.debug
             interrupts.as_exceptions()
+            advice.refuse_urls(args)
             code: int | None = args.run(args)
             return code or 0
         finally:
@@ -150,24 +157,24 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except GlslInferError as error:
         if debug:
             raise
-        print(f"error: {_message(error)}", file=sys.stderr)
+        say_error(_message(error))
         return error.exit_code
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
         return interrupts.CODE
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except BrokenPipeError:  # the reader of our output has all that it wanted, as `head` does
         _drop_output()
-        return 1
+        return 0
     except MemoryError:
         if debug:
             raise
-        print("error: there is not enough memory for this", file=sys.stderr)
+        say_error("there is not enough memory for this")
         return 1
     except OSError as error:  # a full disk behind standard output, for one
         if debug:
             raise
         _drop_output()
-        print(f"error: {error}", file=sys.stderr)
+        say_error(str(error))
         return 1
 
 

@@ -21,6 +21,7 @@ from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
+    from glsl_infer.compiler.ranges.sensitivity import Spent
     from glsl_infer.tools.export import ExportReport
     from glsl_infer.tools.videocore.verify import Verification
 
@@ -81,6 +82,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="LAYER=BITS",
         help="8 or 16 bits for one layer, by the name that the report prints; may be given several times",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="E",
+        help="store more maps in 16 bits, those that gain most for a millisecond first, until outputs differ from the "
+        "float network's by at most E: root mean square, as a share of their spread, e.g. 0.01; needs --calibrate",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="MS",
+        help="the same, until about MS milliseconds of a Pi Zero W's frame are spent",
     )
     parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
@@ -169,6 +183,10 @@ def run(args: argparse.Namespace) -> int:
             f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
             "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
         )
+    for name in ("tolerance", "budget"):
+        given = getattr(args, name)
+        if given is not None and not 0.0 < given < math.inf:
+            raise InputError(f"--{name} {given:g}; give a number larger than 0")
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration: list[Path] = []
@@ -192,6 +210,8 @@ def run(args: argparse.Namespace) -> int:
         outputs=args.outputs,
         precision=args.precision,
         precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
+        tolerance=args.tolerance,
+        budget=args.budget,
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
@@ -215,7 +235,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
         return 0
     _print_layers(report)
+    if report.spent is not None:
+        print(f"\n{_spent(report.spent)}")
     if args.explain:
+        _print_sensitivity(report)
         _print_weights(report)
         _print_programs(report)
     _print_memory(report)
@@ -295,6 +318,30 @@ def _layer_and_bits(text: str) -> tuple[str, int]:
     if not equals or bits not in map(str, BITS):
         raise InputError(f"--precision-for {text}; give LAYER=BITS, where BITS is 8 or 16")
     return layer, int(bits)
+
+
+def _spent(spent: Spent) -> str:
+    """Return a line on what 16 bits were spent on, and what is left of the error."""
+    fine = [layer for layer in spent.layers if layer.bits == 16]
+    cost = sum(layer.milliseconds for layer in fine)
+    asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
+    asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
+    missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
+    return (
+        f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
+        f"{len(fine)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "
+        f"({', '.join(asked)}{missed})"
+    )
+
+
+def _print_sensitivity(report: ExportReport) -> None:
+    if report.spent is None:
+        return
+    why = {choice.layer: choice.why for choice in report.precision}
+    print(f"\n{'rounded to 8 bits alone':24} {'error':>9} {'16 bits, ms':>11} {'bits':>4}  because")
+    for layer in report.spent.layers:
+        reason = why.get(layer.layer, "it gains less for its time")
+        print(f"{layer.layer:24} {layer.error:9.3g} {layer.milliseconds:11.3f} {layer.bits:4}  {reason}")
 
 
 def _print_weights(report: ExportReport) -> None:

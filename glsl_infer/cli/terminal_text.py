@@ -58,6 +58,16 @@ def raw(stream: TextIO) -> TextIO:
     return stream.behind if isinstance(stream, VisibleStream) else stream
 
 
+def say_error(message: str) -> None:
+    """Print why a command ends; on a terminal its first word is red, unless NO_COLOR is set (no-color.org)."""
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if coloured:
+        raw(sys.stderr).write("\x1b[31merror:\x1b[0m ")
+        print(message, file=sys.stderr)
+    else:
+        print(f"error: {message}", file=sys.stderr)
+
+
 def print_lines(lines: Iterable[object]) -> None:
     """Print each as one line: no name in it can begin another."""
     for line in lines:

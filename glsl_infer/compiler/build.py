@@ -39,6 +39,7 @@ class Options:
         delegate_for: layers that the CPU computes whatever shaders can.
         ranges: what calibration found before; see ``compiler.ranges.stored``.
         precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
+        tolerance, budget: for more maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
 
     weights: str = "auto"
@@ -59,6 +60,8 @@ class Options:
     ranges: KnownRanges | None = None
     precision: str = precision.AUTO
     precision_for: Mapping[str, int] = field(default_factory=dict)
+    tolerance: float | None = None
+    budget: float | None = None
 
 
 class _Told(Sequence[Inputs]):
@@ -124,6 +127,8 @@ def build(
         precision_for=options.precision_for,
         numbers=numbers,
         known_ranges=options.ranges,
+        tolerance=options.tolerance,
+        budget=options.budget,
     )
     program = lower.to_program(
         prepared.graph,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import sharing
+from glsl_infer.compiler.copied_outputs import handed_on, with_copies
 from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.eight_bits import ranges_of
 from glsl_infer.compiler.typical import typical_maps
@@ -19,7 +20,7 @@ from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import LAYOUTS, Share, textures_of
+from glsl_infer.program.layout import LAYOUTS, Share
 
 
 def to_program(
@@ -91,15 +92,19 @@ def to_program(
         return builder
 
     builder = built({}, planning=True)
-    given = {texture for node in graph.inputs for texture in textures_of(builder.values[node.name])}
-    for layer in graph.output_layers:
-        if given & set(textures_of(builder.values[layer])):
-            what = "the picture" if len(graph.inputs) == 1 else "an input"
-            refusal = ModelError.layer(
-                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
-            )
-            refusal.refused = layer
-            raise refusal
+    moved = handed_on(graph, builder.values)
+    if moved:
+        return to_program(
+            with_copies(graph, moved, builder.values),
+            weights=weights,
+            weights_for=alone,
+            layout=layout,
+            memory=memory,
+            uniform_vectors=uniform_vectors,
+            tell=tell,
+            samples=samples,
+            weight_bits=weight_bits,
+        )
     program = builder.finish()
     choices = list(program.choices)
     for name in alone:

@@ -112,10 +112,11 @@ def _run(
 
 
 def _step(value: Value) -> Array | float:
-    """Return what a stored step of a value is worth, of a map for each channel."""
-    if isinstance(value, FeatureMap):
-        return value.scale_of / 255.0
-    return value.scale_of / (255.0 * 256.0) if isinstance(value, FineMap) else value.scale / 256.0
+    """Return what a stored step of a value is worth, of a map for each channel.
+
+    Of one in 16 bits it is a step of 8 all the same: drivers' floats differ by a share of the range.
+    """
+    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, FineMap)) else value.scale / 256.0
 
 
 def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:

@@ -59,7 +59,7 @@ def storing(layer: str, fragment: str, half: str) -> str:
     if plain not in fragment:
         raise ModelError.layer(layer, "an output in 16 bits of an operator that stores 8 alone", "keep it in 8 bits")
     fine = template("store_fine.glsl").rstrip("\n")
-    return fragment.replace(plain, f"#define HALF(y) ({half})\n{fine}", 1)
+    return fragment.replace(plain, fine.replace("return y.xy;", f"return {half};", 1), 1)
 
 
 def storing_either(layer: str, fragment: str, source: int) -> str:

@@ -50,7 +50,7 @@ class Operator(Traits, ABC):
     def __init_subclass__(cls) -> None:
         """Give operators that round to a range the attribute ``bits``, 8 unless a layer is stored in 16."""
         super().__init_subclass__()
-        if "scales" in cls.__dict__.get("attrs", {}) and not cls.is_input:
+        if {"scales", "zeros"} <= cls.__dict__.get("attrs", {}).keys() and not cls.is_input:
             cls.attrs, cls.implied = {**cls.attrs, "bits": 8}, (*cls.implied, "bits")
 
     @abstractmethod

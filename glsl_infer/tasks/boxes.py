@@ -90,8 +90,8 @@ def decode(numbers: Floats, anchors: Floats, code: Code) -> Floats:
 
 def suppress(
     boxes: Floats, scores: Floats, overlap: float, most: int, *, merge: str = WEIGHTED
-) -> tuple[Floats, Floats]:
-    """Return few boxes for many, best first, and their scores.
+) -> tuple[Floats, Indices]:
+    """Return few boxes for many, best first, and which of the given boxes is the best of each.
 
     The best box stands for all that overlap it, then the best of the others, and so on.
 
@@ -103,8 +103,8 @@ def suppress(
         merge: ``weighted``: the mean of all, by their scores (the score stays the best one's); ``best``: the best box.
     """
     usable = np.isfinite(boxes).all(axis=1) & (boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])
-    boxes, scores = boxes[usable], scores[usable]
-    order = np.argsort(-scores, kind="stable")
+    order = np.flatnonzero(usable)
+    order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
     areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = np.arange(len(boxes))
@@ -125,5 +125,5 @@ def suppress(
             kept.append(first)
         left = left[~same]
     if not kept:
-        return boxes[:0], scores[:0]
-    return np.stack(kept), scores[best]
+        return boxes[:0], order[:0]
+    return np.stack(kept), order[best]

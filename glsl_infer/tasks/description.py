@@ -34,6 +34,7 @@ class DetectionRules:
         threshold: the lowest score that counts.
         overlap: above which boxes are of one thing.
         merge: how these become one.
+        exclusive: boxes of different classes are of one thing as well, which has the class of the best.
         most: boxes of a picture at most.
         points: what the points are called.
         lines: points by their indices, joined by lines.
@@ -50,6 +51,7 @@ class DetectionRules:
     threshold: float = 0.5
     overlap: float = 0.3
     merge: str = WEIGHTED
+    exclusive: bool = False
     most: int = 100
     points: tuple[str, ...] = ()
     lines: Lines = ()

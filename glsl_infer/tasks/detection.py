@@ -58,10 +58,14 @@ class Detector(Task[Found[Detection]]):
         if rules.body is not None:
             decoded[:, :4] = _around_circle(decoded, rules.body, (self._entry.width, self._entry.height))
         things: list[tuple[float, int, NDArray[np.float64]]] = []
-        for index in np.unique(classes).tolist():
-            of = classes == index
+        groups = (
+            [np.arange(len(rows))]
+            if rules.exclusive
+            else [np.flatnonzero(classes == one) for one in np.unique(classes)]
+        )
+        for of in groups:
             kept, best = boxes.suppress(decoded[of], scores[of], rules.overlap, rules.most, merge=rules.merge)
-            things += [(float(score), int(index), box) for score, box in zip(best, kept)]
+            things += [(float(scores[of[one]]), int(classes[of[one]]), box) for one, box in zip(best, kept)]
         things.sort(key=lambda thing: -thing[0])
         factors, offsets = back_in_picture(self._entry, size)
         return Found(tuple(self._thing(*thing, factors, offsets, size) for thing in things[: rules.most]), size)

@@ -83,7 +83,8 @@ class Canvas:
 
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
-    array = np.clip(np.asarray(list(points), np.float64)[:, :2], -_FAR, _FAR)
+    given = list(points)
+    array = np.clip(np.asarray(given, np.float64)[:, :2], -_FAR, _FAR) if given else []
     return [(float(x), float(y)) for x, y in array]
 
 

@@ -128,6 +128,7 @@ def _detection(fields: Fields) -> DetectionRules:
         _get(fields, "threshold", 0.5, _share),
         _get(fields, "overlap", 0.3, _share),
         _get(fields, "merge", WEIGHTED, _word(MERGES)),
+        _get(fields, "exclusive", False, _truth),
         _get(fields, "most", 100, lambda v, w: integer(v, w, 1, 1000)),
         points,
         _lines(fields, len(points)),

@@ -18,6 +18,7 @@ from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import Spent
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
@@ -81,6 +82,7 @@ class ExportReport:
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
         parts: one entry for each part of a model that the CPU computes too; else none.
         precision: which feature maps have 16 bits, why, and about what it adds.
+        spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
     """
 
     layers: tuple[LayerReport, ...]
@@ -94,6 +96,7 @@ class ExportReport:
     videocore: Verification | None = None
     parts: tuple[PartReport, ...] = ()
     precision: tuple[PrecisionChoice, ...] = ()
+    spent: Spent | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -322,6 +325,7 @@ def report(
         program.memory,
         tuple(program.choices.values()),
         precision=prepared.precision,
+        spent=prepared.spent,
     )
 
 

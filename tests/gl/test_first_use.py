@@ -167,5 +167,5 @@ def test_a_bundle_from_a_file_is_known_by_its_manifest(tmp_path: Path, context: 
     keys = set()
     for name, weights in (("a", "baked"), ("b", "baked"), ("c", "uniform")):
         with Session(write_tiny(tmp_path, f"{name}.glslnn", weights), context=context) as session:
-            keys.add(first_use.key_of(session))
+            keys.add(first_use.key_of(session.context, session.bundle))
     assert len(keys) == 2  # the same bundle under two names is one

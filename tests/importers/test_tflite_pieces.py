@@ -191,3 +191,21 @@ def test_fixed_sizes_stay() -> None:
         to_graph(model, sizes={"": (12, 20)})
     with pytest.raises(InputError, match=r"input 'image' is 8x8, and not free"):
         to_graph(model, sizes={"image": (12, 20)})
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_control_flow_is_refused_by_name(several: bool) -> None:
+    made = File()
+    x = made.input()
+    y = made.op("WHILE", [x], (1, 8, 8, 3), {"While": {"condSubgraphIndex": 1, "bodySubgraphIndex": 1}}, name="loop")
+    if several:
+        made.model.subgraphs.append(made.graph)
+    with pytest.raises(ModelError, match="WHILE 'loop': operators that run other subgraphs"):
+        parsed(made.bytes([made.conv(y)]))
+
+
+def test_a_file_of_several_functions_is_its_first() -> None:
+    made = File()
+    y = made.conv(made.input())
+    made.model.subgraphs.append(made.graph)
+    assert len(to_graph(parsed(made.bytes([y]))).nodes) == 2

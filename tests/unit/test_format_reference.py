@@ -41,18 +41,23 @@ def check(path: Path) -> None:
     for name, found in plain.run(given):
         output = plain.layers[name]["output"]
         step = output["scale"] / 256 if "scale" in output else plain.range_of(name)[0] / 255
+        fine = "bits" in output
+        step = step / 256 if fine else step
         off = np.abs(found - engine[name]) / np.abs(step)
         # Kernels that are unfolded in float32 or in double differ in their last bit, and a rounding with them.
-        assert off.max() <= 1.01 and off.mean() < 0.005, name
+        assert off.max() <= (2.01 if fine else 1.01) and off.mean() < (0.1 if fine else 0.005), name
         if name in entries and "views" in output and "scales" in output:
             entry, wrong = entries[name], 0
-            stored = np.rint(found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]).astype(int)
+            stored = found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]
+            stored = np.rint(stored * 256 if fine else stored).astype(int)
+            if fine:
+                stored = np.stack([stored // 256, stored % 256], axis=-1).reshape(*stored.shape[:2], -1)
             for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
                 s = k % len(output["views"])
                 _, left, top = output["views"][s]
                 texel = stored[y - top, x - left, 4 * s : 4 * s + 4].tolist()
                 wrong += list(expected) != texel + [0] * (4 - len(texel))
-            assert wrong <= 0.02 * entry["count"], name
+            assert wrong <= (0.25 if fine else 0.02) * entry["count"], name
             seen += 1
     assert seen
 

@@ -229,6 +229,7 @@ export const GLSL_CURVES = [
   "sqrt",
   "tan",
 ];
+export const GLSL_WILD = ["acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"];
 export const GLSL_STATEMENTS = ["TURNS", "END_AFTER"];
 export const GLSL_LINES = [
   "exp exact_exp",
@@ -264,7 +265,7 @@ export const GLSL_MOST_COORDINATE = 65536;
 /** Operations that texture2D counts for. */
 export const GLSL_MOST_FETCH = 4;
 /** Operations of a shader with functions and macros in their places. */
-export const GLSL_MOST_WRITTEN = 32768;
+export const GLSL_MOST_WRITTEN = 24576;
 /** Operations of a fragment: with all turns of loops, too. */
 export const GLSL_MOST_EXECUTED = 1048576;
 /** Operations of the shaders of all programs together, as in 'written'. */

@@ -15,15 +15,26 @@ import {
   GLSL_MOST_WRITTEN,
   GLSL_STATEMENTS,
   GLSL_TYPES,
+  GLSL_WILD,
   MAX_NUMBER,
 } from "./formatConstants.ts";
 import { readLines, type Macro } from "./shaderLines.ts";
 
-/** Whether it is an integer, and the smallest and largest number that it may be as a constant; NaN: nobody can know. */
-type Value = readonly [isInteger: boolean, least: number, most: number];
+/**
+ * Whether it is an integer, the smallest and largest number that it may be as a constant (NaN: nobody can know), and
+ * marks: `WILD` may be no number at all, as 0 / 0; `PLAIN` is made of uniforms.
+ */
+type Value = readonly [isInteger: boolean, least: number, most: number, marks: number];
 
 /** Operations as a compiler sees them, with functions in their places; and those of a fragment, loops with all turns. */
 type Cost = [written: number, executed: number];
+
+/** What calls of it cost; whether it fetches texels, and whether what it returns may be no number. */
+interface Called {
+  readonly cost: Cost;
+  readonly fetches: boolean;
+  readonly wild: number;
+}
 
 /** `value` is undefined before anything is assigned; `size`: elements of an array, or 0. */
 interface Variable {
@@ -38,8 +49,11 @@ export interface Shader {
   readonly written: number;
 }
 
-const ANY: Value = [false, NaN, NaN];
-const INTEGER: Value = [true, NaN, NaN];
+const WILD = 1;
+const PLAIN = 2;
+const ANY: Value = [false, NaN, NaN, 0];
+const INTEGER: Value = [true, NaN, NaN, 0];
+const UNIFORM: Value = [false, NaN, NaN, PLAIN];
 const SWIZZLE = /^([xyzw]{1,4}|[rgba]{1,4})$/;
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...GLSL_TYPES, "for", "if", "return", "void", "const"];
@@ -52,8 +66,12 @@ const isKind = (token: string): boolean => GLSL_TYPES.includes(token);
 
 /** Return what holds one value or the other: a constant, if one of them is. */
 function hull(one: Value, other: Value): Value {
-  if (!isKnown(one) || !isKnown(other)) return isKnown(other) ? other : one;
-  return [one[0], Math.min(one[1], other[1]), Math.max(one[2], other[2])];
+  const marks = ((one[3] | other[3]) & WILD) | (one[3] & other[3]);
+  if (!isKnown(one) || !isKnown(other)) {
+    const [whole, least, most] = isKnown(other) ? other : one;
+    return [whole, least, most, marks];
+  }
+  return [one[0], Math.min(one[1], other[1]), Math.max(one[2], other[2]), marks];
 }
 
 /**
@@ -67,13 +85,15 @@ export function parse(member: string, text: string): Shader {
   let at = 0;
   let place: number | undefined;
   const macros = new Map<string, Macro[]>();
-  const functions = new Map<string, Cost>();
+  const functions = new Map<string, Called>();
   const scopes = [new Map<string, Variable>([["gl_FragColor", { kind: "vec4", value: undefined, size: 0 }]])];
   let bound = new Map<string, readonly [Value, Cost]>();
   const branches: { depth: number; now: Variable[]; before: Variable[] }[] = [];
   let count: Cost = [0, 0];
   let [used, depth, deep, expanding, operators, conditional] = [0, 0, 0, 0, 0, 0];
   let inCoordinate = false;
+  let fetches = false;
+  let returned = 0; // the marks of what the function returns
   let isOver = false; // behind main
   const kinds = new Map<string, string>();
 
@@ -150,19 +170,21 @@ export function parse(member: string, text: string): Shader {
     add([1, 1]);
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
     if (LEVELS.get(sign)! < 5) return ANY;
-    const [whole, a, b] = left;
-    const [, c, d] = right;
+    const [whole, a, b, marks] = left;
+    const [, c, d, others] = right;
+    const isPlain = (isKnown(left) || marks & PLAIN) && (isKnown(right) || others & PLAIN);
+    const wild = sign === "/" && !isKnown(right) && !(others & PLAIN) ? WILD : (marks | others) & WILD;
     if (sign === "/" && (whole || right[0] || (c <= TINY && d >= -TINY))) {
       fail("a division by a constant that is 0 or may be, or of integers");
     }
-    if (sign === "*" && ((a === 0 && b === 0) || (c === 0 && d === 0))) return [whole, 0, 0];
-    if (!isKnown(left) || !isKnown(right)) return whole ? INTEGER : ANY;
+    if (sign === "*" && ((a === 0 && b === 0) || (c === 0 && d === 0))) return [whole, 0, 0, wild];
+    if (!isKnown(left) || !isKnown(right)) return [whole, NaN, NaN, wild | (isPlain && sign === "*" ? PLAIN : 0)];
     const ends =
       sign === "+" ? [a + c, b + d]
       : sign === "-" ? [a - d, b - c]
       : sign === "*" ? [a * c, a * d, b * c, b * d]
       : [a / c, a / d, b / c, b / d];
-    return constant([whole, Math.min(...ends), Math.max(...ends)]);
+    return constant([whole, Math.min(...ends), Math.max(...ends), wild]);
   }
 
   /** Return a constant, if it is neither infinite nor too far from the texture in a coordinate. */
@@ -177,8 +199,8 @@ export function parse(member: string, text: string): Shader {
     if (take("-")) {
       add([1, 1]);
       if (tokens[at] === "-") fail("two signs in a row");
-      const [whole, least, most] = unary();
-      return [whole, -most, -least];
+      const [whole, least, most, marks] = unary();
+      return [whole, -most, -least, marks];
     }
     const value = primary();
     if (take(".") && !SWIZZLE.test(next())) fail("a component is expected");
@@ -194,7 +216,7 @@ export function parse(member: string, text: string): Shader {
       nested(-1);
       return value;
     }
-    if (/^\d/.test(token)) return constant([/^\d+$/.test(token), +token, +token]);
+    if (/^\d/.test(token)) return constant([/^\d+$/.test(token), +token, +token, 0]);
     const given = bound.get(token);
     if (given) {
       add(given[1]);
@@ -241,32 +263,41 @@ export function parse(member: string, text: string): Shader {
     const isConstant = given.length > 0 && given.every(isKnown);
     const least = Math.min(...given.map((value) => value[1]));
     const most = Math.max(...given.map((value) => value[2]));
+    const isBounded = names.every((name) => ["min", "max", "clamp"].includes(name)); // by any of them
+    const isWild = (value: Value): boolean => (value[3] & WILD) > 0;
+    let wild = given.length && (isBounded ? given.every(isWild) : given.some(isWild)) ? WILD : 0;
     for (const name of names) {
       add([1, 1]);
-      const cost = functions.get(name);
+      const called = functions.get(name);
       const isCurve = GLSL_CURVES.includes(name);
-      if (cost) {
-        add(cost);
+      if (called) {
+        add(called.cost);
         forget();
+        fetches ||= called.fetches;
+        if (called.fetches && (wild || [...scopes[0]!.values()].some(({ value }) => value && isWild(value)))) {
+          fail(`'${name}' fetches, and is given what may be no number`);
+        }
+        wild |= called.wild;
       } else if (isKind(name) || isCurve || GLSL_FUNCTIONS.includes(name)) {
         if (isConstant === isCurve && (isConstant || name === "int")) fail(`'${name}' of constants, or 'int' of what is none`);
+        if (GLSL_WILD.includes(name)) wild = WILD;
       } else {
         fail(`'${name.slice(0, 20)}' is no function of this format`);
       }
     }
     const first = names[0]!;
-    if (!isConstant || functions.has(first)) return ANY;
-    if (isKind(first)) return [first === "int", least, most];
+    if (!isConstant || functions.has(first)) return [false, NaN, NaN, wild];
+    if (isKind(first)) return [first === "int", least, most, wild];
     const far = 4 * Math.max(1, -least, most) ** 2; // of any of these functions
-    return constant([false, -far, far]);
+    return constant([false, -far, far, wild]);
   }
 
   /** Forget the values of global variables: a function of the shader may have changed each. */
   function forget(): void {
     for (const [name, variable] of scopes[0]!) {
       if (variable.kind !== "global") continue;
-      if (!variable.value) fail(`'${name}' has no value yet, and a function is called`);
-      variable.value = ANY;
+      if (!variable.value) return fail(`'${name}' has no value yet, and a function is called`);
+      variable.value = [false, NaN, NaN, variable.value[3] & WILD];
     }
   }
 
@@ -278,7 +309,8 @@ export function parse(member: string, text: string): Shader {
     inCoordinate = true;
     const value = expression();
     inCoordinate = outer;
-    if (isKnown(value)) fail("a coordinate is constant");
+    fetches = true;
+    if (isKnown(value) || value[3] & WILD) fail("a coordinate is constant, or may be no number");
     expect(")");
     nested(-1);
     add([GLSL_MOST_FETCH, GLSL_MOST_FETCH]);
@@ -387,7 +419,7 @@ export function parse(member: string, text: string): Shader {
     } else if (take("break")) {
       expect(";");
     } else if (take("return")) {
-      expression();
+      returned |= expression()[3] & WILD;
       expect(";");
     } else if (GLSL_STATEMENTS.includes(token) && macros.has(token)) {
       macro(next(), statement);
@@ -482,10 +514,16 @@ export function parse(member: string, text: string): Shader {
     for (const variable of scopes[0]!.values()) if (variable.kind === "global") variable.value = isMain ? undefined : ANY;
     isOver = isMain;
     count = [0, 0];
+    fetches = false;
+    returned = 0;
     block();
     scopes.pop();
-    const before = functions.get(name) ?? [0, 0];
-    functions.set(name, [Math.max(before[0], count[0]), Math.max(before[1], count[1])]);
+    const { cost, ...before } = functions.get(name) ?? { cost: [0, 0], fetches: false, wild: 0 };
+    functions.set(name, {
+      cost: [Math.max(cost[0], count[0]), Math.max(cost[1], count[1])],
+      fetches: fetches || before.fetches,
+      wild: returned | before.wild,
+    });
   }
 
   while (at < tokens.length - 1) {
@@ -499,7 +537,7 @@ export function parse(member: string, text: string): Shader {
         fail(`the ${word} '${name}' is not of this format`);
       }
       expect(";");
-      declare(name, kind === "sampler2D" ? kind : word, ANY, elements);
+      declare(name, kind === "sampler2D" ? kind : word, word === "uniform" ? UNIFORM : ANY, elements);
       if (word === "uniform") kinds.set(name, kind);
     } else if (word === "const") {
       declaration(next(), true);
@@ -510,5 +548,5 @@ export function parse(member: string, text: string): Shader {
     }
   }
   if (!isOver) fail("the shader has no main");
-  return { kinds, written: functions.get("main")![0] };
+  return { kinds, written: functions.get("main")!.cost[0] };
 }

@@ -15,7 +15,7 @@ from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
 from glsl_infer.compiler.delegate.partition import Part, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
 from glsl_infer.compiler.ranges import PreparedGraph, precision
-from glsl_infer.errors import ModelError
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
 from glsl_infer.graph.reference import Inputs
@@ -97,6 +97,11 @@ def _in_parts(
     if all(part.on_cpu for part in parts):
         raise ModelError(
             f"model '{graph.name}' has no layer that shaders compute; give a model that begins or ends with some"
+        )
+    if options.tolerance is not None or options.budget is not None:
+        raise InputError(
+            "--tolerance and --budget are for models that the GPU computes alone, and the CPU computes a part of "
+            f"'{graph.name}'; give --precision-for LAYER=16"
         )
     wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
     samples = crossing.typical(graph, wanted, calibration)

@@ -13,11 +13,12 @@ import numpy as np
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import precision as precision_of_layers
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges, with_room
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -25,6 +26,7 @@ from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.program.layout import Range
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class PreparedGraph:
         wide: one entry for each convolution that takes partial sums.
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
+        spent: what each layer's rounding does to the outputs, where that was measured.
     """
 
     graph: Graph
@@ -43,6 +46,7 @@ class PreparedGraph:
     wide: tuple[WideLayer, ...]
     scales: tuple[ScaleChoice, ...]
     precision: tuple[PrecisionChoice, ...] = ()
+    spent: Spent | None = None
 
 
 def prepare(
@@ -60,6 +64,8 @@ def prepare(
     precision_for: Mapping[str, int] = MappingProxyType({}),
     numbers: Collection[str] | None = None,
     known_ranges: KnownRanges | None = None,
+    tolerance: float | None = None,
+    budget: float | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -77,6 +83,8 @@ def prepare(
         precision_for: bits of single layers; those of other names are left out.
         numbers: see ``precision.choose``.
         known_ranges: what calibration found before; it goes before pictures.
+        tolerance: see ``sensitivity.spend``.
+        budget: see there, too; with neither nothing is measured.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -85,6 +93,7 @@ def prepare(
     require_stored_values(graph)
     before = known_ranges or KnownRanges()
     graph = assign_input_ranges(graph, pictures, HEADROOM if headroom is None else headroom)
+    wider: dict[str, Range] = {}
     ranged, ranges = assign_ranges(
         graph,
         pictures,
@@ -93,12 +102,17 @@ def prepare(
         headroom=headroom,
         assumed=assumed,
         known=before.maps,
+        wider=wider,
     )
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
-    stored, fine = precision_of_layers.assign(ranged, precision_of_layers.choose(ranged, precision, known, numbers))
+    chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
+    if tolerance is not None or budget is not None:
+        chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
+    stored, fine = precision_of_layers.assign(ranged, chosen)
+    stored, ranges = with_room(stored, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
-    return PreparedGraph(scaled, ranges, wide, scales, fine)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent)
 
 
 def require_stored_values(graph: Graph) -> None:

@@ -61,6 +61,7 @@ def assign_ranges(
     headroom: float | None = None,
     assumed: tuple[float, float] | None = None,
     known: Mapping[str, Range] = MappingProxyType({}),
+    wider: dict[str, Range] | None = None,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -73,6 +74,7 @@ def assign_ranges(
             all channels. A number, or else ``HEADROOM``, widens extremes.
         assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
         known: ranges of layers that were learnt before; see ``stored``.
+        wider: gets those that would have another range if steps were no matter; see ``with_room``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -89,7 +91,7 @@ def assign_ranges(
     seen.update({name: observed.extremes(found) for name, found in shown_of.items()})
     widened = HEADROOM if headroom is None else headroom
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
-    common, equal = _constraints(graph)
+    common, equal = constraints(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
@@ -109,6 +111,11 @@ def assign_ranges(
                     shown_of[node.name], low_end, high_end, common=node.name in common, equal=node.name in equal
                 )
                 chosen_by = "error"
+                if wider is not None:
+                    low, high = (np.clip(ends, low_end, high_end) for ends in seen[node.name])
+                    wider[node.name] = choose(
+                        low, high, common=node.name in common, equal=node.name in equal, headroom=widened
+                    )
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
@@ -131,6 +138,32 @@ def assign_ranges(
         if len(graph.shapes[node.name]) == 3 and "scale" not in operator.attrs:
             ranges[node.name] = _range(graph, node, ranges)
     return graph.rebuilt(nodes), tuple(choices)
+
+
+def with_room(
+    graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
+) -> tuple[Graph, tuple[RangeChoice, ...]]:
+    """Give layers of 16 bits ranges in which nothing that was seen saturates: their steps are fine enough.
+
+    Args:
+        graph: with ranges and bits.
+        wider: from ``assign_ranges``.
+        choices: from there, too.
+    """
+    nodes: dict[str, Node] = {}
+    changed: dict[str, RangeChoice] = {}
+    for node in graph.nodes:
+        made = node
+        if node.attrs.get("bits") == 16 and node.name in wider:
+            found = wider[node.name]
+            made = node.with_attrs(scales=found.scales, zeros=found.zeros)
+            changed[node.name] = _choice(node.name, found, "maximum")
+        elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
+            attrs = nodes[node.inputs[0]].attrs
+            if attrs.get("scales") is not None:
+                made = node.with_attrs(scales=attrs["scales"], zeros=attrs["zeros"])
+        nodes[node.name] = made
+    return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
 
 
 def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None:
@@ -250,7 +283,7 @@ def _given_range(node: Node) -> Range:
     return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
-def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
+def constraints(graph: Graph) -> tuple[set[str], set[str]]:
     """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
     common: set[str] = set()
     equal = _images(graph)

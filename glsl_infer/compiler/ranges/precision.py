@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from glsl_infer import ops
 from glsl_infer.compiler.gutters import gutters
-from glsl_infer.errors import InputError
+from glsl_infer.errors import InputError, together
 from glsl_infer.graph import Graph, Node, host_steps
 from glsl_infer.graph.network import IMAGE, MASK
+from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
@@ -62,9 +63,13 @@ def choose(
         if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
             raise InputError(f"precision '{given}'; choose one of {', '.join(PRECISIONS)}")
     possible = possible_layers(graph)
-    for name, bits in precision_for.items():
-        if bits == 16 and name not in possible:
-            raise InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
+    problems = [
+        InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
+        for name, bits in precision_for.items()
+        if bits == 16 and name not in possible
+    ]
+    if problems:
+        raise together(problems)
     chosen: dict[str, PrecisionChoice | None] = {}
     if precision == AUTO:
         chosen = {name: PrecisionChoice(name, why) for name, why in _of_numbers(graph, possible, numbers).items()}
@@ -104,7 +109,7 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         nodes.append(node.with_attrs(bits=bits[node.name]) if known else node)
         if known and bits[node.name] == 16:
             choice = fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS)
-            made.append(replace(choice, added=_added(graph, node) / whole))
+            made.append(replace(choice, added=added(graph, node) / whole))
     return graph.rebuilt(nodes), tuple(made)
 
 
@@ -205,9 +210,9 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
     for end in ends:
         for name in graph.by_name[end].inputs:
             makers = [maker for maker in _makers(graph, name) if maker not in ends and maker not in before]
-            added = sum(_added(graph, graph.by_name[maker]) for maker in makers)
-            if all(maker in possible for maker in makers) and added <= left:
-                left -= added
+            more = sum(added(graph, graph.by_name[maker]) for maker in makers)
+            if all(maker in possible for maker in makers) and more <= left:
+                left -= more
                 before.update(dict.fromkeys(makers))
     return {name: BY_RULE if name in ends else BEFORE for name in possible if name in ends or name in before}
 
@@ -228,7 +233,11 @@ def _work(graph: Graph, node: Node) -> float:
     return float(shape[0] * shape[1] * shape[2] * (each + 3 + each / 4))
 
 
-def _added(graph: Graph, node: Node) -> float:
-    """Return about what it adds that a layer is stored in 16 bits: it is drawn twice, and read by two fetches."""
+def added(graph: Graph, node: Node) -> float:
+    """Return about what it adds that a layer is stored in 16 bits: it is drawn twice, and read by two fetches.
+
+    Shares of the work of each, read off Mesa's vc4 compiler.
+    """
+    height, width, _ = graph.shapes[node.name]
     readers = sum(_work(graph, reader) * 0.5 for reader in graph.consumers[node.name])
-    return _work(graph, node) * 0.6 + readers
+    return _work(graph, node) * (0.8 if height * width <= ONE_DRAW else 0.6) + readers

@@ -132,6 +132,8 @@ def _prelu(call: Call) -> list[View]:
     if slopes.size == 1:
         return applied(call, bent.leaky_relu(float(slopes.reshape(-1)[0])).text)
     rank = len(view.axes)
+    if slopes.ndim == 1 < rank and slopes.size == view.shape[1] and slopes.size != view.shape[-1]:
+        slopes = slopes.reshape(-1, *[1] * (rank - 2))  # one for each channel, as files before opset 7 have them
     wide = slopes.reshape((1,) * (rank - slopes.ndim) + slopes.shape) if slopes.ndim <= rank else slopes
     long = [axis for axis, size in enumerate(wide.shape) if size > 1]
     if len(long) != 1 or wide.ndim != rank or wide.shape[long[0]] != view.shape[long[0]]:

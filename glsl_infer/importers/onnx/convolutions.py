@@ -207,7 +207,7 @@ def _sizes(
             own = given[axis - 2 + len(given)] if given and len(given) > 1 - axis else shape[axis] * strides[axis]
             size = int(own) if given else shape[axis] * strides[axis]
             total = max(span - size, 0)
-            before = total // 2 if auto != "SAME_LOWER" else total - total // 2
+            before = total // 2 if auto == "SAME_UPPER" else total - total // 2
         if size < 1 or before < 0:
             raise call.refused(f"an output of {size} pixels", "the file is damaged")
         wanted.append(size)

@@ -14,7 +14,7 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes
-from glsl_infer.importers.onnx.stored import Stored
+from glsl_infer.importers.onnx.stored import Stored, text
 from glsl_infer.support.files import not_a_file
 
 LARGEST_FILE = 2**30
@@ -72,7 +72,8 @@ def parse(proto: Any, source: str = "the model", name: str = "model", folder: Pa
         raise ModelError(f"{source}: not an ONNX file, or a damaged one: there is no graph in it; get it anew")
     versions: dict[str, int] = {}
     for opset in proto.opset_import:
-        versions[DOMAINS.get(opset.domain, opset.domain)] = int(opset.version)
+        domain = text(opset.domain)
+        versions[DOMAINS.get(domain, domain)] = int(opset.version)
     reader = _Reader(onnx, source, Stored(onnx, source, folder), versions)
     try:
         graph = inlined(proto, source, MOST_OPERATORS)
@@ -94,7 +95,7 @@ class _Reader:
 
     def model(self, graph: Any, name: str) -> Model:
         part = self._part(graph, 0)
-        inputs = tuple(self._declared(value) for value in graph.input if value.name not in part.constants)
+        inputs = tuple(self._declared(value) for value in graph.input if text(value.name) not in part.constants)
         outputs = tuple(self._declared(value) for value in graph.output)
         for what, values in (("inputs", inputs), ("outputs", outputs)):
             names = [value.name for value in values]
@@ -102,7 +103,7 @@ class _Reader:
                 raise ModelError(
                     f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
                 )
-        known = {value.name: self._declared(value) for value in graph.value_info}
+        known = {text(value.name): self._declared(value) for value in graph.value_info}
         return Model(name, part, inputs, outputs, known)
 
     def _part(self, graph: Any, depth: int) -> Part:
@@ -113,22 +114,22 @@ class _Reader:
             raise ModelError(f"{self._source}: has more than {MOST_OPERATORS} operators and constants")
         constants: dict[str, Callable[[], Numbers]] = {}
         for tensor in graph.initializer:
-            constants[tensor.name] = self._stored.tensor(tensor)
+            constants[text(tensor.name)] = self._stored.tensor(tensor)
         for sparse in graph.sparse_initializer:
-            constants[sparse.values.name] = self._stored.sparse(sparse)
+            constants[text(sparse.values.name)] = self._stored.sparse(sparse)
         operators = tuple(self._operator(node, depth) for node in graph.node)
-        return Part(operators, constants, tuple(value.name for value in graph.output))
+        return Part(operators, constants, tuple(text(value.name) for value in graph.output))
 
     def _operator(self, node: Any, depth: int) -> Operator:
-        domain = DOMAINS.get(node.domain, node.domain)
+        domain = DOMAINS.get(text(node.domain), text(node.domain))
         return Operator(
-            node.op_type,
+            text(node.op_type),
             domain,
             self._versions.get(domain, 1),
-            node.name[:_NAME_LENGTH],
-            tuple(node.input),
-            tuple(node.output),
-            {attribute.name: self._attribute(attribute, depth) for attribute in node.attribute},
+            text(node.name)[:_NAME_LENGTH],
+            tuple(map(text, node.input)),
+            tuple(map(text, node.output)),
+            {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute},
         )
 
     def _attribute(self, attribute: Any, depth: int) -> Any:
@@ -155,10 +156,10 @@ class _Reader:
     def _declared(self, value: Any) -> Declared:
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type"):
-            return Declared(value.name, None, kind.removesuffix("_type"))
+            return Declared(text(value.name), None, kind.removesuffix("_type"))
         tensor = value.type.tensor_type
         shape = self._sizes(tensor.shape.dim) if tensor.HasField("shape") else None
-        return Declared(value.name, shape, self._stored.type_name(tensor.elem_type))
+        return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
 
     def _sizes(self, sizes: Iterable[Any]) -> Sizes:
         found = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)

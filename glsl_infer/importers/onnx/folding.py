@@ -38,6 +38,8 @@ def fold(operator: Operator, given: Sequence[Any], most: int) -> list[Numbers] |
         return None
     if operator.kind in _OF_SHAPES and len(given) == 1 and isinstance(given[0], View):
         return [_OF_SHAPES[operator.kind](given[0].shape, operator)]
+    if operator.kind == "CastLike" and [isinstance(each, View) for each in given] == [False, True]:
+        return [np.asarray(given[0], np.float32)]  # what the network computes are floats
     compute = _FOLDED.get(operator.kind)
     if compute is None or operator.parts or any(isinstance(each, View) for each in given):
         return None

@@ -81,8 +81,16 @@ def _same(call: Call) -> list[View]:
 def _cast(call: Call) -> list[View]:
     """Convert a Cast: between floats it does nothing here, and a picture's bytes are numbers."""
     kind = str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(call.attribute("to"))))
-    if not kind.startswith(("float", "bfloat")):
+    if not kind.startswith(("float", "bfloat")) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
+    return [call.view()]
+
+
+def _cast_like(call: Call) -> list[View]:
+    """Convert a CastLike, which says by a tensor what the type is."""
+    like = call.given[1] if len(call.given) > 1 else None
+    if isinstance(like, np.ndarray) and not str(like.dtype).startswith(("float", "bfloat")):
+        raise call.refused(f"a cast to {like.dtype} of what the network computes", "cast to a float, or leave it out")
     return [call.view()]
 
 
@@ -139,12 +147,17 @@ def _space_to_depth(call: Call) -> list[View]:
     block = int(call.attribute("blocksize"))
     if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
         raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
-    return [call.mapped(call.nodes.add(pixels.space_to_depth(call.nodes.name, source, shape, block)))]
+    node = call.nodes.add(pixels.space_to_depth(call.nodes.name, source, shape, block))
+    if call.attribute("mode", "DCR") == "CRD":
+        count = block * block
+        order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))
+        node = call.nodes.emit("channel_gather", node, part="order", channels=order)
+    return [call.mapped(node)]
 
 
 CONVERTERS: dict[str, Converter] = {
     "Cast": _cast,
-    "CastLike": _same,
+    "CastLike": _cast_like,
     "DepthToSpace": _depth_to_space,
     "Dropout": _same,
     "Expand": _expand,

@@ -41,7 +41,7 @@ class Network:
         return operator if operator is not None and not operator.domain and operator.kind in kinds else None
 
     def only_reader(self, name: str) -> tuple[int, Operator] | None:
-        """Return the only operator that reads a tensor, and its place; None of an output, or where there are several."""
+        """Return the only operator that reads a tensor, and its place; None: there are several, or it is an output."""
         places = self.readers.get(name, [])
         if len(places) != 1 or name in self.part.outputs:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Optional
 
 from numpy.typing import NDArray
@@ -101,3 +101,42 @@ class Model:
     inputs: tuple[Declared, ...]
     outputs: tuple[Declared, ...]
     known: Mapping[str, Declared]
+
+
+def renamed(part: Part, prefix: str) -> Part:
+    """Return a part with other names for what it makes itself: parts beside it may have the same."""
+    own = {name for operator in part.operators for name in operator.outputs} | set(part.constants)
+
+    def new(name: str) -> str:
+        return prefix + name if name and name in own else name
+
+    operators = tuple(
+        replace(
+            operator,
+            inputs=tuple(map(new, operator.inputs)),
+            outputs=tuple(map(new, operator.outputs)),
+            attributes={
+                key: _read_as(value, new) if isinstance(value, Part) else value
+                for key, value in operator.attributes.items()
+            },
+        )
+        for operator in part.operators
+    )
+    constants = {new(name): read for name, read in part.constants.items()}
+    return Part(operators, constants, tuple(map(new, part.outputs)))
+
+
+def _read_as(part: Part, new: Callable[[str], str]) -> Part:
+    """Return a part inside another with the new names of what it reads from there."""
+    operators = tuple(
+        replace(
+            operator,
+            inputs=tuple(map(new, operator.inputs)),
+            attributes={
+                key: _read_as(value, new) if isinstance(value, Part) else value
+                for key, value in operator.attributes.items()
+            },
+        )
+        for operator in part.operators
+    )
+    return Part(operators, part.constants, tuple(map(new, part.outputs)))

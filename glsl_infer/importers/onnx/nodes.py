@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from glsl_infer import ops
 from glsl_infer.cpu import KERNELS
 from glsl_infer.graph import Node, Shape
 from glsl_infer.graph.activations import activation
 from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.ops.operator import CopyOperator
 
 MOST_NUMBERS = 2**28
 """Of a tensor that operators make: a texture of 8192x8192 holds as many."""
@@ -109,6 +111,21 @@ class Nodes:
 
     def _made(self, node: str) -> bool:
         return node == self.name or node.startswith(f"{self.name}-")
+
+    def is_positive(self, node: str) -> bool:
+        """Return whether nothing in a node is below 0, or only what a person gives as an input."""
+        by_name = {each.name: each for each in self._collected.nodes}
+        while True:
+            made = by_name[node]
+            kind = ops.get(made.op)
+            if made.op in ("activation", "tensor_function"):
+                return made.activation.low >= 0.0
+            if made.operator.is_input or made.op in ("softmax", "channel_softmax", "tensor_softmax"):
+                return True
+            moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
+            if not moves or len(made.inputs) != 1:
+                return False
+            (node,) = made.inputs
 
     def in_textures(self, node: str) -> bool:
         """Return whether a node is a vector or a map that shaders compute."""

@@ -11,6 +11,7 @@ from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.convolutions import padding, pair
 from glsl_infer.importers.onnx.view import View
+from glsl_infer.importers.shared.largest import largest_of_taps
 from glsl_infer.importers.shared.padding import Padding
 
 _NO_STRIDE = (1, 1)
@@ -32,6 +33,8 @@ def pool(call: Call) -> list[View]:
     grown = _grown(call, shape, window, strides, dilations, around) if call.attribute("ceil_mode", 0) else around
     op = {"AveragePool": "average_pool", "MaxPool": "max_pool", "LpPool": "l2_pool"}[kind]
     if kind == "LpPool":
+        if dilations != _NO_STRIDE:
+            raise call.refused(f"dilations {dilations}", "leave them out")
         return [call.mapped(_lp(call, source, window, strides, grown), rank)]
     if dilations != (1, 1):
         if kind == "AveragePool":
@@ -78,30 +81,10 @@ def _dilated(
     around: Padding,
 ) -> str:
     """Return a maximum over taps that lie apart: the largest of moved maps, axis by axis."""
-    size = [
-        (shape[axis] + around[2 * axis] + around[2 * axis + 1] - (window[axis] - 1) * dilations[axis] - 1)
-        // strides[axis]
-        + 1
-        for axis in range(2)
-    ]
     if any(around):  # each tap is a pooling by one pixel, whose padding never wins
         source = _edged(call, source, around)
-    taps = [
-        call.nodes.emit(
-            "spatial_slice",
-            source,
-            part=f"{y}-{x}",
-            begin=(y * dilations[0], x * dilations[1]),
-            size=tuple(size),
-            strides=tuple(strides),
-        )
-        for y in range(window[0])
-        for x in range(window[1])
-    ]
-    result = taps[0]
-    for tap in taps[1:]:
-        result = call.nodes.emit("binary", result, tap, part="maximum", operation="maximum")
-    return result
+    sides = (shape[0] + around[0] + around[1], shape[1] + around[2] + around[3])
+    return largest_of_taps(call.nodes, source, sides, window, strides, dilations)
 
 
 def _edged(call: Call, source: str, around: Padding) -> str:
@@ -129,10 +112,12 @@ def _dilated_mean(
 
 
 def _lp(call: Call, source: str, window: Sequence[int], strides: Sequence[int], around: Padding) -> str:
-    """Return a pooling by the root of the sum of squares."""
-    if call.attribute("p", 2) != 2 or any(around):
-        raise call.refused(f"p={call.attribute('p', 2)} with padding {around}", "give p=2 and no padding")
-    attrs: dict[str, Any] = {"pool": tuple(window), "strides": tuple(strides), "padding": around}
+    """Return a pooling by the root of the sum of squares, to which padding adds nothing."""
+    if call.attribute("p", 2) != 2:
+        raise call.refused(f"p={call.attribute('p', 2)}", "give p=2")
+    if any(around):
+        source = call.nodes.emit("zero_padding", source, part="padded", padding=around)
+    attrs: dict[str, Any] = {"pool": tuple(window), "strides": tuple(strides), "padding": (0, 0, 0, 0)}
     mean = call.nodes.emit("l2_pool", source, part="root", **attrs)
     factor = float(np.sqrt(window[0] * window[1]))
     return call.nodes.affine(mean, np.asarray([factor]), np.zeros(1))

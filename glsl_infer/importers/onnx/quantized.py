@@ -10,45 +10,8 @@ import numpy as np
 from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
 from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folded_numbers import dequantized
-from glsl_infer.importers.onnx.model import Operator
 from glsl_infer.importers.onnx.parts import concatenated
 from glsl_infer.importers.onnx.view import View
-from glsl_infer.importers.shared.ends import Range
-
-_RESULT: Mapping[str, tuple[int, int]] = {
-    "QLinearConv": (6, 7),
-    "QLinearMatMul": (6, 7),
-    "QuantizeLinear": (1, 2),
-    "DequantizeLinear": (1, 2),
-    "QGemm": (7, 8),
-    "QLinearAdd": (6, 7),
-    "QLinearAveragePool": (3, 4),
-    "QLinearConcat": (0, 1),
-    "QLinearGlobalAveragePool": (3, 4),
-    "QLinearLeakyRelu": (3, 4),
-    "QLinearMul": (6, 7),
-    "QLinearSigmoid": (3, 4),
-    "QLinearSoftmax": (3, 4),
-}
-"""Where the scale and the zero point of a result stand among what an operator reads."""
-
-
-def note_of(operator: Operator, given: Sequence[Given]) -> Range | None:
-    """Return the lowest and the highest value that the result of an operator can have; None where it does not say."""
-    places = _RESULT.get(operator.kind)
-    if places is None:
-        return None
-    scale, zero = (given[place] if place < len(given) else None for place in places)
-    if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
-        return None
-    stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
-    if stored.size != 1 or stored.dtype.kind not in "iu" or stored.dtype.itemsize > 2:
-        return None
-    info = np.iinfo(stored.dtype)
-    low, high = (
-        float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in (info.min, info.max)
-    )
-    return (low, high) if low < high else None
 
 
 def real(call: Call, place: int) -> Given:

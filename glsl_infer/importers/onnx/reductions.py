@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import of_two
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.placing import placed
 from glsl_infer.importers.onnx.view import View, fresh
@@ -28,11 +29,20 @@ def reduced(call: Call) -> list[View]:
     if not given and call.attribute("noop_with_empty_axes", 0):
         return [view]
     axes = sorted({call.axis(axis, rank) for axis in given}) if given else list(range(rank))
+    most = along(call, view, "max", axes) if call.kind == "ReduceLogSumExp" else None
+    if most is not None:  # exponentials of what is at most 0 are at most 1
+        apart = of_two(call, "subtract", view, most)
+        assert isinstance(apart, View)
+        view = apart
     if call.kind in _BEFORE:
         view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
     result = along(call, view, kind, axes)
     if call.kind in _AFTER:
         result = View(call.nodes.function(result.node, _AFTER[call.kind]), result.stored, result.axes)
+    if most is not None:
+        whole = of_two(call, "add", result, most)
+        assert isinstance(whole, View)
+        result = whole
     if not call.attribute("keepdims", 1):
         kept = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
         result = View(result.node, result.stored, kept)

@@ -1,7 +1,7 @@
 """Resizes -> nodes.
 
 Whatever the file says of coordinates and rounding is a matrix for rows and one for columns. Where a shader's resize has
-the same matrices, it is that; else the CPU multiplies by them.
+the same matrices, it is that; else rows and columns are weighted sums. Of other axes the CPU multiplies by the matrix.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.weighted import weighted_sums
 from glsl_infer.ops.resize import CONVENTIONS, METHODS
 
 Doubles = NDArray[np.float64]
@@ -49,13 +50,16 @@ def resize(call: Call) -> list[View]:
     matrices = {axis: matrix for axis, matrix in matrices.items() if not _is_same(matrix)}
     if not matrices:
         return [view]
+    outside = _outside(call, matrices)
     if rank == 4 and view.shape[0] == 1 and set(matrices) <= {2, 3}:
-        return [_of_map(call, view, matrices)]
+        return [_of_map(call, view, matrices, outside)]
     if rank == 3 and view.shape[0] == 1 and set(matrices) == {2}:
         node, shape = call.map()
         line = fresh(node, (1, shape[2], 1, shape[1]), (2, 3, 1))
-        made = _of_map(call, line, {3: matrices[2]})
+        made = _of_map(call, line, {3: matrices[2]}, {3: outside[2]})
         return [View(made.node, made.stored, (made.axes[0], made.axes[1], made.axes[3]))]
+    if any(values.any() for values in outside.values()):
+        raise call.refused("a region beyond the tensor with a value there", "give a region within it")
     for axis, matrix in matrices.items():
         view = _times(call, view, axis, matrix)
     return [view]
@@ -104,7 +108,8 @@ def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence
     if how == "pytorch_half_pixel":
         return 0.0 * index
     if how == "align_corners":
-        return index * (given - 1) / (wanted - 1) if wanted > 1 else 0.0 * index
+        length = scale * given  # which need not be whole, where the file has scales
+        return index * (given - 1) / (length - 1.0) if wanted > 1 and length != 1.0 else 0.0 * index
     if how == "tf_half_pixel_for_nn":
         return (index + 0.5) / scale
     if how == "half_pixel_symmetric":
@@ -134,7 +139,7 @@ def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[in
         narrow = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
         a = float(call.attribute("cubic_coeff_a", -0.75))
         half = int(np.ceil(reach / narrow))
-        exclude = bool(call.attribute("exclude_outside", 0)) or narrow < 1.0
+        exclude = bool(call.attribute("exclude_outside", 0))
         for tap in range(-half, half + 1):
             place = np.floor(position).astype(np.int64) + tap
             weight = _weight((place - position) * narrow, cubic=cubic, a=a)
@@ -144,10 +149,14 @@ def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[in
         matrix /= matrix.sum(axis=1, keepdims=True)
     if call.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
         outside = (position < 0) | (position > given - 1)
-        if outside.any() and call.attribute("extrapolation_value", 0.0):
-            raise call.refused("a region beyond the map with a value there", "give a region within the map")
         matrix[outside] = 0.0
     return matrix
+
+
+def _outside(call: Call, matrices: dict[int, Doubles]) -> dict[int, Doubles]:
+    """Return what stands in rows and columns of the result that lie beyond the map."""
+    value = float(call.attribute("extrapolation_value", 0.0))
+    return {axis: np.where(matrix.any(axis=1), 0.0, value) for axis, matrix in matrices.items()}
 
 
 def _weight(x: Doubles, *, cubic: bool, a: float) -> Doubles:
@@ -164,13 +173,22 @@ def _is_same(matrix: Doubles) -> bool:
     return matrix.shape[0] == matrix.shape[1] and bool(np.abs(matrix - np.eye(len(matrix))).max() < _TOLERANCE)
 
 
-def _of_map(call: Call, view: View, matrices: dict[int, Doubles]) -> View:
-    """Return a map resized by matrices for its rows (axis 2) and columns (axis 3)."""
+def _of_map(call: Call, view: View, matrices: dict[int, Doubles], outside: dict[int, Doubles]) -> View:
+    """Return a map resized by matrices for its rows (axis 2) and columns (axis 3), and by what is added to these."""
     node, (height, width, channels) = relayout.as_map(call.nodes, view)
     rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in ((2, height), (3, width)))
     for op, attrs in _candidates(rows.shape, columns.shape):
         if _does(op, attrs, rows, 0) and _does(op, attrs, columns, 1):
             return call.mapped(call.nodes.emit(op, node, part="resized", **attrs))
+    sums = [
+        weighted_sums(matrix, outside.get(axis, np.zeros(len(matrix))), axis - 2) for axis, matrix in matrices.items()
+    ]
+    if None not in sums:
+        for attrs, weights in filter(None, sums):
+            node = call.nodes.emit("resample", node, part="resized", weights=weights, **attrs)
+        return call.mapped(node)
+    if any(values.any() for values in outside.values()):
+        raise call.refused("a region beyond the map with a value there", "give a region within the map")
     made = fresh(node, (1, channels, height, width), (2, 3, 1))
     for axis, matrix in matrices.items():
         made = _times(call, made, axis, matrix)

@@ -13,12 +13,18 @@ import numpy as np
 
 from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.model import Numbers
+from glsl_infer.importers.shared import caps
 
 MOST_BYTES = 2**30
-"""Of all constants together: more than any network that a fragment shader runs."""
+"""Of all that is computed of constants: more than any network that a fragment shader runs."""
 
 _WIDE = ("bfloat16", "float8", "float4", "float6", "int4", "int2")
 """Beginnings of the names of types that NumPy itself has not."""
+
+
+def text(given: str | bytes) -> str:
+    """Return a text of a file, whatever it is: protobuf gives bytes where a damaged file has no UTF-8."""
+    return given.decode("utf-8", "replace") if isinstance(given, bytes) else given
 
 
 class Stored:
@@ -32,7 +38,7 @@ class Stored:
 
     def __init__(self, onnx: Any, source: str, folder: Path | None) -> None:
         self._onnx, self._source, self._folder = onnx, source, folder
-        self._bytes = 0
+        self._weights = caps.Weights(source)
 
     def count(self, size: int) -> None:
         """Count so many bytes more.
@@ -40,9 +46,7 @@ class Stored:
         Raises:
             ModelError: they are too many.
         """
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            raise ModelError(f"{self._source}: its constants take more than {MOST_BYTES} bytes")
+        self._weights.add(size)
 
     def type_name(self, number: int) -> str:
         """Return NumPy's name of a type of elements."""
@@ -72,7 +76,7 @@ class Stored:
                 filled[flat] = values
                 return filled.reshape(shape)
             except (ValueError, IndexError, TypeError):
-                raise self._damaged(sparse.values.name, "sparse numbers that do not fit their shape") from None
+                raise self._damaged(text(sparse.values.name), "sparse numbers that do not fit their shape") from None
 
         return read
 
@@ -80,10 +84,10 @@ class Stored:
         shape = tuple(int(size) for size in tensor.dims)
         size = math.prod(shape)
         if any(length < 0 for length in shape) or len(shape) > 16:
-            raise self._damaged(tensor.name, f"a shape of {shape[:16]}")
+            raise self._damaged(text(tensor.name), f"a shape of {shape[:16]}")
         kind = self.type_name(tensor.data_type)
         if kind.startswith(("number", "object", "str", "<U", "|S")):
-            raise ModelError(f"{self._source}: '{tensor.name:.96}': constants of type {kind} cannot be exported")
+            raise ModelError(f"{self._source}: '{text(tensor.name):.96}': constants of type {kind} cannot be exported")
         self.count(8 * size if kind.startswith(_WIDE) else np.dtype(kind).itemsize * size)
         if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
             tensor = self._beside(tensor)
@@ -91,24 +95,26 @@ class Stored:
             numbers = np.asarray(self._onnx.numpy_helper.to_array(tensor))
             numbers = numbers.reshape(shape)
         except (ValueError, TypeError, IndexError, KeyError, OverflowError):
-            raise self._damaged(tensor.name, f"other numbers than a shape of {shape} needs") from None
+            raise self._damaged(text(tensor.name), f"other numbers than a shape of {shape} needs") from None
         if kind.startswith(_WIDE):
             return numbers.astype(np.int32 if "int" in kind else np.float32)
         return numbers
 
     def _beside(self, tensor: Any) -> Any:
         """Return a tensor with the bytes that lie in another file."""
-        about = {entry.key: entry.value for entry in tensor.external_data}
+        about = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = about.get("location", "")
         if self._folder is None:
-            raise ModelError(f"'{tensor.name:.96}' lies in another file, '{location:.96}'; give the model as a file")
+            raise ModelError(
+                f"'{text(tensor.name):.96}' lies in another file, '{location:.96}'; give the model as a file"
+            )
         inside = self._folder.resolve()
         try:
             path = (inside / location).resolve()
             if not location or Path(location).is_absolute() or inside not in path.parents or not path.is_file():
                 raise ModelError(
-                    f"{self._source}: '{tensor.name:.96}' lies in '{location:.96}', which is no file in the folder of "
-                    "the model; put it there"
+                    f"{self._source}: '{text(tensor.name):.96}' lies in '{location:.96}', which is no file in the "
+                    "folder of the model; put it there"
                 )
             offset, whole = int(about.get("offset", 0)), path.stat().st_size
             length = int(about.get("length", whole - offset))
@@ -121,7 +127,7 @@ class Stored:
                 file.seek(offset, os.SEEK_SET)
                 data = file.read(length)
         except (OSError, ValueError) as error:
-            raise self._damaged(tensor.name, f"numbers in '{location:.96}' ({error})") from None
+            raise self._damaged(text(tensor.name), f"numbers in '{location:.96}' ({error})") from None
         made = type(tensor)()
         made.CopyFrom(tensor)
         made.ClearField("external_data")

@@ -10,25 +10,24 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.graph.node import SEEN
-from glsl_infer.importers.onnx import norm_pieces, pieces
+from glsl_infer.importers.onnx import norm_pieces, pieces, ranges
 from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.inputs import input_view
-from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part
+from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
 from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
 from glsl_infer.importers.onnx.operators import convert
-from glsl_infer.importers.onnx.quantized import note_of
-from glsl_infer.importers.onnx.stored import MOST_BYTES
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
-from glsl_infer.ops.operator import CopyOperator
 
 _NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+
+MOST_FOLDED = 2**28
+"""Bytes of all constants that are made of others."""
 
 _NAME_LENGTH = 96
 
@@ -166,7 +165,7 @@ class Walk:
             refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
             self._refuse(operator, name, row.refused(refusal), refusal)
             return
-        self._note(operator, views, before, given)
+        self.spans.update(ranges.note(self.collected, operator, given, views, before, self.spans))
         kinds = tuple(node.op for node in self.collected.nodes[before:])
         on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
         runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
@@ -191,7 +190,8 @@ class Walk:
         if not call.views:
             raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
         try:
-            views: list[Given] = list(convert(call))
+            with np.errstate(all="ignore"):
+                views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
             raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
         wanted = max((place for place, name in enumerate(call.operator.outputs) if name), default=0)
@@ -204,7 +204,7 @@ class Walk:
 
     def _folded(self, operator: Operator, given: Sequence[Given]) -> bool:
         """Compute an operator of constants, or of which only the shape of an input counts."""
-        results = fold(operator, given, MOST_BYTES - self._bytes)
+        results = fold(operator, given, MOST_FOLDED - self._bytes)
         if results is None:
             return False
         self._bytes += sum(result.nbytes for result in results)
@@ -227,6 +227,7 @@ class Walk:
         chosen = operator.attributes.get("then_branch" if condition.reshape(-1)[0] else "else_branch")
         if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
             raise ModelError.layer(name, "an If without both branches", "the file is damaged; get it anew")
+        chosen = renamed(chosen, f"{name}/")
         self._stored.update(chosen.constants)
         self._part(chosen, chosen.outputs)
         for output, inner in zip(operator.outputs, chosen.outputs):
@@ -260,27 +261,6 @@ class Walk:
             return None
         sizes = [1 if size is None and not axis else size for axis, size in enumerate(declared.shape)]
         return None if None in sizes else tuple(size for size in sizes if size is not None)
-
-    def _note(self, operator: Operator, views: Sequence[Given], first: int, given: Sequence[Given]) -> None:
-        """Note what the file says of a value on the node that computes it: those behind only move it."""
-        span = note_of(operator, given)
-        view = views[0] if views else None
-        if span is None or not isinstance(view, View):
-            return
-        nodes = self.collected.nodes
-        by_name = {node.name: place for place, node in enumerate(nodes)}
-        name, looks_back = view.node, operator.kind in ("QuantizeLinear", "DequantizeLinear")
-        while name in by_name:
-            node = nodes[by_name[name]]
-            if node.operator.is_input:
-                self.spans.setdefault(name, span)
-                break
-            nodes[by_name[name]] = node.with_attrs(**{SEEN: node.attrs.get(SEEN, span)})
-            kind = ops.get(node.op)
-            moves = kind.keeps_range or kind.only_reshapes or isinstance(kind, CopyOperator)
-            if not moves or len(node.inputs) != 1 or (by_name[name] < first and not looks_back):
-                break
-            (name,) = node.inputs
 
 
 def _stand_in(collected: Collected, name: str, shape: Shape) -> View | None:

@@ -83,6 +83,10 @@ def check_zip(source: object, members: Sequence[zipfile.ZipInfo]) -> None:
 def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None:
     """Refuse weights that are no finite numbers: everything behind them would be none either.
 
+    Args:
+        layer: its name.
+        weights: by name. Infinite numbers in a ``constant`` mask what a softmax leaves out.
+
     Raises:
         ModelError: by the layer's name.
     """
@@ -90,10 +94,10 @@ def check_finite(layer: str, weights: Mapping[str, NDArray[np.generic]]) -> None
         values = np.asarray(numbers)
         if values.dtype.kind != "f" or np.isfinite(values.sum(dtype=np.float64)):
             continue
-        nan, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-        if nan or infinite:
+        nan, without_end = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+        if nan or (without_end and name != "constant"):
             raise ModelError.layer(
                 layer,
-                f"weights '{name}' of which {nan} of {values.size} are NaN and {infinite} are infinite",
+                f"weights '{name}' of which {nan} of {values.size} are NaN and {without_end} are infinite",
                 "train it again, or save it from before that happened",
             )

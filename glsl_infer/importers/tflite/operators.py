@@ -79,8 +79,7 @@ def _custom(call: Call) -> list[Node]:
     raise ModelError.layer(
         call.name,
         f"the custom operator '{call.kind:.60}' cannot be exported",
-        f"{_known(set(CUSTOM))}; or give a function of yours that computes it on the CPU: "
-        f"--operator {call.kind:.60}=MODULE:FUNCTION",
+        f"give a function of yours that computes it on the CPU: --operator {call.kind:.60}=MODULE:FUNCTION",
     )
 
 

@@ -77,6 +77,11 @@ def _binary(call: Call) -> list[Node]:
     return _activated(call, [call.node("tensor_binary", {**attrs, "constant_first": first}, constant=constant)])
 
 
+def _negated(call: Call) -> list[Node]:
+    less: NDArray[np.float32] = np.asarray([-1.0], np.float32)
+    return [Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "multiply"}, {"constant": less})]
+
+
 def _function(call: Call) -> list[Node]:
     text = text_of(call)
     if text == "relu_n1_to_1":
@@ -231,9 +236,7 @@ def _argmax(call: Call) -> list[Node]:
     axis = _axis(call, call.integers(1, "an axis")[0])
     if call.kind == "ARG_MAX":
         return [Node(call.name, "tensor_argmax", call.inputs[:1], {"axis": axis})]
-    less: NDArray[np.float32] = np.asarray([-1.0], np.float32)
-    turned = Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "multiply"}, {"constant": less})
-    return [turned, Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
+    return [*_negated(call), Node(f"{call.name}-first", "tensor_argmax", (call.name,), {"axis": axis})]
 
 
 def _top_k(call: Call) -> list[Node]:
@@ -275,6 +278,7 @@ TENSORS: Mapping[str, Converter] = {
     "CONCATENATION": _concat,
     "FULLY_CONNECTED": _dense,
     "GATHER": _gather,
+    "NEG": _negated,
     "PACK": _packed,
     "TOPK_V2": _top_k,
     "TRANSPOSE": _transpose,

@@ -37,6 +37,12 @@ Piece = tuple[int, "list[Operator]"]
 """(the tensor that a piece reads, its operators in order)."""
 
 
+_PLAIN_FUNCTIONS = {
+    "ABS": "absolute", "ELU": "elu(1)", "EXP": "exponential", "HARD_SWISH": "hard_silu", "LOGISTIC": "sigmoid",
+    "RELU": "relu", "RELU6": "relu(6)", "SQUARE": "square", "TANH": "tanh",
+}  # fmt: skip
+"""Operators that alone are a function, and may stand between a normalisation and a change of its shape."""
+
 Found = TypeVar("Found")
 
 
@@ -69,17 +75,17 @@ class Written:
         if last.kind in _MADE_OF_FUNCTIONS:
             return self._function(last) or self._norm(last)
         if last.kind in ("RESHAPE", "SQUEEZE"):
-            return self._norm(last) or self._move(last)
+            return self._norm(last) or self._norm_before(last) or self._move(last)
         return self._move(last) if last.kind in MOVES else None
 
     def _pieces(self, last: Operator, kinds: Mapping[str, Compute]) -> list[Piece]:
         """Return all pieces of operators of some kinds that end in one, longest first."""
         found: list[Piece] = []
         taken: dict[int, Operator] = {}
-        waiting = {last.outputs[0]}
+        waiting = set(last.outputs)
         while len(taken) < _LONGEST:
             top = max(waiting, key=lambda index: self._places.get(index, -1))
-            maker = self._makers.get(top)
+            maker = last if top in last.outputs else self._makers.get(top)
             if maker is None or maker.kind not in kinds or maker.custom or maker.options.get("EllipsisMask"):
                 break
             taken[self._places[top]] = maker
@@ -137,6 +143,20 @@ class Written:
                 options = {"Norm": norm, "FusedActivationFunction": last.options.get("FusedActivationFunction", 0)}
                 return Operator(NORMALIZATION, False, (root,), last.outputs, options)
         return None
+
+    def _norm_before(self, last: Operator) -> Operator | None:
+        """Return the normalisation before a change of shape with a function in between."""
+        maker = self._makers.get(last.inputs[0])
+        function = self._function(maker) if maker is not None and maker.kind in _MADE_OF_FUNCTIONS else None
+        text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
+        if function is not None:
+            root, text = function.inputs[0], str(function.options["Function"])
+        elif text is not None and maker is not None:
+            (root,) = maker.inputs
+        else:
+            return None
+        norm = self._norm(replace(last, inputs=(root, *last.inputs[1:])))
+        return None if norm is None else replace(norm, options={**norm.options, "Then": text})
 
     def _move(self, last: Operator) -> Operator | None:
         made = self._shape(last.outputs[0])

@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -81,6 +82,7 @@ class Reaction:
         environment = {**os.environ, **({} if path is None else {"GLSL_INFER_SNAPSHOT": str(path.absolute())})}
         try:
             self._process = subprocess.Popen(self._words, env=environment, stdin=subprocess.DEVNULL, stdout=2)
+            threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # no zombie is left
         except (OSError, ValueError) as error:
             print(one_line(f"warning: --on-appear: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
         return path

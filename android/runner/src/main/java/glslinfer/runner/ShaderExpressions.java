@@ -12,10 +12,14 @@ import java.util.regex.Pattern;
 
 /** Expressions of the GLSL that bundles hold: what they may be worth, and what they cost. */
 abstract class ShaderExpressions {
-    static final Value ANY = new Value(false, Double.NaN, Double.NaN);
-    static final Value INTEGER = new Value(true, Double.NaN, Double.NaN);
+    static final int WILD = 1;
+    static final int PLAIN = 2;
+    static final Value ANY = new Value(false, Double.NaN, Double.NaN, 0);
+    static final Value INTEGER = new Value(true, Double.NaN, Double.NaN, 0);
+    static final Value UNIFORM = new Value(false, Double.NaN, Double.NaN, PLAIN);
     static final List<String> KINDS = Arrays.asList(FormatConstants.GLSL_TYPES);
     static final List<String> FUNCTIONS = Arrays.asList(FormatConstants.GLSL_FUNCTIONS);
+    static final List<String> WILD_FUNCTIONS = Arrays.asList(FormatConstants.GLSL_WILD);
     static final List<String> CURVES = Arrays.asList(FormatConstants.GLSL_CURVES);
     static final Pattern SWIZZLE = Pattern.compile("[xyzw]{1,4}|[rgba]{1,4}");
 
@@ -28,11 +32,16 @@ abstract class ShaderExpressions {
     List<String> tokens;
     int at;
     final Map<String, List<ShaderLines.Macro>> macros = new HashMap<String, List<ShaderLines.Macro>>();
-    final Map<String, Cost> functions = new HashMap<String, Cost>();
+    final Map<String, Called> functions = new HashMap<String, Called>();
     final List<Map<String, Variable>> scopes = new ArrayList<Map<String, Variable>>();
     final List<Branch> branches = new ArrayList<Branch>();
     Cost count = new Cost(0, 0);
     int operators;
+
+    /** Whether the function that is read fetches texels, and the marks of what it returns. */
+    boolean fetches;
+
+    int returned;
 
     private Map<String, Argument> bound = new HashMap<String, Argument>();
     private int place = -1;
@@ -41,16 +50,25 @@ abstract class ShaderExpressions {
     private int expanding;
     private boolean inCoordinate;
 
-    /** Whether it is an integer, and the smallest and largest number that it may be as a constant; NaN: unknown. */
+    /**
+     * Whether it is an integer, the smallest and largest number that it may be as a constant (NaN: unknown), and marks:
+     * WILD may be no number at all, as 0 / 0; PLAIN is made of uniforms.
+     */
     static final class Value {
         final boolean whole;
         final double least;
         final double most;
+        final int marks;
 
-        Value(boolean whole, double least, double most) {
+        Value(boolean whole, double least, double most, int marks) {
             this.whole = whole;
             this.least = least;
             this.most = most;
+            this.marks = marks;
+        }
+
+        boolean isWild() {
+            return (marks & WILD) != 0;
         }
 
         boolean isKnown() {
@@ -59,10 +77,12 @@ abstract class ShaderExpressions {
 
         /** Returns what holds one value or the other: a constant, if one of them is. */
         Value hull(Value other) {
+            int both = (marks | other.marks) & WILD | marks & other.marks;
             if (!isKnown() || !other.isKnown()) {
-                return other.isKnown() ? other : this;
+                Value one = other.isKnown() ? other : this;
+                return new Value(one.whole, one.least, one.most, both);
             }
-            return new Value(whole, Math.min(least, other.least), Math.max(most, other.most));
+            return new Value(whole, Math.min(least, other.least), Math.max(most, other.most), both);
         }
     }
 
@@ -79,6 +99,13 @@ abstract class ShaderExpressions {
         Cost max(Cost other) {
             return new Cost(Math.max(written, other.written), Math.max(executed, other.executed));
         }
+    }
+
+    /** What calls of a function cost; whether it fetches texels, and whether what it returns may be no number. */
+    static final class Called {
+        Cost cost = new Cost(0, 0);
+        boolean fetches;
+        int wild;
     }
 
     /** A name's; {@code value} is null before anything is assigned. */
@@ -235,14 +262,21 @@ abstract class ShaderExpressions {
         double b = left.most;
         double c = right.least;
         double d = right.most;
+        boolean isPlain = (left.isKnown() || (left.marks & PLAIN) != 0)
+                && (right.isKnown() || (right.marks & PLAIN) != 0);
+        int wild = (left.marks | right.marks) & WILD;
+        if (sign.equals("/") && !right.isKnown() && (right.marks & PLAIN) == 0) {
+            wild = WILD;
+        }
         if (sign.equals("/") && (left.whole || right.whole || c <= TINY && d >= -TINY)) {
             throw refused("a division by a constant that is 0 or may be, or of integers");
         }
         if (sign.equals("*") && (a == 0 && b == 0 || c == 0 && d == 0)) {
-            return new Value(left.whole, 0, 0);
+            return new Value(left.whole, 0, 0, wild);
         }
         if (!left.isKnown() || !right.isKnown()) {
-            return left.whole ? INTEGER : ANY;
+            return new Value(
+                    left.whole, Double.NaN, Double.NaN, wild | (isPlain && sign.equals("*") ? PLAIN : 0));
         }
         double[] ends;
         if (sign.equals("+")) {
@@ -255,7 +289,7 @@ abstract class ShaderExpressions {
             ends = new double[] {a / c, a / d, b / c, b / d};
         }
         Arrays.sort(ends);
-        return constant(new Value(left.whole, ends[0], ends[ends.length - 1]));
+        return constant(new Value(left.whole, ends[0], ends[ends.length - 1], wild));
     }
 
     /** Returns a constant, if it is neither infinite nor too far from the texture in a coordinate. */
@@ -274,7 +308,7 @@ abstract class ShaderExpressions {
                 throw refused("two signs in a row");
             }
             Value value = unary();
-            return new Value(value.whole, -value.most, -value.least);
+            return new Value(value.whole, -value.most, -value.least, value.marks);
         }
         Value value = primary();
         if (take(".") && !SWIZZLE.matcher(next()).matches()) {
@@ -294,7 +328,7 @@ abstract class ShaderExpressions {
         }
         if (!token.isEmpty() && Character.isDigit(token.charAt(0))) {
             double number = Double.parseDouble(token);
-            return constant(new Value(token.matches("\\d+"), number, number));
+            return constant(new Value(token.matches("\\d+"), number, number, 0));
         }
         if (bound.containsKey(token)) {
             Argument given = bound.get(token);
@@ -345,6 +379,8 @@ abstract class ShaderExpressions {
         }
         int given = 0;
         boolean isConstant = true;
+        int wild = 0;
+        int tame = 0;
         double least = Double.POSITIVE_INFINITY;
         double most = Double.NEGATIVE_INFINITY;
         while (!take(")")) {
@@ -359,6 +395,8 @@ abstract class ShaderExpressions {
                 value = expression();
             }
             isConstant &= value.isKnown();
+            wild += value.isWild() ? 1 : 0;
+            tame += value.isWild() ? 0 : 1;
             least = Math.min(least, value.least);
             most = Math.max(most, value.most);
             if (++given > 16) {
@@ -367,29 +405,42 @@ abstract class ShaderExpressions {
         }
         nested(-1);
         isConstant &= given > 0;
+        boolean isBounded = Arrays.asList("min", "max", "clamp").containsAll(names); // by any of them
+        wild = wild > 0 && !(isBounded && tame > 0) ? WILD : 0;
         for (String name : names) {
             add(1, 1);
             boolean isCurve = CURVES.contains(name);
             if (functions.containsKey(name)) {
-                add(functions.get(name).written, functions.get(name).executed);
+                Called called = functions.get(name);
+                add(called.cost.written, called.cost.executed);
                 forget();
+                fetches |= called.fetches;
+                boolean isGivenWild = wild != 0;
+                for (Variable variable : scopes.get(0).values()) {
+                    isGivenWild |= variable.value != null && variable.value.isWild();
+                }
+                if (called.fetches && isGivenWild) {
+                    throw refused("'" + name + "' fetches, and is given what may be no number");
+                }
+                wild |= called.wild;
             } else if (KINDS.contains(name) || isCurve || FUNCTIONS.contains(name)) {
                 if (isConstant == isCurve && (isConstant || name.equals("int"))) {
                     throw refused("'" + name + "' of constants, or 'int' of what is none");
                 }
+                wild |= WILD_FUNCTIONS.contains(name) ? WILD : 0;
             } else {
                 throw refused("'" + shown(name) + "' is no function of this format");
             }
         }
         String first = names.get(0);
         if (!isConstant || functions.containsKey(first)) {
-            return ANY;
+            return new Value(false, Double.NaN, Double.NaN, wild);
         }
         if (KINDS.contains(first)) {
-            return new Value(first.equals("int"), least, most);
+            return new Value(first.equals("int"), least, most, wild);
         }
         double far = Math.max(1, Math.max(-least, most));
-        return constant(new Value(false, -4 * far * far, 4 * far * far)); // of any of these functions
+        return constant(new Value(false, -4 * far * far, 4 * far * far, wild)); // of any of these functions
     }
 
     /** Forgets the values of global variables: a function of the shader may have changed each. */
@@ -400,7 +451,7 @@ abstract class ShaderExpressions {
                 if (variable.value == null) {
                     throw refused("'" + entry.getKey() + "' has no value yet, and a function is called");
                 }
-                variable.value = ANY;
+                variable.value = new Value(false, Double.NaN, Double.NaN, variable.value.marks & WILD);
             }
         }
     }
@@ -416,8 +467,9 @@ abstract class ShaderExpressions {
         inCoordinate = true;
         Value value = expression();
         inCoordinate = outer;
-        if (value.isKnown()) {
-            throw refused("a coordinate is constant");
+        fetches = true;
+        if (value.isKnown() || value.isWild()) {
+            throw refused("a coordinate is constant, or may be no number");
         }
         expect(")");
         nested(-1);

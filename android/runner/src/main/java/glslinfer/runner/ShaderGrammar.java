@@ -43,7 +43,7 @@ final class ShaderGrammar extends ShaderExpressions {
 
     /** Returns the operations as a compiler sees them. */
     long written() {
-        return functions.get("main").written;
+        return functions.get("main").cost.written;
     }
 
     private void outermost(String word) {
@@ -56,7 +56,7 @@ final class ShaderGrammar extends ShaderExpressions {
                 throw refused("the " + word + " '" + name + "' is not of this format");
             }
             expect(";");
-            declare(name, kind.equals("sampler2D") ? kind : word, ANY, size);
+            declare(name, kind.equals("sampler2D") ? kind : word, word.equals("uniform") ? UNIFORM : ANY, size);
             if (word.equals("uniform")) {
                 uniforms.put(name, kind);
             }
@@ -105,10 +105,15 @@ final class ShaderGrammar extends ShaderExpressions {
         }
         isOver = isMain;
         count = new Cost(0, 0);
+        fetches = false;
+        returned = 0;
         block();
         scopes.remove(scopes.size() - 1);
-        Cost before = functions.get(name);
-        functions.put(name, before == null ? count : before.max(count));
+        Called called = functions.containsKey(name) ? functions.get(name) : new Called();
+        called.cost = called.cost.max(count);
+        called.fetches |= fetches;
+        called.wild |= returned;
+        functions.put(name, called);
     }
 
     private boolean directive() {
@@ -202,7 +207,7 @@ final class ShaderGrammar extends ShaderExpressions {
         } else if (take("break")) {
             expect(";");
         } else if (take("return")) {
-            expression();
+            returned |= expression().marks & WILD;
             expect(";");
         } else if (STATEMENTS.contains(token) && macros.containsKey(token)) {
             macro(next(), true);
