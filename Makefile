@@ -70,7 +70,7 @@ web: web/node_modules/.ready web/tfjs/node_modules/.ready
 	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
 
-test-android: $(VENV)/.all
+test-android: $(VENV)/.all web/node_modules/.ready
 	$(BIN)/python -m pytest tests/android
 
 # Debian for armel and QEMU are fetched into the cache, 370 MB, once; nothing is installed.
@@ -124,5 +124,5 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tflite,tools,memory,camera,dev]'
+	$(PIP) install --quiet --editable '.[train,tflite,onnx,tools,memory,camera,dev]'
 	@touch $@ $(VENV)/.run

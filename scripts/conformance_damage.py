@@ -219,6 +219,40 @@ def zipped(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
+def _moved(whole: bytes, before: bytes, between: bytes) -> bytes:
+    """Return a zip with bytes before its members, or between them and the directory, and offsets that are right."""
+    directory = struct.unpack("<L", whole[-6:-2])[0]
+    entries, at = bytearray(whole[directory:-22]), 0
+    while at < len(entries):
+        entries[at + 42 : at + 46] = struct.pack("<L", struct.unpack_from("<L", entries, at + 42)[0] + len(before))
+        at += 46 + struct.unpack_from("<H", entries, at + 28)[0]
+    end = whole[-22:-6] + struct.pack("<L", directory + len(before) + len(between)) + whole[-2:]
+    return before + whole[:directory] + between + bytes(entries) + end
+
+
+def _local(whole: bytes) -> bytes:
+    """Return a zip in which the header of a member has another name than the directory."""
+    return whole.replace(b"labels.txt", b"labels.txu", 1)
+
+
+TWO_MEANINGS: dict[str, Callable[[bytes], bytes]] = {
+    "before": lambda whole: _moved(whole, b"#!/bin/sh\n", b""),
+    "between": lambda whole: _moved(whole, b"", b"PK\3\4"),
+    "behind": lambda whole: whole + b"\n",
+    "comment": lambda whole: whole[:-2] + b"\1\0x",
+    "header": _local,
+}
+"""Files of which one reader may see another model than the next does."""
+
+FOREIGN_GLSL = {
+    "nan": b"    vec4 nan = texture2D(source, vec2(0.0 / 0.0));\n",
+    "loop": b"    while (true) {}\n",
+    "array": b"    float large[100000];\n",
+    "terms": b"    float terms = 0.5" + b" + 0.5" * 400 + b";\n",
+}
+"""What stands in a shader that a driver may crash on."""
+
+
 def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, bytes]]:
     """Yield (rule, file name, bytes) of what is wrong with the file and its members, not with the manifest."""
     whole = zipped(members)
@@ -227,6 +261,8 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
     yield "container", "foreign-member", zipped({**members, "weights/../escape": b"x"})
     yield "container", "not-listed", zipped({**members, "weights/more.f32": bytes(4)})
     yield "container", "damaged-member", zipped({**members, "labels.txt": b"x\ny\nz\n"})
+    for name, change in TWO_MEANINGS.items():
+        yield "container", f"zip-{name}", change(whole)
     for name in ("graph.json", "passes.bin"):
         yield (
             "members",
@@ -246,6 +282,10 @@ def _beyond_the_manifest(members: dict[str, bytes]) -> Iterator[tuple[str, str, 
     vertex = next(name for name in members if name.endswith(".vert")) if shader not in members else shader
     broken = {**members, vertex: members[vertex].replace(b"coord0 = corner0;", b"")}
     yield "vertex shaders", "vertex-shader", zipped(bundle_data.rehashed(broken))
+    fragment = next(name for name in members if name.endswith(".frag"))
+    for name, line in FOREIGN_GLSL.items():
+        text = members[fragment].replace(b"void main() {\n", b"void main() {\n" + line)
+        yield "shaders", f"shader-{name}", zipped(bundle_data.rehashed({**members, fragment: text}))
     yield "labels", "labels", zipped(bundle_data.rehashed({**members, "labels.txt": b"one\n"}))
 
 

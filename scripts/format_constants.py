@@ -26,6 +26,9 @@ WIDTH = 120
 
 Data = Mapping[str, Any]
 
+GLSL = ("prelude", "device", "types", "functions", "curves", "wild", "statements", "lines")
+"""Lists of words of GLSL."""
+
 
 def read() -> Data:
     """Return what format.json says."""
@@ -86,6 +89,12 @@ def python(data: Data) -> str:
     lines.append("")
     for name, pattern in data["patterns"].items():
         lines.append(f'{name.upper()}_PATTERN = r"{pattern}"')
+    glsl = data["glsl"]
+    lines.append("")
+    lines += [_listed(f"GLSL_{key.upper()} = (", _strings(glsl[key]), ")") for key in GLSL]
+    lines.append("GLSL_LIMITS: Mapping[str, int] = {")
+    lines += [f'    "{name}": {value},  # {about}' for name, (value, about) in glsl["limits"].items()]
+    lines += ["}", '"""The most of what a shader may have."""']
     lines += ["", "KEYS: Mapping[str, tuple[str, ...]] = {"]
     for name, entry in data["objects"].items():
         keys = _strings(list(entry["keys"]))
@@ -132,6 +141,10 @@ def java(data: Data) -> str:
     for name, pattern in data["patterns"].items():
         line = f"    static final String {name.upper()}_PATTERN = {json.dumps(pattern)};"
         lines.append(line if len(line) <= WIDTH else line.replace(" = ", " =\n            ", 1))
+    glsl = data["glsl"]
+    lines += ["", *(strings(f"GLSL_{key.upper()}", glsl[key]) for key in GLSL)]
+    for name, (value, about) in glsl["limits"].items():
+        lines += ["", f"    /** {about} */", f"    static final int GLSL_MOST_{name.upper()} = {value};"]
     lines += ["", strings("LIMITS_KEYS", list(data["objects"]["limits"]["keys"]))]
     lines += ["", "    private FormatConstants() {}", "}", ""]
     return "\n".join(lines)
@@ -157,6 +170,11 @@ def typescript(data: Data) -> str:
     lines.append("")
     for name, pattern in data["patterns"].items():
         lines.append(f"export const {name.upper()}_PATTERN = /^({pattern.replace('/', chr(92) + '/')})$/;")
+    glsl = data["glsl"]
+    for key in GLSL:
+        lines.append(_listed(f"export const GLSL_{key.upper()} = [", _strings(glsl[key]), "];", step="  "))
+    for name, (value, about) in glsl["limits"].items():
+        lines += [f"/** {about} */", f"export const GLSL_MOST_{name.upper()} = {value};"]
     lines += ["", "/** The keys of every object. */", "export interface Keys {"]
     for name, entry in data["objects"].items():
         line = f"  {name}: {' | '.join(_strings(list(entry['keys'])))};"

@@ -16,6 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # The user's compiled programs are no test's business; child processes inherit it.
 os.environ["GLSL_INFER_CACHE"] = "off"
+os.environ["GLSL_INFER_ISOLATION"] = "off"  # a process more for each command that draws; test_isolation has its own
 
 # A shell starts background jobs with interruptions ignored, and so would be the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -264,8 +264,7 @@ def _verified_whole(path: Path, data: Any, digest: str, members: Mapping[str, by
     check(manifest, {name: len(member) for name, member in members.items()})
     with rule("vertex shaders"):
         vertex_shaders.check(manifest.programs, members)
-    with rule("uniforms"):
-        uniforms.check(manifest.programs, members)
+    uniforms.check(manifest.programs, members)
     with rule("probe"):
         probe.check(manifest.probe, members[manifest.probe.member])
     bundle = Bundle(manifest, members, path, digest)

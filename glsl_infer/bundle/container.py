@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,6 +23,7 @@ from glsl_infer.bundle.format_constants import (
 from glsl_infer.bundle.manifest_check import GRAPH, LABELS
 from glsl_infer.bundle.pass_table import MEMBER as PASSES
 from glsl_infer.bundle.rules import rule
+from glsl_infer.bundle.zip_directory import Entry
 from glsl_infer.errors import BundleError
 from glsl_infer.support.files import not_a_file
 
@@ -33,6 +32,7 @@ SUFFIX = ".glslnn"
 PARTS = "parts/"
 AGAIN = "export or copy the file again"
 
+_KERAS = "a Keras model; make a model file of it with: glsl-infer export"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"
 MOST = {MANIFEST: MAX_MANIFEST_BYTES, GRAPH: MAX_GRAPH_BYTES, PASSES: MAX_TABLE_BYTES}
 """Bytes that these members may unpack to."""
@@ -52,9 +52,7 @@ def read_members(path: Path) -> tuple[Any, str, dict[str, bytes]]:
     try:
         with file:
             return unpack_all(file, path.suffix)
-    except zipfile.BadZipFile:
-        raise BundleError(f"not a glsl-infer model, or cut off before its end; {AGAIN}", "container") from None
-    except (zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise BundleError(f"damaged or not readable ({error}); {AGAIN}", "container") from None
 
 
@@ -64,10 +62,8 @@ def has_parts(path: Path) -> bool:
         if not_a_file(path):
             return False
         with path.open("rb") as file:
-            zip_directory.check(file)
-            with zipfile.ZipFile(file) as archive:
-                return any(name.startswith(PARTS) for name in archive.namelist())
-    except (BundleError, OSError, ValueError, RuntimeError, zipfile.BadZipFile):
+            return any(entry.name.startswith(PARTS) for entry in zip_directory.read(file))
+    except (BundleError, OSError, ValueError):
         return False
 
 
@@ -78,50 +74,48 @@ def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]
         BundleError: it is no bundle, or one of another version.
     """
     with rule("container"):
-        zip_directory.check(file)
-        return _unpacked(file, suffix)
+        try:
+            entries = zip_directory.read(file)
+        except BundleError:
+            if suffix == ".keras":
+                raise BundleError(_KERAS) from None
+            raise
+        return _unpacked(file, entries, suffix)
 
 
-def _unpacked(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]:
-    with zipfile.ZipFile(file) as archive:
-        infos = archive.infolist()
-        manifest = next((info for info in infos if info.filename == MANIFEST), None)
-        if manifest is None and suffix == ".keras":
-            raise BundleError("a Keras model; make a model file of it with: glsl-infer export")
-        if manifest is None:
-            raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
-        _check_container([manifest], parted=False)
-        text = _unpack(archive, manifest)
-        with rule("keys"):
-            data = parse(text, MANIFEST)
-        manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first: a newer version may look different
-        _check_container(infos, parted=data["profile"] == CPU_PROFILE)
-        others = {info.filename: _unpack(archive, info) for info in infos if info.filename != MANIFEST}
-        return data, hashlib.sha256(text).hexdigest(), others
+def _unpacked(file: BinaryIO, entries: Sequence[Entry], suffix: str) -> tuple[Any, str, dict[str, bytes]]:
+    manifest = next((entry for entry in entries if entry.name == MANIFEST), None)
+    if manifest is None and suffix == ".keras":
+        raise BundleError(_KERAS)
+    if manifest is None:
+        raise BundleError(f"a zip file, but not a glsl-infer model (it has no manifest.json); {_GIVE}")
+    _check_container([manifest], parted=False)
+    zip_directory.check(file, entries)
+    text = zip_directory.unpack(file, manifest)
+    with rule("keys"):
+        data = parse(text, MANIFEST)
+    manifest_json.check_version(data, (PROFILE, CPU_PROFILE))  # first: a newer version may look different
+    _check_container(entries, parted=data["profile"] == CPU_PROFILE)
+    others = {entry.name: zip_directory.unpack(file, entry) for entry in entries if entry.name != MANIFEST}
+    return data, hashlib.sha256(text).hexdigest(), others
 
 
-def _check_container(infos: Sequence[zipfile.ZipInfo], *, parted: bool) -> None:
+def _check_container(entries: Sequence[Entry], *, parted: bool) -> None:
     """Refuse members that a bundle does not have, or that unpack to too much; one of parts has a folder for each."""
     seen: set[str] = set()
-    for info in infos:
-        name = re.sub(f"^{PART_FOLDER_PATTERN}", "", info.filename) if parted else info.filename
-        outside = parted and name == info.filename and name not in (MANIFEST, LABELS)
-        if not re.fullmatch(FILE_PATTERN, name) or info.filename in seen or outside:
-            raise BundleError(f"not allowed in a model: member '{info.filename:.60}'; {_GIVE}")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise BundleError(f"member '{info.filename}' is compressed in a way that is not supported")
+    for entry in entries:
+        name = re.sub(f"^{PART_FOLDER_PATTERN}", "", entry.name) if parted else entry.name
+        outside = parted and name == entry.name and name not in (MANIFEST, LABELS)
+        if not re.fullmatch(FILE_PATTERN, name) or entry.name in seen or outside:
+            raise BundleError(f"not allowed in a model: member '{entry.name:.60}'; {_GIVE}")
+        if entry.method not in (0, 8) or (entry.method == 0 and entry.packed != entry.size):
+            raise BundleError(f"member '{entry.name}' is compressed in a way that is not supported")
         most = MOST.get(name, MAX_BYTES)
-        if info.file_size > most:
-            raise BundleError(f"{info.filename} unpacks to more than {most >> 20} MiB")
-        seen.add(info.filename)
-    if sum(info.file_size for info in infos) > MAX_BYTES:
+        if entry.size > most:
+            raise BundleError(f"{entry.name} unpacks to more than {most >> 20} MiB")
+        seen.add(entry.name)
+    if sum(entry.size for entry in entries) > MAX_BYTES:
         raise BundleError(f"unpacks to more than {MAX_BYTES >> 20} MiB")
-
-
-def _unpack(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Return a member's bytes; unpacking ends at the declared size, where ``archive.read`` would go on to 2 GiB."""
-    with archive.open(info) as file:
-        return file.read(info.file_size + 1)
 
 
 def parse(data: bytes, member: str) -> Any:

@@ -97,6 +97,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "columns": (1, 1048576),  # Numbers in a row of the host step 'rows'.
     "offset": (0, 268435456),  # Index of a record of the probe.
     "byte": (0, 255),  # A component of a texel.
+    "bits": (16, 16),  # Bits of a number in a fine map.
     "varyings": (1, 7),  # Varyings of a program.
     "floats": (1, 16384),  # Floats of a uniform.
     "passes": (1, 65536),  # Passes of a frame.
@@ -126,6 +127,7 @@ RULES = (
     "textures",
     "programs",
     "vertex shaders",
+    "shaders",
     "passes.bin",
     "passes",
     "uniforms",
@@ -145,6 +147,83 @@ MEMBER_PATTERN = r"graph\.json|passes\.bin|labels\.txt|(shaders|weights)/[A-Za-z
 PART_FOLDER_PATTERN = r"parts/(0|[1-9][0-9]?)/"
 FLOATS_PATTERN = r"weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32"
 DIGEST_PATTERN = r"[0-9a-f]{64}"
+GLSL_MACRO_PATTERN = r"(?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*"
+GLSL_TOKEN_PATTERN = r" +|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||[-+*/=<>!?:;,.(){}\[\]]"
+
+GLSL_PRELUDE = (
+    "#version 100",
+    "#ifdef GL_FRAGMENT_PRECISION_HIGH",
+    "precision highp float;",
+    "precision highp sampler2D;",
+    "#else",
+    "#error glsl-infer needs highp floats in fragment shaders, which this GPU does not have",
+    "#endif",
+)
+GLSL_DEVICE = ("ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES")
+GLSL_TYPES = ("float", "vec2", "vec3", "vec4", "int", "sampler2D")
+GLSL_FUNCTIONS = (
+    "abs",
+    "ceil",
+    "clamp",
+    "cos",
+    "dot",
+    "floor",
+    "fract",
+    "greaterThan",
+    "greaterThanEqual",
+    "lessThan",
+    "lessThanEqual",
+    "max",
+    "min",
+    "mix",
+    "sign",
+    "sin",
+    "step",
+)
+GLSL_CURVES = (
+    "acos",
+    "asin",
+    "atan",
+    "exp",
+    "exp2",
+    "inversesqrt",
+    "length",
+    "log",
+    "log2",
+    "pow",
+    "smoothstep",
+    "sqrt",
+    "tan",
+)
+GLSL_WILD = ("acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt")
+GLSL_STATEMENTS = ("TURNS", "END_AFTER")
+GLSL_LINES = (
+    "exp exact_exp",
+    "log exact_log",
+    "pow exact_pow",
+    "TURNS(count) count + 1024",
+    "TURNS(count) count",
+    "END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;",
+    "END_AFTER(count, turn)",
+)
+GLSL_LIMITS: Mapping[str, int] = {
+    "name": 64,  # Characters of a name or number.
+    "tokens": 65536,  # Tokens of a shader, without comments and conditions.
+    "expanded": 262144,  # Tokens that a reader looks at: once, and again for each use of a macro.
+    "macro": 64,  # Tokens of a macro.
+    "conditions": 8,  # Conditions in each other.
+    "blocks": 6,  # Blocks in each other.
+    "brackets": 24,  # Brackets, calls and macros in each other.
+    "operators": 256,  # Operations of a statement, macros in their places.
+    "array": 4096,  # Elements of a uniform array.
+    "turns": 8192,  # Turns of a loop.
+    "coordinate": 65536,  # The largest constant in a coordinate of texture2D.
+    "fetch": 4,  # Operations that texture2D counts for.
+    "written": 24576,  # Operations of a shader with functions and macros in their places.
+    "executed": 1048576,  # Operations of a fragment: with all turns of loops, too.
+    "all_written": 4194304,  # Operations of the shaders of all programs together, as in 'written'.
+}
+"""The most of what a shader may have."""
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "manifest": (
@@ -181,6 +260,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "fixed_point": ("texture", "columns", "length", "scale"),
     "fixed_map": ("height", "width", "channels", "scale", "views"),
     "feature_map": ("height", "width", "channels", "gutter", "views", "scales", "zeros"),
+    "fine_map": ("height", "width", "channels", "bits", "views", "scales", "zeros"),
 }
 """The keys of every object, in the order in which they are written."""
 

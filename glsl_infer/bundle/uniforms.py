@@ -1,86 +1,56 @@
-"""Whether passes set every uniform that their shader declares: one that nobody sets holds 0, and results are wrong."""
+"""Whether fragment shaders are of the format's GLSL, and passes set every uniform that they declare.
+
+A uniform that nobody sets holds 0, and results are wrong.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
+from glsl_infer.bundle.format_constants import GLSL_LIMITS, GLSL_PRELUDE
+from glsl_infer.bundle.rules import rule
+from glsl_infer.bundle.shader_grammar import Shader, parse
 from glsl_infer.errors import BundleError
 from glsl_infer.program import PRELUDE, ShaderProgram
 
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-_DECLARATION = re.compile(
-    r"\buniform\s+(?:(?:lowp|mediump|highp)\s+)?(sampler2D|float|vec[234])\s+([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*;"
-)
-DEVICE = frozenset(("ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES"))
-"""Macros that a runner may define for a device or not; a driver may define what begins with GL_ or __."""
-
 
 def check(programs: Iterable[ShaderProgram], members: Mapping[str, bytes]) -> None:
-    """Refuse a program whose fragment shader declares other uniforms than the program sets.
+    """Refuse a shader that is not of the format's GLSL, or declares other uniforms than its program sets.
 
     Args:
         programs: of a manifest; their members are there.
         members: bytes of every member.
 
     Raises:
-        BundleError: naming the program and the uniform.
+        BundleError: naming the shader and its line, or the program and the uniform.
     """
+    known: dict[str, Shader] = {}
+    written = 0
+    with rule("shaders"):
+        prelude = (line.split("//", 1)[0].rstrip(" ") for line in members[PRELUDE].decode("latin-1").split("\n"))
+        if [line for line in prelude if line] != list(GLSL_PRELUDE):
+            raise BundleError(f"'{PRELUDE}' is not the prelude of this format; export the model again")
     for program in programs:
-        text = members[PRELUDE] + b"\n" + members[program.fragment]  # what is defined there counts here
-        declared = dict(_declared(text.decode("ascii", "replace"), program.name))
-        samplers = {name for name, kind in declared.items() if kind == "sampler2D"}
-        for what, given, there in (
-            ("sampler", set(program.samplers), samplers),
-            ("uniform", set(program.uniforms), set(declared) - samplers),
-        ):
-            unset, unknown = sorted(there - given), sorted(given - there)
-            if unset:
-                raise BundleError(
-                    f"program '{program.name}': its shader declares the {what} '{unset[0]}', which no pass sets"
-                )
-            if unknown:
-                raise BundleError(
-                    f"program '{program.name}': passes set the {what} '{unknown[0]}', which its shader does not declare"
-                )
+        if program.fragment not in known:
+            with rule("shaders"):
+                known[program.fragment] = parse(program.fragment, members[program.fragment].decode("latin-1"))
+        shader = known[program.fragment]
+        written += shader.written
+        if written > GLSL_LIMITS["all_written"]:
+            raise BundleError(
+                f"the programs have more than {GLSL_LIMITS['all_written']} operations together", "shaders"
+            )
+        with rule("uniforms"):
+            samplers = {name for name, kind in shader.uniforms.items() if kind == "sampler2D"}
+            _compare(program.name, "sampler", set(program.samplers), samplers)
+            _compare(program.name, "uniform", set(program.uniforms), set(shader.uniforms) - samplers)
 
 
-def _declared(text: str, program: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and type of every uniform that is declared in lines that a device may compile."""
-    text = "\n".join(_compiled(_COMMENT.sub(" ", text), program))
-    declarations = _DECLARATION.findall(text)
-    if len(declarations) != len(re.findall(r"\buniform\b", text)):
-        raise BundleError(f"program '{program}': a uniform is not declared on its own, as 'uniform vec4 name;'")
-    for kind, name in declarations:
-        yield name, kind
-
-
-def _compiled(text: str, program: str) -> Iterator[str]:
-    """Yield the lines that are left when ``#ifdef`` and ``#ifndef`` are decided.
-
-    Both branches are left where a device decides, or what a device decides; so is what stands behind other
-    conditions.
-    """
-    macros: dict[str, bool | None] = dict.fromkeys(DEVICE)  # None: perhaps
-    branches: list[bool | None] = []
-    for line in text.split("\n"):
-        words = line.replace("#", " # ").split() if line.lstrip().startswith("#") else []
-        if len(words) < 2:
-            if False not in branches:
-                yield line
-            continue
-        directive, name = words[1], words[2] if len(words) > 2 else ""
-        if directive in ("ifdef", "ifndef"):
-            state = macros.get(name, None if name.startswith(("GL_", "__")) else False)
-            branches.append(state if directive == "ifdef" or state is None else not state)
-        elif directive == "if":
-            branches.append(None)
-        elif directive in ("else", "elif", "endif"):
-            if not branches:
-                raise BundleError(f"program '{program}': #{directive} without a condition")
-            state = branches.pop()
-            if directive != "endif":
-                branches.append(None if state is None or directive == "elif" else not state)
-        elif directive in ("define", "undef") and False not in branches:
-            certain = None not in branches
-            macros[name] = (directive == "define") if certain else None
+def _compare(program: str, what: str, given: set[str], there: set[str]) -> None:
+    unset, unknown = sorted(there - given), sorted(given - there)
+    if unset:
+        raise BundleError(f"program '{program}': its shader declares the {what} '{unset[0]}', which no pass sets")
+    if unknown:
+        raise BundleError(
+            f"program '{program}': passes set the {what} '{unknown[0]}', which its shader does not declare"
+        )

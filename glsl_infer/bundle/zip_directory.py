@@ -1,38 +1,125 @@
-"""The directory at the end of a zip file: looked at before the standard library reads all of it."""
+"""The zip file that a bundle is: a directory and members that can be read in one way only.
+
+Members lie one behind the other from the first byte on, then comes the directory, then its end record, and nothing
+else. What a member's own header says, the directory says too. So every reader finds the same members.
+"""
 
 from __future__ import annotations
 
 import os
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from glsl_infer.bundle.format_constants import MAX_DIRECTORY_BYTES
 from glsl_infer.errors import BundleError
 
-_END, _END_BYTES = b"PK\x05\x06", 22
-_LOCATOR, _LOCATOR_BYTES = b"PK\x06\x07", 20
+_END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
+_FLAGS = 0x0806  # how hard it was deflated, and that names are UTF-8
+_DEFLATED = 8
 
 
-def check(file: BinaryIO) -> None:
-    """Refuse a zip with more entries than memory should hold: ``ZipFile`` makes an object of each as it opens.
+_NO_ZIP = "not a glsl-infer model, or cut off before its end; export or copy the file again"
 
-    Its end record is looked for as ``ZipFile`` does. One with 64-bit sizes is no bundle: those begin at 4 GiB.
+
+@dataclass(frozen=True)
+class Entry:
+    """A member as the directory has it; ``offset``: of its header; ``told``: what that header has to say."""
+
+    name: str
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+    told: bytes
+
+
+def read(file: BinaryIO) -> list[Entry]:
+    """Return the members, in the order of the directory.
 
     Args:
         file: open for reading; where it stands afterwards is undefined.
 
     Raises:
-        BundleError: the directory declares more than ``format_constants.MAX_DIRECTORY_BYTES``, or is a 64-bit one.
+        BundleError: it does not end with a directory and its end record, or the directory is larger than
+            ``MAX_DIRECTORY_BYTES`` or has more than a bundle's.
     """
-    file.seek(0, os.SEEK_END)
-    file.seek(max(0, file.tell() - _END_BYTES - 0xFFFF - _LOCATOR_BYTES))
-    tail = file.read()
-    at = len(tail) - _END_BYTES
-    if not (at >= 0 and tail.startswith(_END, at) and tail.endswith(b"\0\0")):
-        at = tail.rfind(_END)
-    if at < 0 or at + _END_BYTES > len(tail):
-        return  # for ZipFile to refuse
-    long = tail.startswith(_LOCATOR, at - _LOCATOR_BYTES) if at >= _LOCATOR_BYTES else False
-    if long or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(0, length - _END.size))
+    end = file.read()
+    if len(end) < _END.size or not end.startswith(b"PK\x05\x06"):
+        raise BundleError(_NO_ZIP)
+    _, disk, first, here, count, size, offset, comment = _END.unpack(end)
+    if size > MAX_DIRECTORY_BYTES:
         raise BundleError(
             f"the directory of the zip is larger than {MAX_DIRECTORY_BYTES >> 20} MiB, which no model's is"
         )
+    if disk or first or here != count or comment or offset + size != length - _END.size:
+        raise BundleError(_NO_ZIP)
+    file.seek(offset)
+    return _entries(file.read(size), count)
+
+
+def _entries(directory: bytes, count: int) -> list[Entry]:
+    entries = []
+    at = 0
+    for _ in range(count):
+        if at + _ENTRY.size > len(directory) or not directory.startswith(b"PK\x01\x02", at):
+            raise BundleError(_NO_ZIP)
+        _, _, _, flags, method, _, _, crc, packed, size, name, extra, comment, *_, offset = _ENTRY.unpack_from(
+            directory, at
+        )
+        begin = at + _ENTRY.size
+        if extra or comment or begin + name > len(directory):
+            raise BundleError("the directory of the zip has more than a model's: extra fields or comments")
+        raw = directory[begin : begin + name]
+        told = b"PK\x03\x04" + directory[at + 6 : at + 32] + raw
+        entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, told))
+        at = begin + name
+    if at != len(directory):
+        raise BundleError(_NO_ZIP)
+    return entries
+
+
+def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
+    """Refuse a file in which anything lies before, between or behind members, or that says two things of one.
+
+    Raises:
+        BundleError: naming the member.
+    """
+    at = 0
+    for entry in entries:
+        if entry.flags & ~_FLAGS:
+            raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size stands behind it")
+        file.seek(at)
+        if entry.offset != at or file.read(len(entry.told)) != entry.told:
+            raise BundleError(f"member '{entry.name:.60}' does not lie, or is not described, as the directory says")
+        at += len(entry.told) + entry.packed
+    file.seek(-_END.size + 16, os.SEEK_END)
+    if int.from_bytes(file.read(4), "little") != at:
+        raise BundleError("something lies between the members and the directory of the zip")
+
+
+def unpack(file: BinaryIO, entry: Entry) -> bytes:
+    """Return a member's bytes; unpacking ends at the declared size.
+
+    Raises:
+        BundleError: they are damaged, or not as many as the directory says.
+    """
+    file.seek(entry.offset + len(entry.told))
+    data = file.read(entry.packed)
+    whole = len(data) == entry.packed
+    if entry.method == _DEFLATED:
+        inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            data = inflater.decompress(data, entry.size + 1)
+        except zlib.error:
+            whole = False
+        whole = whole and inflater.eof and not inflater.unused_data and not inflater.unconsumed_tail
+    if not whole or len(data) != entry.size or zlib.crc32(data) != entry.crc:
+        raise BundleError(f"member '{entry.name}' is damaged, or is not as large as is declared")
+    return data

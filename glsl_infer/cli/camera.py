@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy every frame to the GPU, also where the GPU could read the camera's memory (dma-bufs) itself",
     )
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
     shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera import sources
     from glsl_infer.tools.camera.stopping import until_signalled
 
+    execution.check_signature(args)
     _check(args)
     camera_tasks.check(args)
     source = sources.open_source(args.source)
@@ -106,7 +108,7 @@ def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
 
     started = time.monotonic()
     with (
-        Classifier(args.model, context=args.context) as classifier,
+        Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier,
         _frames(args, source, classifier) as (frames, latest),
     ):
 
@@ -134,7 +136,10 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
 
     from glsl_infer.runtime.classifier import Classifier
 
-    with Classifier(args.model, context=window.context) as classifier, _frames(args, source, classifier) as (frames, _):
+    with (
+        Classifier(args.model, context=window.context, isolated=execution.isolation(args)) as classifier,
+        _frames(args, source, classifier) as (frames, _),
+    ):
 
         def report(frame: Frame, predictions: list[Prediction], rate: float) -> None:
             title = f"{args.source}, {rate:.1f} frames a second - glsl-infer"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.cli import ends
+from glsl_infer.cli.execution import add_isolated, isolation
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.gl.context import CHOICES
 
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_operator(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    add_isolated(parser)
     parser.add_argument("--json", action="store_true", help="print JSON: driver, every layer's error, what to try")
 
 
@@ -36,7 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.support.resources import default_model
 
     ends.load_operators(args.operator)
-    with Session(default_model() if args.model is None else args.model, context=args.context) as session:
+    model = default_model() if args.model is None else args.model
+    with Session(model, context=args.context, isolated=isolation(args)) as session:
         result, file = selfcheck.check(session), session.bundle.path
     if args.json:
         print(json.dumps({"file": str(file), **result.as_json()}, indent=1))

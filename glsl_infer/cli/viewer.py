@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from glsl_infer.cli import progress
+from glsl_infer.cli.execution import isolation
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
@@ -43,7 +44,10 @@ def check(args: argparse.Namespace, files: list[Path]) -> None:
 def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
     """Show the pictures until the window is closed, or until the screenshot is written; return the exit code."""
     check(args, files)
-    with PictureWindow() as window, Classifier(args.model, context=window.context) as classifier:
+    with (
+        PictureWindow() as window,
+        Classifier(args.model, context=window.context, isolated=isolation(args)) as classifier,
+    ):
         if not args.no_selfcheck:
             progress.first_use(classifier.session)
         viewer = Viewer(window, classifier, files, args.top, report, debug=args.debug)
@@ -103,7 +107,7 @@ class Viewer:
             except ImageError as error:
                 if self._debug:
                     raise
-                print(f"error: {error}", file=sys.stderr)
+                say_error(str(error))
                 self.failed += 1
                 del self.files[self.index]
                 if by < 0:

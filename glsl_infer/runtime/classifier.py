@@ -14,6 +14,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph.host_steps import PROBABLE, softmax
+from glsl_infer.runtime.isolation import Isolation
 from glsl_infer.runtime.outputs import Results
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -38,7 +39,7 @@ class Classifier(Closing):
 
     Args:
         model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
-        context, selfcheck: see ``Session``.
+        context, selfcheck, isolated: see ``Session``.
 
     Raises:
         InputError: the model has no output for classes, or more inputs than a picture.
@@ -51,8 +52,10 @@ class Classifier(Closing):
         *,
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
+        isolated: Isolation = False,
     ) -> None:
-        self.session = Session(default_model() if model is None else model, context=context, selfcheck=selfcheck)
+        model = default_model() if model is None else model
+        self.session = Session(model, context=context, selfcheck=selfcheck, isolated=isolated)
         manifest, classes = self.session.bundle.manifest, self.session.bundle.manifest.classes
         try:
             self._input = manifest.input

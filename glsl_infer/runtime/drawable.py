@@ -16,6 +16,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.gl.dma_import import Importer
 from glsl_infer.gl.objects import Objects
 from glsl_infer.runtime.inputs import Inputs
+from glsl_infer.runtime.isolation import Isolation, meet
 from glsl_infer.runtime.limits import require
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.outputs import Outputs
@@ -32,7 +33,7 @@ class Drawable(Closing):
     """Everything that drawing a bundle takes, and the state of the context. ``Session`` draws with it.
 
     Args:
-        model, context, cache: as for ``Session``.
+        model, context, cache, isolated: as for ``Session``.
 
     Raises:
         BundleError, ContextError, LimitError, ShaderError: as ``Session``.
@@ -45,6 +46,7 @@ class Drawable(Closing):
         model: Union[str, Path, Bundle],
         context: Union[str, Context],
         cache: Union[bool, Path],
+        isolated: Isolation = False,
     ) -> None:
         clock = Stopwatch()
         self.start_up: Mapping[str, float] = clock.laps
@@ -61,6 +63,9 @@ class Drawable(Closing):
         try:
             self.context.make_current()
             require(self.bundle.manifest.limits, self._gl)
+            if isolated:
+                meet(self.bundle, self.context, isolated)
+                self.context.make_current()
             self._prepared = Prepared(self.bundle, self.context, self._objects, clock, cache)
             self._handles = self._prepared.handles
             self.frame, self.restored_programs = self._prepared.frame, self._prepared.restored_programs

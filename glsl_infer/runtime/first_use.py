@@ -20,9 +20,11 @@ from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.linking import driver_strings
 from glsl_infer.runtime.program_cache import default_folder
-from glsl_infer.support.files import is_own, writing
+from glsl_infer.support.files import is_own, reading, writing
 
 if TYPE_CHECKING:
+    from glsl_infer.bundle import Bundle
+    from glsl_infer.gl.context import Context
     from glsl_infer.runtime.session import Session
 
 FORMAT = "glsl-infer self-check 1"
@@ -44,8 +46,9 @@ def check(session: Session, folder: Path | None = None) -> bool:
     Raises:
         SelfCheckError: a layer comes out wrong.
     """
-    folder = default_folder() if folder is None else folder
-    path = None if folder is None else folder / f"{key_of(session)}{SUFFIX}"
+    session.activate()
+    path = _path(session.context, session.bundle, folder)
+    session.activate()  # measuring the device's lines may have changed the context's state
     if path is not None and _passed(path):
         return False
     selfcheck.check(session).require()
@@ -54,23 +57,32 @@ def check(session: Session, folder: Path | None = None) -> bool:
     return True
 
 
-def key_of(session: Session) -> str:
-    """Return what a verdict depends on as a hash: hexadecimal, 64 digits."""
-    session.activate()
-    digest = session.bundle.digest  # writing the manifest again would take a Pi Zero a second at every start
+def has_passed(context: Context, bundle: Bundle) -> bool:
+    """Return whether the self-check has passed before, with this model on the driver of the current context."""
+    path = _path(context, bundle, None)
+    return path is not None and _passed(path)
+
+
+def _path(context: Context, bundle: Bundle, folder: Path | None) -> Path | None:
+    folder = default_folder() if folder is None else folder
+    return None if folder is None else folder / f"{key_of(context, bundle)}{SUFFIX}"
+
+
+def key_of(context: Context, bundle: Bundle) -> str:
+    """Return what a verdict depends on as a hash: hexadecimal, 64 digits. The context is current."""
+    digest = bundle.digest  # writing the manifest again would take a Pi Zero a second at every start
     if digest is None:
-        digest = json.dumps(manifest_json.to_json(session.bundle.manifest), sort_keys=True)
-    parts = [FORMAT, *driver_strings(session.context.gl), driver_of(session.context).device_lines, digest]
-    session.activate()  # measuring the device's lines may have changed the context's state
+        digest = json.dumps(manifest_json.to_json(bundle.manifest), sort_keys=True)
+    parts = [FORMAT, *driver_strings(context.gl), driver_of(context).device_lines, digest]
     return hashlib.sha256(json.dumps(parts).encode("utf-8")).hexdigest()
 
 
 def _passed(path: Path) -> bool:
     """Return whether a file says so that only this user can have written."""
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             return is_own(os.fstat(file.fileno())) and file.read(len(_TEXT) + 1) == _TEXT
-    except OSError:
+    except (OSError, InputError):
         return False
 
 

@@ -24,6 +24,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import Node, host_steps
 from glsl_infer.program.layout import FeatureMap
 from glsl_infer.runtime import traffic
+from glsl_infer.runtime.isolation import Isolation, meet
 from glsl_infer.runtime.opening import opened
 from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
@@ -41,7 +42,7 @@ class PartedSession(Session):
     """A ``Session`` of a bundle of parts; ``Session(...)`` makes it where a file has parts.
 
     Args:
-        model, context, selfcheck, cache, operators: as for ``Session``.
+        model, context, selfcheck, cache, operators, isolated: as for ``Session``.
 
     Raises:
         InputError: a custom operator that the bundle needs was not given.
@@ -56,6 +57,7 @@ class PartedSession(Session):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
+        isolated: Isolation = False,
     ) -> None:
         clock = Stopwatch()
         self._own_context = not isinstance(context, Context)
@@ -70,6 +72,9 @@ class PartedSession(Session):
         self.start_up = {**clock.laps}
         try:
             self._require_functions()
+            if isolated:
+                self.context.make_current()
+                meet(self.bundle, self.context, isolated)
             for part in self.bundle.parts:
                 made = part if isinstance(part, CpuPart) else Session(part, context=self.context, cache=cache)
                 self._sessions.append(made)

@@ -20,6 +20,7 @@ from glsl_infer.program.layout import textures_of
 from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.drawable import Drawable
 from glsl_infer.runtime.inputs import Named, Numbers
+from glsl_infer.runtime.isolation import Isolation
 from glsl_infer.runtime.outputs import Answer, Results
 from glsl_infer.runtime.part_run import PartRun
 from glsl_infer.runtime.pictures.picture_input import Picture
@@ -43,6 +44,8 @@ class Session(Drawable):
         cache: whether compiled programs are kept for the next start, where the driver gives them away: in the user's
             cache folder (``program_cache.default_folder``), in a folder of your own, or not at all.
         operators: functions for a model's custom operators, by the names that it has for them.
+        isolated: let a child process compile and draw the model first, so that a file that makes the driver crash, hang
+            or fill the memory does so there; ``"first"``: unless the model has passed on this driver before.
 
     A model with parts for the CPU gets a ``PartedSession``.
 
@@ -57,6 +60,7 @@ class Session(Drawable):
     Raises:
         BundleError, ContextError, LimitError: the file or this machine will not do.
         ShaderError: the driver refuses a shader; names the layer and quotes the driver.
+        RunError: with ``isolated``, the child crashed, hung or took too much memory.
         SelfCheckError: with ``selfcheck``, a layer that computes something else than the reference.
     """
 
@@ -77,8 +81,9 @@ class Session(Drawable):
         selfcheck: bool = False,
         cache: Union[bool, Path] = True,
         operators: Functions | None = None,
+        isolated: Isolation = False,
     ) -> None:
-        super().__init__(model, context, cache)
+        super().__init__(model, context, cache, isolated)
         self.part_runs: tuple[PartRun, ...] = ()
         self._named = False
         if selfcheck:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Try the reader and the runner with bundles that were changed in hostile ways, for a bounded time.
 
-    python scripts/reliability/fuzz.py [--seconds 60] [--seed 0] [--no-gl] [--keep DIR] [--json]
+    python scripts/reliability/fuzz.py [--seconds 60] [--seed 0] [--no-gl] [--kinds KIND ...] [--keep DIR] [--json]
 
 Sound bundles (tiny ones of every kind, and those in models/) are changed in their bytes, zip structure, manifest,
 passes, graph, GLSL, weights and labels (``mutations.py``). Every file must end in an error of our own class or in a run
@@ -23,13 +23,15 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
 
 import tiny  # noqa: E402
+from mutations import KINDS  # noqa: E402
 
 from glsl_infer.errors import GlslInferError, InputError, RunError  # noqa: E402
 
@@ -45,8 +47,8 @@ MAX_FINDINGS = 20
 class Fuzzing:
     """A run: what was tried, what became of it, what was found."""
 
-    def __init__(self, folder: Path, keep: Path, gl: bool) -> None:
-        self._folder, self._keep, self._gl = folder, keep, gl
+    def __init__(self, folder: Path, keep: Path, gl: bool, kinds: Sequence[str]) -> None:
+        self._folder, self._keep, self._gl, self._only = folder, keep, gl, list(kinds)
         self.kinds: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self.findings: list[dict[str, str]] = []
@@ -77,6 +79,7 @@ class Fuzzing:
             "seed": seed,
             "seconds": seconds,
             "gl": self._gl,
+            "kinds": self._only,
             "memory": MEMORY,
         }
         file, errors = self._folder / "job.json", self._folder / "errors.txt"
@@ -165,7 +168,7 @@ def _forward(stream: IO[str], lines: queue.Queue[str | None]) -> None:
     lines.put(None)
 
 
-def fuzz(seconds: float, seed: int, gl: bool, keep: Path) -> dict[str, Any]:
+def fuzz(seconds: float, seed: int, gl: bool, keep: Path, kinds: Sequence[str] = ()) -> dict[str, Any]:
     """Try files and return what was tried and found, as plain data.
 
     Raises:
@@ -175,7 +178,7 @@ def fuzz(seconds: float, seed: int, gl: bool, keep: Path) -> dict[str, Any]:
     if not seconds > 0:
         raise InputError(f"--seconds {seconds:g}; give a positive number")
     with tempfile.TemporaryDirectory() as folder:
-        run = Fuzzing(Path(folder), keep, gl)
+        run = Fuzzing(Path(folder), keep, gl, kinds)
         run.run(seconds, seed)
     return {
         "seconds": seconds,
@@ -201,9 +204,10 @@ def main() -> int:
     parser.add_argument("--no-gl", action="store_true", help="read the files only")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="where findings' files go")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--kinds", nargs="+", choices=sorted(KINDS), default=[], help="change files only so")
     arguments = parser.parse_args()
     try:
-        result = fuzz(arguments.seconds, arguments.seed, not arguments.no_gl, arguments.keep)
+        result = fuzz(arguments.seconds, arguments.seed, not arguments.no_gl, arguments.keep, arguments.kinds)
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -34,11 +34,12 @@ def work(job: dict[str, Any]) -> None:
 
     Args:
         job: ``folder`` to write to; ``sources``, paths of sound bundles; ``seed``; ``seconds``; ``gl``, whether to run
-            them; ``memory``, bytes of address space that may come on top of what the start takes.
+            them; ``kinds``, how files are changed; ``memory``, bytes of address space that may come on top of what the
+            start takes.
     """
     folder, deadline = Path(job["folder"]), time.monotonic() + job["seconds"]
     sources = [Path(name) for name in job["sources"]]
-    strategy = mutated([path.read_bytes() for path in sources])
+    strategy = mutated([path.read_bytes() for path in sources], job["kinds"])
     context = Context() if job["gl"] else None
     before = [_logits(path, context) for path in sources]  # everything is loaded now
     soft = _status("VmSize") + job["memory"]

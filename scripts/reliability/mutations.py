@@ -9,6 +9,7 @@ import copy
 import hashlib
 import io
 import json
+import re
 import struct
 import warnings
 import zipfile
@@ -58,16 +59,17 @@ class Mutated:
     data: bytes
 
 
-def mutated(sources: Sequence[bytes]) -> st.SearchStrategy[Mutated]:
+def mutated(sources: Sequence[bytes], kinds: Sequence[str] = ()) -> st.SearchStrategy[Mutated]:
     """Return a strategy of changed bundles.
 
     Args:
         sources: the bytes of sound bundles.
+        kinds: how they are changed, of ``KINDS``; by default in every way.
     """
 
     @st.composite
     def strategy(draw: Draw) -> Mutated:
-        kind = draw(st.sampled_from(sorted(KINDS)))
+        kind = draw(st.sampled_from(sorted(kinds or KINDS)))
         return Mutated(kind, KINDS[kind](draw, draw(st.sampled_from(sources))))
 
     return strategy()
@@ -277,14 +279,92 @@ def places(data: Any) -> Iterator[tuple[Any, Union[str, int]]]:
             yield from places(value)
 
 
+def _container(draw: Draw, data: bytes) -> bytes:
+    """Change where things lie in a sound zip, and what its headers say: two meanings of one file."""
+    other = packed([*unpacked(data).items()], draw(st.sampled_from((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))))
+    changed = bytearray(draw(st.sampled_from((data, other))))
+    for _ in range(draw(st.integers(1, 2))):
+        how = draw(st.integers(0, 6))
+        directory = changed.rfind(b"PK\1\2" if how == 5 else b"PK\5\6")
+        starts = [at for at in range(len(changed) - 4) if changed.startswith((b"PK\3\4", b"PK\1\2"), at)]
+        at = draw(st.sampled_from(starts or [0]))
+        junk = draw(st.sampled_from((b"\0", b"PK\5\6", b"x" * 30, bytes(other), b"PK\3\4" + bytes(26))))
+        if how == 0:
+            changed[:0] = junk
+        elif how == 1:
+            changed += junk
+        elif how == 2:
+            changed[at:at] = junk
+        elif how == 3:
+            place = at + draw(st.integers(4, 45))
+            if place < len(changed):
+                changed[place] ^= 1 << draw(st.integers(0, 7))
+        elif how == 4:
+            name = at + draw(st.integers(30, 60))
+            changed[name : name + 1] = draw(st.sampled_from((b"x", b"", b"\0", b"\xc3\xa9")))
+        elif how == 5:
+            place = directory + draw(st.integers(4, 45))
+            if 0 <= place < len(changed):
+                changed[place] ^= 1 << draw(st.integers(0, 7))
+        elif len(changed) > 30:
+            place = draw(st.integers(max(0, directory - 400), len(changed) - 1))
+            changed[place] ^= 1 << draw(st.integers(0, 7))
+    return bytes(changed)
+
+
+_TOKEN = re.compile(r"\s+|[A-Za-z_]\w*|[\d.]+(?:e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||.", re.DOTALL)
+HOSTILE_TOKENS = (
+    *("0.0", "0", "1e30", "1e-40", "99999", "4294967296", "1e999", "texture2D", "main", "gl_FragColor", "gl_FragCoord"),
+    *("for", "if", "while", "discard", "break", "return", "int", "mat4", "(", ")", "{", "}", "[", "]", ";", ",", "."),
+    *("+", "-", "*", "/", "=", "?", ":", "<", "//", "/*", "#if", "#else", "#endif", "#define A B\n", "\\\n", "end"),
+    *("LATE_FETCH", "ROUND_STORES", "END_AFTER", "TURNS", "GL_ES", "__LINE__", "constructor", "coord0", "late", "\n"),
+)
+
+
+def glsl_tokens(draw: Draw, text: str, others: Sequence[str]) -> str:
+    """Change one to three tokens or lines of a shader; ``others``: texts to take lines from."""
+    for _ in range(draw(st.integers(1, 3))):
+        if draw(st.booleans()):
+            parts, joint, pool = _TOKEN.findall(text), "", HOSTILE_TOKENS
+        else:
+            parts, joint, pool = text.split("\n"), "\n", tuple(draw(st.sampled_from(others)).split("\n"))
+        at, how = draw(st.integers(0, len(parts) - 1)), draw(st.integers(0, 5))
+        if how == 0:
+            parts[at] = draw(st.sampled_from(pool))
+        elif how == 1:
+            parts.insert(at, draw(st.sampled_from(pool)))
+        elif how == 2 and len(parts) > 1:
+            del parts[at]
+        elif how == 3:
+            parts[at:at] = parts[at : at + draw(st.integers(1, 8))] * draw(st.sampled_from((1, 1, 2, 40)))
+        elif how == 4:
+            parts[at] = parts[draw(st.integers(0, len(parts) - 1))]
+        else:
+            parts[at] = re.sub(r"\d+", lambda _: str(draw(st.sampled_from((0, 1, 9, 1000, 8192)))), parts[at], count=1)
+        text = joint.join(parts)
+    return text
+
+
+def _tokens(draw: Draw, data: bytes) -> bytes:
+    """Change tokens and lines of one fragment shader, without its comments, which say much and do nothing."""
+    members = unpacked(data)
+    names = sorted(name for name in members if name.endswith(".frag"))
+    name = draw(st.sampled_from(names))
+    texts = [re.sub(r"//[^\n]*", "", members[name].decode("latin-1")) for name in names]
+    changed = glsl_tokens(draw, texts[names.index(name)], texts)
+    return rehashed({**members, name: changed.encode("latin-1", "replace")})
+
+
 KINDS: dict[str, Callable[[Draw, bytes], bytes]] = {
     "bytes": _bytes,
     "zip": _zip,
+    "container": _container,
     "manifest": _manifest,
     "passes": _passes,
     "graph": _graph,
     "JSON text": _json_text,
     "GLSL": _glsl,
+    "tokens": _tokens,
     "weights": _weights,
     "labels": _labels,
 }

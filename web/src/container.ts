@@ -4,7 +4,7 @@ import { BundleError } from "./errors.ts";
 import { FILE_PATTERN, MAX_BYTES, MAX_GRAPH_BYTES, MAX_MANIFEST_BYTES, MAX_TABLE_BYTES } from "./formatConstants.ts";
 import { sum } from "./lists.ts";
 import { refuse, short, under } from "./refusal.ts";
-import { directory, unpack, type Entry } from "./zip.ts";
+import { checkLayout, directory, unpack, type Entry } from "./zip.ts";
 
 export const MANIFEST = "manifest.json";
 
@@ -46,6 +46,7 @@ export function open(file: Uint8Array): Container {
       const entry = entries.find(({ name }) => name === MANIFEST);
       if (!entry) refuse(`a zip file, but not a glsl-infer model (it has no manifest.json)${GIVE}`);
       checkEntries([entry]);
+      checkLayout(file, entries);
       return bytesOf(entry);
     }),
     members: () => under("container", () => {
@@ -66,12 +67,12 @@ function entriesOf(file: Uint8Array): Entry[] {
 
 function checkEntries(entries: readonly Entry[]): void {
   const seen = new Set<string>();
-  for (const { name, method, encrypted, size } of entries) {
+  for (const { name, method, packed, size } of entries) {
     if (!FILE_PATTERN.test(name) || seen.has(name)) {
       refuse(`not allowed in a model: member '${short(name)}'${GIVE}`);
     }
-    if (encrypted || (method !== 0 && method !== 8)) {
-      refuse(`member '${name}' is compressed or encrypted in a way that is not supported`);
+    if ((method || packed !== size) && method !== 8) {
+      refuse(`member '${name}' is compressed in a way that is not supported`);
     }
     if (size > (MOST[name] ?? size)) refuse(`${name} unpacks to more than ${MOST[name]! / 2 ** 20} MiB`);
     seen.add(name);

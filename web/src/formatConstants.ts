@@ -106,6 +106,9 @@ export const OFFSET_RANGE = [0, 268435456] as const;
 /** Smallest and largest. A component of a texel. */
 export const BYTE_RANGE = [0, 255] as const;
 
+/** Smallest and largest. Bits of a number in a fine map. */
+export const BITS_RANGE = [16, 16] as const;
+
 /** Smallest and largest. Varyings of a program. */
 export const VARYINGS_RANGE = [1, 7] as const;
 
@@ -159,6 +162,7 @@ export const RULES = [
   "textures",
   "programs",
   "vertex shaders",
+  "shaders",
   "passes.bin",
   "passes",
   "uniforms",
@@ -178,6 +182,94 @@ export const MEMBER_PATTERN = /^(graph\.json|passes\.bin|labels\.txt|(shaders|we
 export const PART_FOLDER_PATTERN = /^(parts\/(0|[1-9][0-9]?)\/)$/;
 export const FLOATS_PATTERN = /^(weights\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32)$/;
 export const DIGEST_PATTERN = /^([0-9a-f]{64})$/;
+export const GLSL_MACRO_PATTERN = /^((?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*)$/;
+export const GLSL_TOKEN_PATTERN = /^( +|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e-?\d+)?|[-+*\/=!<>]=|\+\+|&&|\|\||[-+*\/=<>!?:;,.(){}\[\]])$/;
+export const GLSL_PRELUDE = [
+  "#version 100",
+  "#ifdef GL_FRAGMENT_PRECISION_HIGH",
+  "precision highp float;",
+  "precision highp sampler2D;",
+  "#else",
+  "#error glsl-infer needs highp floats in fragment shaders, which this GPU does not have",
+  "#endif",
+];
+export const GLSL_DEVICE = ["ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES"];
+export const GLSL_TYPES = ["float", "vec2", "vec3", "vec4", "int", "sampler2D"];
+export const GLSL_FUNCTIONS = [
+  "abs",
+  "ceil",
+  "clamp",
+  "cos",
+  "dot",
+  "floor",
+  "fract",
+  "greaterThan",
+  "greaterThanEqual",
+  "lessThan",
+  "lessThanEqual",
+  "max",
+  "min",
+  "mix",
+  "sign",
+  "sin",
+  "step",
+];
+export const GLSL_CURVES = [
+  "acos",
+  "asin",
+  "atan",
+  "exp",
+  "exp2",
+  "inversesqrt",
+  "length",
+  "log",
+  "log2",
+  "pow",
+  "smoothstep",
+  "sqrt",
+  "tan",
+];
+export const GLSL_WILD = ["acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"];
+export const GLSL_STATEMENTS = ["TURNS", "END_AFTER"];
+export const GLSL_LINES = [
+  "exp exact_exp",
+  "log exact_log",
+  "pow exact_pow",
+  "TURNS(count) count + 1024",
+  "TURNS(count) count",
+  "END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;",
+  "END_AFTER(count, turn)",
+];
+/** Characters of a name or number. */
+export const GLSL_MOST_NAME = 64;
+/** Tokens of a shader, without comments and conditions. */
+export const GLSL_MOST_TOKENS = 65536;
+/** Tokens that a reader looks at: once, and again for each use of a macro. */
+export const GLSL_MOST_EXPANDED = 262144;
+/** Tokens of a macro. */
+export const GLSL_MOST_MACRO = 64;
+/** Conditions in each other. */
+export const GLSL_MOST_CONDITIONS = 8;
+/** Blocks in each other. */
+export const GLSL_MOST_BLOCKS = 6;
+/** Brackets, calls and macros in each other. */
+export const GLSL_MOST_BRACKETS = 24;
+/** Operations of a statement, macros in their places. */
+export const GLSL_MOST_OPERATORS = 256;
+/** Elements of a uniform array. */
+export const GLSL_MOST_ARRAY = 4096;
+/** Turns of a loop. */
+export const GLSL_MOST_TURNS = 8192;
+/** The largest constant in a coordinate of texture2D. */
+export const GLSL_MOST_COORDINATE = 65536;
+/** Operations that texture2D counts for. */
+export const GLSL_MOST_FETCH = 4;
+/** Operations of a shader with functions and macros in their places. */
+export const GLSL_MOST_WRITTEN = 24576;
+/** Operations of a fragment: with all turns of loops, too. */
+export const GLSL_MOST_EXECUTED = 1048576;
+/** Operations of the shaders of all programs together, as in 'written'. */
+export const GLSL_MOST_ALL_WRITTEN = 4194304;
 
 /** The keys of every object. */
 export interface Keys {
@@ -214,6 +306,7 @@ export interface Keys {
   fixed_point: "texture" | "columns" | "length" | "scale";
   fixed_map: "height" | "width" | "channels" | "scale" | "views";
   feature_map: "height" | "width" | "channels" | "gutter" | "views" | "scales" | "zeros";
+  fine_map: "height" | "width" | "channels" | "bits" | "views" | "scales" | "zeros";
 }
 
 /** Keys that an object has only and always where another of its keys has one of some words. */

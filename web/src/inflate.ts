@@ -17,7 +17,7 @@ const DISTANCES = steps(1, 30, 2);
 LENGTHS.push([258, 0]); // the longest length has a symbol of its own
 
 const FIXED_LITERALS = tableOf(Array.from({ length: 288 }, (_, i) => (i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8)));
-const FIXED_DISTANCES = tableOf(new Array<number>(30).fill(5));
+const FIXED_DISTANCES = tableOf(new Array<number>(32).fill(5));
 
 /**
  * Return what was deflated.
@@ -73,7 +73,8 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
     const told = 4 + bits(4);
     const codes = new Array<number>(ORDER.length).fill(0);
     for (const place of ORDER.slice(0, told)) codes[place] = bits(3);
-    const table = tableOf(codes);
+    if (literals > 286 || distances > 30) fail();
+    const table = tableOf(codes, 0);
     const lengths: number[] = [];
     while (lengths.length < literals + distances) {
       const code = symbol(table);
@@ -85,7 +86,7 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
         code === 16 ? [lengths[lengths.length - 1] ?? fail(), 3 + bits(2)] : [0, code === 17 ? 3 + bits(3) : 11 + bits(7)];
       for (let i = 0; i < count; i++) lengths.push(repeated);
     }
-    if (lengths.length > literals + distances) fail();
+    if (lengths.length > literals + distances || !lengths[256]) fail();
     return [tableOf(lengths.slice(0, literals)), tableOf(lengths.slice(literals))];
   }
 
@@ -115,7 +116,7 @@ export function inflate(packed: Uint8Array, size: number): Uint8Array {
     else if (kind === 2) compressed(tables());
     else fail();
   }
-  if (length !== size) fail();
+  if (length !== size || Math.ceil(at / 8) !== packed.length) fail();
   return data;
 }
 
@@ -132,8 +133,12 @@ function steps(first: number, count: number, each: number): Steps {
   });
 }
 
-/** Return the table of a code, given the bits of each symbol's code (0: it has none); shorter codes come first. */
-function tableOf(lengths: readonly number[]): Table {
+/**
+ * Return the table of a code, given the bits of each symbol's code (0: it has none); shorter codes come first.
+ *
+ * One whose codes have more than `loose` bits has to be complete.
+ */
+function tableOf(lengths: readonly number[], loose = 1): Table {
   const longest = Math.max(...lengths); // most codes are far from MAX_BITS, and a table is filled for each block
   const table = new Uint16Array(1 << longest);
   let code = 0; // as if all codes had as many bits as the longest, the first bit highest
@@ -147,5 +152,6 @@ function tableOf(lengths: readonly number[]): Table {
       code += 1 << (longest - bits);
     });
   }
+  if (longest > loose && code < table.length) fail();
   return table;
 }

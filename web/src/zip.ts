@@ -3,14 +3,14 @@
 import { MAX_DIRECTORY_BYTES } from "./formatConstants.ts";
 import { inflate } from "./inflate.ts";
 import { littleEndian } from "./littleEndian.ts";
-import { refuse } from "./refusal.ts";
+import { refuse, short } from "./refusal.ts";
 
 /** One member, as the directory at the end of the file describes it. */
 export interface Entry {
   readonly name: string;
   /** 0: stored, 8: deflated; others are not supported. */
   readonly method: number;
-  readonly encrypted: boolean;
+  readonly flags: number;
   readonly crc: number;
   /** Bytes in the file. */
   readonly packed: number;
@@ -18,6 +18,8 @@ export interface Entry {
   readonly size: number;
   /** Where its local header begins. */
   readonly offset: number;
+  /** Where the directory describes it. */
+  readonly told: number;
 }
 
 const END = 0x06054b50;
@@ -26,44 +28,65 @@ const ENTRY = 0x02014b50;
 const ENTRY_LENGTH = 46;
 const LOCAL = 0x04034b50;
 const LOCAL_LENGTH = 30;
-const LOCATOR = 0x07064b50; // of a 64-bit end record
-const LOCATOR_LENGTH = 20;
-const MAX_COMMENT = 65535;
+const FLAGS = 0x0806; // how hard it was deflated, and that names are UTF-8
 
 /**
  * Return all members, in the order of the directory; a name may occur twice.
  *
  * @throws Error the file is no zip file, or not whole.
- * @throws BundleError the directory declares more than `MAX_DIRECTORY_BYTES`, or is a 64-bit one: those begin at 4 GiB.
+ * @throws BundleError the directory declares more than `MAX_DIRECTORY_BYTES`, or has more than a bundle's.
  */
 export function directory(file: Uint8Array): Entry[] {
   const { u16, u32 } = littleEndian(file);
-  let end = file.length - END_LENGTH;
-  const last = Math.max(0, end - MAX_COMMENT);
-  while (end >= last && u32(end) !== END) end -= 1;
-  if (end < last) throw new Error("it has no directory at its end");
-  const long = end >= LOCATOR_LENGTH && u32(end - LOCATOR_LENGTH) === LOCATOR;
-  if (long || u32(end + 12) > MAX_DIRECTORY_BYTES) {
+  const end = file.length - END_LENGTH;
+  if (end < 0 || u32(end) !== END) throw new Error("it has no directory at its end");
+  if (u32(end + 12) > MAX_DIRECTORY_BYTES) {
     refuse(`the directory of the zip is larger than ${MAX_DIRECTORY_BYTES / 2 ** 20} MiB, which no model's is`);
   }
   const count = u16(end + 10);
   let at = u32(end + 16);
+  if (u32(end + 4) || u16(end + 8) !== count || u16(end + 20) || at + u32(end + 12) !== end) throw new Error("it is cut off");
   const entries: Entry[] = [];
   for (let i = 0; i < count; i++) {
-    if (u32(at) !== ENTRY) throw new Error("its directory is damaged");
+    if (at + ENTRY_LENGTH > end || u32(at) !== ENTRY) throw new Error("its directory is damaged");
     const nameLength = u16(at + 28);
+    if (u32(at + 30) || at + ENTRY_LENGTH + nameLength > end) {
+      refuse("the directory of the zip has more than a model's: extra fields or comments");
+    }
     entries.push({
-      name: new TextDecoder().decode(file.subarray(at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength)),
+      name: new TextDecoder("latin1").decode(file.subarray(at + ENTRY_LENGTH, at + ENTRY_LENGTH + nameLength)),
+      flags: u16(at + 8),
       method: u16(at + 10),
-      encrypted: (u16(at + 8) & 1) !== 0,
       crc: u32(at + 16),
       packed: u32(at + 20),
       size: u32(at + 24),
       offset: u32(at + 42),
+      told: at,
     });
-    at += ENTRY_LENGTH + nameLength + u16(at + 30) + u16(at + 32);
+    at += ENTRY_LENGTH + nameLength;
   }
+  if (at !== end) throw new Error("its directory is damaged");
   return entries;
+}
+
+/**
+ * Refuse a file in which anything lies before, between or behind members, or that says two things of one.
+ *
+ * @throws BundleError naming the member.
+ */
+export function checkLayout(file: Uint8Array, entries: readonly Entry[]): void {
+  const { u32 } = littleEndian(file);
+  let at = 0;
+  for (const { name, flags, offset, told, packed } of entries) {
+    if (flags & ~FLAGS) refuse(`member '${short(name)}' is encrypted, or its size stands behind it`);
+    const length = LOCAL_LENGTH + name.length;
+    const isTold = (byte: number, k: number): boolean => byte === file[told + k + (k < 26 ? 6 : ENTRY_LENGTH - 26)];
+    if (offset !== at || at + length > file.length || u32(at) !== LOCAL || !file.subarray(at + 4, at + length).every(isTold)) {
+      refuse(`member '${short(name)}' does not lie, or is not described, as the directory says`);
+    }
+    at += length + packed;
+  }
+  if (u32(file.length - 6) !== at) refuse("something lies between the members and the directory of the zip");
 }
 
 /**
@@ -72,11 +95,7 @@ export function directory(file: Uint8Array): Entry[] {
  * @throws Error it is cut off, damaged, or longer or shorter than its entry declares.
  */
 export function unpack(file: Uint8Array, entry: Entry): Uint8Array {
-  const { u16, u32 } = littleEndian(file);
-  const at = entry.offset;
-  if (u32(at) !== LOCAL) throw new Error(`member '${entry.name}' is not where it should be`);
-  const begin = at + LOCAL_LENGTH + u16(at + 26) + u16(at + 28);
-  if (begin + entry.packed > file.length) throw new Error(`member '${entry.name}' ends beyond the file`);
+  const begin = entry.offset + LOCAL_LENGTH + entry.name.length;
   const packed = file.subarray(begin, begin + entry.packed);
   const data = entry.method === 0 ? packed.slice() : inflate(packed, entry.size);
   if (data.length !== entry.size || crc32(data) !== entry.crc) throw new Error(`member '${entry.name}' is damaged`);

@@ -7,13 +7,11 @@ import java.io.InputStream;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
-import java.util.zip.ZipEntry;
-import java.util.zip.ZipException;
-import java.util.zip.ZipInputStream;
 
 /** The zip that a bundle is: its members, what they may be called, how large they may be, and their hashes. */
 final class Container {
@@ -31,50 +29,45 @@ final class Container {
      * @throws BundleError it is no zip, is damaged or cut off, has a name twice, or unpacks to too much
      */
     static Map<String, byte[]> unpack(InputStream stream) throws IOException {
+        byte[] file = read(stream);
+        List<ZipDirectory.Entry> entries = ZipDirectory.read(file);
         Map<String, byte[]> members = new LinkedHashMap<String, byte[]>();
-        long left = FormatConstants.MAX_BYTES;
-        long directory = 0; // a stream comes to it last; what stands in it of each member is this at least
-        byte[] chunk = new byte[1 << 16];
-        ZipInputStream zip = new ZipInputStream(stream); // not closed: the stream is the caller's
-        String name = "its first member";
-        try {
-            for (ZipEntry entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
-                name = "member '" + Fields.shown(entry.getName()) + "'";
-                directory += 46 + entry.getName().length();
-                if (directory > FormatConstants.MAX_DIRECTORY_BYTES) {
-                    throw new BundleError("the directory of the zip is larger than 16 MiB; " + AGAIN);
-                }
-                if (members.containsKey(entry.getName())) {
-                    throw new BundleError("not allowed in a model: " + name + " twice");
-                }
-                // What a file from a seekable disk declares; -1 where the size follows the data.
-                long declared = entry.getSize();
-                long allowed = declared < 0 ? left : Math.min(declared, left);
-                if (declared > left) {
-                    throw new BundleError("unpacks to more than " + (FormatConstants.MAX_BYTES >> 20) + " MiB");
-                }
-                int most = mostBytes(entry.getName());
-                ByteArrayOutputStream out = new ByteArrayOutputStream();
-                for (int count = zip.read(chunk); count >= 0; count = zip.read(chunk)) {
-                    if (out.size() + count > most) {
-                        throw new BundleError(entry.getName() + " unpacks to more than " + (most >> 20) + " MiB");
-                    }
-                    if (out.size() + count > allowed) {
-                        throw new BundleError(name + " unpacks to more than is allowed or declared; " + AGAIN);
-                    }
-                    out.write(chunk, 0, count);
-                }
-                left -= out.size();
-                members.put(entry.getName(), out.toByteArray());
+        long all = 0;
+        for (ZipDirectory.Entry entry : entries) {
+            String name = "member '" + Fields.shown(entry.name) + "'";
+            if (members.put(entry.name, new byte[0]) != null) {
+                throw new BundleError("not allowed in a model: " + name + " twice");
             }
-        } catch (ZipException error) {
-            throw new BundleError("damaged in " + name + " (" + error.getMessage() + "); " + AGAIN);
-        } catch (java.io.EOFException error) {
-            throw new BundleError("cut off before its end, in " + name + "; " + AGAIN);
-        } catch (IllegalArgumentException error) { // what Java makes of names that are no text
-            throw new BundleError("a member's name is no text; " + AGAIN);
+            if (entry.method != 8 && (entry.method != 0 || entry.packed != entry.size)) {
+                throw new BundleError(name + " is compressed in a way that is not supported");
+            }
+            int most = mostBytes(entry.name);
+            if (entry.size > most) {
+                throw new BundleError(entry.name + " unpacks to more than " + (most >> 20) + " MiB");
+            }
+            all += entry.size;
+        }
+        if (all > FormatConstants.MAX_BYTES) {
+            throw new BundleError("unpacks to more than " + (FormatConstants.MAX_BYTES >> 20) + " MiB");
+        }
+        ZipDirectory.check(file, entries);
+        for (ZipDirectory.Entry entry : entries) {
+            members.put(entry.name, ZipDirectory.unpack(file, entry));
         }
         return members;
+    }
+
+    /** Returns all bytes of a file: no bundle's has more than its members, its directory and as much again. */
+    private static byte[] read(InputStream stream) throws IOException {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        byte[] chunk = new byte[1 << 16];
+        for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
+            out.write(chunk, 0, count);
+            if (out.size() > FormatConstants.MAX_BYTES + 2 * FormatConstants.MAX_DIRECTORY_BYTES) {
+                throw new BundleError("is larger than any model; " + AGAIN);
+            }
+        }
+        return out.toByteArray();
     }
 
     private static int mostBytes(String member) {

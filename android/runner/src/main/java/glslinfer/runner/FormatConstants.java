@@ -109,6 +109,9 @@ final class FormatConstants {
     /** Smallest and largest. A component of a texel. */
     static final int[] BYTE_RANGE = {0, 255};
 
+    /** Smallest and largest. Bits of a number in a fine map. */
+    static final int[] BITS_RANGE = {16, 16};
+
     /** Smallest and largest. Varyings of a program. */
     static final int[] VARYINGS_RANGE = {1, 7};
 
@@ -162,6 +165,7 @@ final class FormatConstants {
         "textures",
         "programs",
         "vertex shaders",
+        "shaders",
         "passes.bin",
         "passes",
         "uniforms",
@@ -183,6 +187,111 @@ final class FormatConstants {
     static final String PART_FOLDER_PATTERN = "parts/(0|[1-9][0-9]?)/";
     static final String FLOATS_PATTERN = "weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\\.f32";
     static final String DIGEST_PATTERN = "[0-9a-f]{64}";
+    static final String GLSL_MACRO_PATTERN = "(?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*";
+    static final String GLSL_TOKEN_PATTERN =
+            " +|[A-Za-z_]\\w*|\\d+(?:\\.\\d+)?(?:e-?\\d+)?|[-+*/=!<>]=|\\+\\+|&&|\\|\\||[-+*/=<>!?:;,.(){}\\[\\]]";
+
+    static final String[] GLSL_PRELUDE = {
+        "#version 100",
+        "#ifdef GL_FRAGMENT_PRECISION_HIGH",
+        "precision highp float;",
+        "precision highp sampler2D;",
+        "#else",
+        "#error glsl-infer needs highp floats in fragment shaders, which this GPU does not have",
+        "#endif",
+    };
+    static final String[] GLSL_DEVICE = {"ROUND_STORES", "LATE_FETCH", "NEAREST_SUMS", "ROLLED_FETCHES"};
+    static final String[] GLSL_TYPES = {"float", "vec2", "vec3", "vec4", "int", "sampler2D"};
+    static final String[] GLSL_FUNCTIONS = {
+        "abs",
+        "ceil",
+        "clamp",
+        "cos",
+        "dot",
+        "floor",
+        "fract",
+        "greaterThan",
+        "greaterThanEqual",
+        "lessThan",
+        "lessThanEqual",
+        "max",
+        "min",
+        "mix",
+        "sign",
+        "sin",
+        "step",
+    };
+    static final String[] GLSL_CURVES = {
+        "acos",
+        "asin",
+        "atan",
+        "exp",
+        "exp2",
+        "inversesqrt",
+        "length",
+        "log",
+        "log2",
+        "pow",
+        "smoothstep",
+        "sqrt",
+        "tan",
+    };
+    static final String[] GLSL_WILD = {"acos", "asin", "inversesqrt", "log", "log2", "pow", "smoothstep", "sqrt"};
+    static final String[] GLSL_STATEMENTS = {"TURNS", "END_AFTER"};
+    static final String[] GLSL_LINES = {
+        "exp exact_exp",
+        "log exact_log",
+        "pow exact_pow",
+        "TURNS(count) count + 1024",
+        "TURNS(count) count",
+        "END_AFTER(count, turn) if (float(turn) > float(count) - 0.5 + max(coord0.x - 2.0, 0.0)) break;",
+        "END_AFTER(count, turn)",
+    };
+
+    /** Characters of a name or number. */
+    static final int GLSL_MOST_NAME = 64;
+
+    /** Tokens of a shader, without comments and conditions. */
+    static final int GLSL_MOST_TOKENS = 65536;
+
+    /** Tokens that a reader looks at: once, and again for each use of a macro. */
+    static final int GLSL_MOST_EXPANDED = 262144;
+
+    /** Tokens of a macro. */
+    static final int GLSL_MOST_MACRO = 64;
+
+    /** Conditions in each other. */
+    static final int GLSL_MOST_CONDITIONS = 8;
+
+    /** Blocks in each other. */
+    static final int GLSL_MOST_BLOCKS = 6;
+
+    /** Brackets, calls and macros in each other. */
+    static final int GLSL_MOST_BRACKETS = 24;
+
+    /** Operations of a statement, macros in their places. */
+    static final int GLSL_MOST_OPERATORS = 256;
+
+    /** Elements of a uniform array. */
+    static final int GLSL_MOST_ARRAY = 4096;
+
+    /** Turns of a loop. */
+    static final int GLSL_MOST_TURNS = 8192;
+
+    /** The largest constant in a coordinate of texture2D. */
+    static final int GLSL_MOST_COORDINATE = 65536;
+
+    /** Operations that texture2D counts for. */
+    static final int GLSL_MOST_FETCH = 4;
+
+    /** Operations of a shader with functions and macros in their places. */
+    static final int GLSL_MOST_WRITTEN = 24576;
+
+    /** Operations of a fragment: with all turns of loops, too. */
+    static final int GLSL_MOST_EXECUTED = 1048576;
+
+    /** Operations of the shaders of all programs together, as in 'written'. */
+    static final int GLSL_MOST_ALL_WRITTEN = 4194304;
 
     static final String[] LIMITS_KEYS = {
         "texture_units",

@@ -58,7 +58,7 @@ final class ManifestCheck {
                 throw new BundleError("floats: member '" + Fields.shown(name) + "' holds no 32-bit floats");
             }
         }
-        UniformCheck.check(manifest.programs, members);
+        UniformCheck.check(manifest.programs, members, at);
         at.rule = Rule.PASSES_BIN;
         List<Program.Pass> passes = PassReader.read(manifest, members);
         at.rule = Rule.CAPS;

@@ -11,6 +11,7 @@ enum Rule {
     TEXTURES("textures"),
     PROGRAMS("programs"),
     VERTEX_SHADERS("vertex shaders"),
+    SHADERS("shaders"),
     PASSES_BIN("passes.bin"),
     PASSES("passes"),
     UNIFORMS("uniforms"),

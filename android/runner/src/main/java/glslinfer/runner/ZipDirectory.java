@@ -1,0 +1,160 @@
+package glslinfer.runner;
+
+import glslinfer.runner.Errors.BundleError;
+import java.nio.charset.Charset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32;
+import java.util.zip.DataFormatException;
+import java.util.zip.Inflater;
+
+/**
+ * The zip file that a bundle is: a directory and members that can be read in one way only.
+ *
+ * <p>Members lie one behind the other from the first byte on, then comes the directory, then its end record, and nothing
+ * else. What a member's own header says, the directory says too.
+ */
+final class ZipDirectory {
+    private static final long END = 0x06054b50;
+    private static final int END_LENGTH = 22;
+    private static final long ENTRY = 0x02014b50;
+    private static final int ENTRY_LENGTH = 46;
+    private static final long LOCAL = 0x04034b50;
+    private static final int LOCAL_LENGTH = 30;
+    private static final int FLAGS = 0x0806; // how hard it was deflated, and that names are UTF-8
+
+    private ZipDirectory() {}
+
+    /** A member, as the directory describes it. */
+    static final class Entry {
+        String name;
+        int flags;
+        int method;
+        long crc;
+        long packed;
+        long size;
+
+        /** Where its header begins. */
+        long offset;
+
+        /** Where the directory describes it. */
+        int told;
+    }
+
+    /** Returns the members, in the order of the directory, or throws BundleError. */
+    static List<Entry> read(byte[] file) {
+        int end = file.length - END_LENGTH;
+        if (end < 0 || u32(file, end) != END) {
+            throw noZip();
+        }
+        if (u32(file, end + 12) > FormatConstants.MAX_DIRECTORY_BYTES) {
+            throw new BundleError("the directory of the zip is larger than 16 MiB; " + Container.AGAIN);
+        }
+        int count = u16(file, end + 10);
+        boolean plain = u32(file, end + 4) == 0 && u16(file, end + 8) == count && u16(file, end + 20) == 0;
+        if (!plain || u32(file, end + 16) + u32(file, end + 12) != end) {
+            throw noZip();
+        }
+        List<Entry> entries = new ArrayList<Entry>();
+        int at = (int) u32(file, end + 16);
+        for (int k = 0; k < count; k++) {
+            if (at + ENTRY_LENGTH > end || u32(file, at) != ENTRY) {
+                throw noZip();
+            }
+            int length = u16(file, at + 28);
+            if (u32(file, at + 30) != 0 || at + ENTRY_LENGTH + length > end) {
+                throw new BundleError("the directory of the zip has more than a model's: extra fields or comments");
+            }
+            Entry entry = new Entry();
+            entry.name = new String(file, at + ENTRY_LENGTH, length, Charset.forName("ISO-8859-1"));
+            entry.flags = u16(file, at + 8);
+            entry.method = u16(file, at + 10);
+            entry.crc = u32(file, at + 16);
+            entry.packed = u32(file, at + 20);
+            entry.size = u32(file, at + 24);
+            entry.offset = u32(file, at + 42);
+            entry.told = at;
+            entries.add(entry);
+            at += ENTRY_LENGTH + length;
+        }
+        if (at != end) {
+            throw noZip();
+        }
+        return entries;
+    }
+
+    /** Refuses a file in which anything lies before, between or behind members, or that says two things of one. */
+    static void check(byte[] file, List<Entry> entries) {
+        long at = 0;
+        for (Entry entry : entries) {
+            if ((entry.flags & ~FLAGS) != 0) {
+                throw new BundleError(
+                        "member '" + Fields.shown(entry.name) + "' is encrypted, or its size stands behind it");
+            }
+            int length = LOCAL_LENGTH + entry.name.length();
+            boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
+            for (int k = 4; same && k < length; k++) {
+                same = file[(int) at + k] == file[entry.told + k + (k < LOCAL_LENGTH ? 2 : ENTRY_LENGTH - LOCAL_LENGTH)];
+            }
+            if (!same) {
+                throw new BundleError(
+                        "member '" + Fields.shown(entry.name)
+                                + "' does not lie, or is not described, as the directory says");
+            }
+            at += length + entry.packed;
+        }
+        if (u32(file, file.length - 6) != at) {
+            throw new BundleError("something lies between the members and the directory of the zip");
+        }
+    }
+
+    /** Returns the bytes of a member of a file that was checked; unpacking ends at the declared size. */
+    static byte[] unpack(byte[] file, Entry entry) {
+        int begin = (int) entry.offset + LOCAL_LENGTH + entry.name.length();
+        byte[] data = new byte[(int) entry.size];
+        boolean whole = true;
+        if (entry.method == 0) {
+            System.arraycopy(file, begin, data, 0, data.length);
+        } else {
+            Inflater inflater = new Inflater(true);
+            try {
+                inflater.setInput(file, begin, (int) entry.packed);
+                int made = 0;
+                byte[] more = new byte[1]; // an end without bytes may stand behind the last
+                while (!inflater.finished()) {
+                    boolean full = made == data.length;
+                    int count = full ? inflater.inflate(more) : inflater.inflate(data, made, data.length - made);
+                    made += count;
+                    if (full && count > 0 || count == 0 && !inflater.finished()) {
+                        break;
+                    }
+                }
+                whole = inflater.finished() && inflater.getRemaining() == 0 && made == data.length;
+            } catch (DataFormatException error) {
+                whole = false;
+            } finally {
+                inflater.end();
+            }
+        }
+        CRC32 crc = new CRC32();
+        crc.update(data, 0, data.length);
+        if (!whole || crc.getValue() != entry.crc) {
+            throw new BundleError(
+                    "damaged or not readable: member '" + Fields.shown(entry.name)
+                            + "', or it is not as large as is declared; " + Container.AGAIN);
+        }
+        return data;
+    }
+
+    private static BundleError noZip() {
+        return new BundleError("not a glsl-infer model, or cut off before its end; " + Container.AGAIN);
+    }
+
+    private static int u16(byte[] file, int at) {
+        return file[at] & 255 | (file[at + 1] & 255) << 8;
+    }
+
+    private static long u32(byte[] file, int at) {
+        return u16(file, at) | (long) u16(file, at + 2) << 16;
+    }
+}

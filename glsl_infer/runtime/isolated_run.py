@@ -1,0 +1,95 @@
+"""The child process of ``isolation``: it compiles and draws a bundle, and says ``met`` if it comes to its end.
+
+Whether results are right is no question here; that they are is remembered, so that nobody has to ask again. A refusal
+in words is an end too: the parent will come to the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from glsl_infer import bundle as bundles
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import GlslInferError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import CHOICES, Context
+from glsl_infer.runtime import first_use, selfcheck
+from glsl_infer.runtime.session import Session
+
+FILE_BYTES, FILES, CPU_SECONDS = 512 << 20, 256, 600
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_SOFTWARE = ("llvmpipe", "softpipe", "SwiftShader")
+
+
+def limit() -> None:
+    """Give up what this process does not need; it ends with its parent."""
+    _set(resource.RLIMIT_CORE, 0)
+    _set(resource.RLIMIT_FSIZE, FILE_BYTES)
+    _set(resource.RLIMIT_NOFILE, FILES)
+    _set(resource.RLIMIT_CPU, CPU_SECONDS)
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _set(kind: int, most: int) -> None:
+    with contextlib.suppress(ValueError, OSError):
+        _, hard = resource.getrlimit(kind)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _limit_memory(context: Context, memory: int) -> None:
+    """Bound the address space of a driver that computes on the CPU; others map the memory of devices, too."""
+    if any(name in context.gl.text(GL.GL_RENDERER) for name in _SOFTWARE):
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        _set(resource.RLIMIT_AS, pages * resource.getpagesize() + 2 * memory)
+
+
+def work(job: dict[str, Any]) -> int:
+    """Compile and draw the bundle of a job; return the exit code.
+
+    Args:
+        job: ``path``; ``digest`` of its manifest, or None; ``context``, how the parent made its own; ``memory`` in
+            bytes.
+    """
+    limit()
+    bundle = bundles.read(job["path"])
+    if job["digest"] not in (None, bundle.digest):
+        return 3  # another file than the parent has read
+    choice = next((way for way in CHOICES if way in job["context"]), "auto")  # "hidden glfw window ..."
+    with Context(choice) as context:
+        with contextlib.suppress(OSError):
+            _limit_memory(context, job["memory"])
+        for part in bundle.parts or (bundle,):
+            if not isinstance(part, Bundle):
+                continue
+            with Session(part, context=context) as session:
+                if part is bundle and job["digest"] is not None:
+                    first_use.check(session)
+                else:
+                    selfcheck.check(session)
+    return 0
+
+
+def main() -> int:
+    """Do the job that is the only argument."""
+    try:
+        code = work(json.loads(sys.argv[1]))
+    except GlslInferError:
+        code = 0
+    if code == 0:
+        print("\nmet", flush=True)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""A child process meets a bundle first: what makes a driver crash, hang or fill the memory does so there.
+
+Compilers of drivers are large programs in C that run in the process which calls them, and a bundle may come from
+anybody. The child compiles and draws a bundle as a self-check does (``isolated_run``). If it comes back, the same
+driver does the same again in this process. What passed is remembered as ``first_use`` remembers it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal, Union
+
+from glsl_infer.bundle import SUFFIX, Bundle, write
+from glsl_infer.errors import RunError
+from glsl_infer.gl import constants as GL
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime import first_use
+from glsl_infer.support.child_process import module_command
+
+Isolation = Union[bool, Literal["first"]]
+"""Whether a child meets a bundle before this process draws it: never, always, or until it has passed on this driver."""
+
+CHILD = "glsl_infer.runtime.isolated_run"
+VARIABLE = "GLSL_INFER_ISOLATION"
+"""The environment variable that, with ``off``, turns ``first`` into never."""
+
+SECONDS = 180.0
+"""How long a child may take; a Pi Zero takes less than a minute."""
+MEMORY = 1 << 30
+"""Bytes that a child may take, and eight times those of the bundle's textures on top of them."""
+_LOOK = 0.05
+"""Seconds between two looks at a child's memory."""
+
+
+def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
+    """Let a child compile and draw a bundle before this process does.
+
+    Args:
+        bundle: what is to be drawn.
+        context: where; it is current. The child makes one of its own in the same way.
+        isolation: as for ``Session``.
+
+    Raises:
+        RunError: the child crashed, hung, or took too much memory.
+    """
+    if isolation == "first":
+        if os.environ.get(VARIABLE) == "off" or first_use.has_passed(context, bundle):
+            return
+    elif not isolation:
+        return
+    driver = context.gl.text(GL.GL_RENDERER)
+    with contextlib.ExitStack() as stack:
+        path = bundle.path
+        if path is None or bundle.digest is None:
+            path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / f"bundle{SUFFIX}"
+            write(bundle, path)
+        most = _memory(bundle)
+        job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
+        how = _watched(json.dumps(job), most)
+    if how:
+        name = bundle.path or bundle.manifest.name
+        raise RunError(
+            f"{name}: the driver '{driver}' {how} when it met this model, in a process of its own; "
+            "do not use this model here, unless you trust who made it and update the driver"
+        )
+
+
+def _memory(bundle: Bundle) -> int:
+    parts = [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
+    textures = sum(4 * texture.width * texture.height for part in parts for texture in part.manifest.textures)
+    most = MEMORY + 8 * textures
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
+    return most
+
+
+def _watched(job: str, memory: int) -> str:
+    """Run a child to its end; return what it did that it may not do, or nothing."""
+    end = time.monotonic() + SECONDS
+    with subprocess.Popen(
+        module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as child:
+        try:
+            while True:
+                try:
+                    said, _ = child.communicate(timeout=_LOOK)
+                    break
+                except subprocess.TimeoutExpired:
+                    if time.monotonic() > end:
+                        return f"took more than {SECONDS:.0f} s"
+                    if _resident(child.pid) > memory:
+                        return f"took more than {memory >> 20} MiB of memory"
+        finally:
+            child.kill()
+    if child.returncode < 0:
+        return f"crashed (signal {-child.returncode})"
+    if said.split(b"\n")[-2:] != [b"met", b""]:
+        return f"failed (exit code {child.returncode})"
+    return ""
+
+
+def _resident(pid: int) -> int:
+    """Return the bytes of memory that a process has; 0 where nobody says so."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,26 @@
+package glslinfer.runner;
+
+import java.io.BufferedReader;
+import java.io.FileInputStream;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+
+/** What the Java reader says of files: for each path on standard input a line, "ok" or the refusal. */
+final class Verdicts {
+    private Verdicts() {}
+
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader paths = new BufferedReader(new InputStreamReader(System.in, "UTF-8"));
+        for (String path = paths.readLine(); path != null; path = paths.readLine()) {
+            InputStream file = new FileInputStream(path);
+            try {
+                Bundle.read(file, "file");
+                System.out.println("ok");
+            } catch (Errors.BundleError error) {
+                System.out.println(error.getMessage().replaceAll("[\\x00-\\x1f\\x7f]", "?"));
+            } finally {
+                file.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Compare the three readers of bundles, in Python, Java and TypeScript, on files that were changed in hostile ways.
+
+    python scripts/reliability/readers.py [--files 5000] [--seed 0] [--keep DIR]
+
+A reader takes a file or refuses it, and all three have to do the same. Files on which they differ are kept in --keep,
+by default ./reader-findings. Exit code 1 if there are any. Needs a JDK, Node with web/node_modules, Hypothesis and the
+checkout's tests/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(Path(__file__).resolve().parent)]
+
+import tiny  # noqa: E402
+from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
+from hypothesis.strategies import SearchStrategy  # noqa: E402
+from mutations import Mutated, mutated  # noqa: E402
+
+from glsl_infer import bundle as bundles  # noqa: E402
+from glsl_infer.errors import BundleError  # noqa: E402
+
+HERE = Path(__file__).resolve().parent
+BATCH = 200
+TAKEN = "ok"
+
+
+class Readers:
+    """The three readers.
+
+    Args:
+        folder: where what is compiled goes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        classes, script = folder / "classes", folder / "verdicts.mjs"
+        sources = sorted((ROOT / "android/runner/src/main/java/glslinfer/runner").glob("*.java"))
+        _run(["javac", "-nowarn", "-encoding", "UTF-8", "-d", classes, *sources, HERE / "Verdicts.java"])
+        _run(
+            [
+                *(ROOT / "web/node_modules/.bin/esbuild", HERE / "verdicts.ts", "--bundle", "--platform=node"),
+                *("--format=esm", "--loader:.frag=text", "--loader:.vert=text", "--log-level=error"),
+                f"--outfile={script}",
+            ]
+        )
+        self._commands = {
+            "Java": ["java", "-Xmx1g", "-cp", str(classes), "glslinfer.runner.Verdicts"],
+            "TypeScript": ["node", str(script)],
+        }
+
+    def verdicts(self, paths: Sequence[Path]) -> dict[str, list[str]]:
+        """Return what each reader says of each file: ``ok``, or its refusal."""
+        lines = "".join(f"{path}\n" for path in paths)
+        said = {"Python": [_python(path) for path in paths]}
+        for name, command in self._commands.items():
+            done = subprocess.run(command, input=lines, capture_output=True, text=True, encoding="utf-8", check=True)
+            said[name] = done.stdout.split("\n")[:-1]
+            assert len(said[name]) == len(paths), done.stdout
+        return said
+
+
+def _run(command: Sequence[object]) -> None:
+    subprocess.run([str(word) for word in command], check=True)
+
+
+def _python(path: Path) -> str:
+    try:
+        bundles.read(path)
+    except BundleError as error:
+        return str(error)
+    return TAKEN
+
+
+def mutants(sources: Sequence[bytes], count: int, first: int) -> Iterator[Mutated]:
+    """Yield changed bundles; a seed gives the same ones each time."""
+    strategy = mutated(sources)
+    for chunk in range(-(-count // 100)):
+        options = settings(
+            max_examples=min(100, count - 100 * chunk),
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        yield from _chunk(strategy, options, first * 1_000_003 + chunk)
+
+
+def _chunk(strategy: SearchStrategy[Mutated], options: settings, number: int) -> list[Mutated]:
+    made: list[Mutated] = []
+
+    def keep(mutant: Mutated) -> None:
+        made.append(mutant)
+
+    seed(number)(options(given(strategy)(keep)))()
+    return made
+
+
+def compare(files: int, first: int, keep: Path) -> tuple[Counter[str], list[str]]:
+    """Return how many files of each kind there were, and the lines about those on which readers differ."""
+    kinds: Counter[str] = Counter()
+    findings: list[str] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        readers = Readers(folder)
+        sources = [
+            tiny.write_tiny(folder, f"{weights}.glslnn", weights).read_bytes()
+            for weights in ("uniform", "baked", "texture")
+        ]
+        batch: list[tuple[str, Path]] = []
+        for number, made in enumerate(mutants(sources, files, first), 1):
+            path = folder / f"{number}.glslnn"
+            path.write_bytes(made.data)
+            kinds[made.kind] += 1
+            batch.append((made.kind, path))
+            if len(batch) == BATCH:
+                findings += _differing(readers, batch, keep, kinds)
+                batch = []
+        findings += _differing(readers, batch, keep, kinds)
+    return kinds, findings
+
+
+def _differing(readers: Readers, batch: Sequence[tuple[str, Path]], keep: Path, kinds: Counter[str]) -> list[str]:
+    if not batch:
+        return []
+    findings = []
+    said = readers.verdicts([path for _, path in batch])
+    for index, (kind, path) in enumerate(batch):
+        lines = {name: lines[index] for name, lines in said.items()}
+        taken = {line == TAKEN for line in lines.values()}
+        kinds["taken"] += taken == {True}
+        if len(taken) > 1 or any(line.startswith("TRACEBACK") for line in lines.values()):
+            keep.mkdir(parents=True, exist_ok=True)
+            (keep / path.name).write_bytes(path.read_bytes())
+            findings.append(f"{keep / path.name} ({kind}): {lines}")
+        path.unlink()
+    return findings
+
+
+def main() -> int:
+    """Compare and print; return the exit code."""
+    parser = argparse.ArgumentParser(description="Compare the three readers of bundles.", allow_abbrev=False)
+    parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("reader-findings"))
+    arguments = parser.parse_args()
+    kinds, findings = compare(arguments.files, arguments.seed, arguments.keep)
+    taken = kinds.pop("taken")
+    print(
+        f"{sum(kinds.values())} files, {taken} taken: " + ", ".join(f"{kind} {n}" for kind, n in sorted(kinds.items()))
+    )
+    print(f"{len(findings)} on which the readers differ", *findings, sep="\n")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Let a driver compile and draw shaders that were changed in hostile ways, those that the format's GLSL lets through.
+
+    python scripts/reliability/shaders.py [--shaders 10000] [--seconds 600] [--seed 0] [--keep DIR]
+
+Tokens and lines of the fragment shaders in models/ and tests/conformance/ are changed (``mutations.glsl_tokens``). What
+the reader refuses counts as refused; the rest is compiled with each set of device lines and drawn in a process that is
+watched: one that ends by a signal, takes longer than 30 s for a shader or more than 1 GiB of memory is a finding.
+LIBGL_ALWAYS_SOFTWARE=1 GALLIUM_DRIVER=llvmpipe (or softpipe) picks the driver. Exit code 1 if there are findings. Linux
+only; needs the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
+
+import numpy as np  # noqa: E402
+from mutations import glsl_tokens  # noqa: E402
+
+from glsl_infer.bundle.shader_grammar import Shader, parse  # noqa: E402
+from glsl_infer.errors import BundleError, GlslInferError, ShaderError  # noqa: E402
+from glsl_infer.gl import constants as GL  # noqa: E402
+from glsl_infer.gl.context import Context  # noqa: E402
+from glsl_infer.gl.objects import Objects  # noqa: E402
+from glsl_infer.program.templates import template, vertex_shader  # noqa: E402
+
+EACH, MEMORY = 30.0, 1 << 30
+LINES = ("", "#define ROUND_STORES\n#define ROLLED_FETCHES\n", "#define ROUND_STORES\n#define LATE_FETCH\n")
+SIDE = 8
+
+
+class Draw:
+    """What ``glsl_tokens`` draws its choices with: a stand-in for Hypothesis, which takes more time than the driver."""
+
+    def __init__(self, seed: object) -> None:
+        self.random = random.Random(str(seed))
+
+    def __call__(self, strategy: Any) -> Any:
+        """Return a choice of the strategies that ``glsl_tokens`` uses."""
+        strategy = getattr(strategy, "wrapped_strategy", strategy)
+        if hasattr(strategy, "elements"):
+            return self.random.choice(strategy.elements)
+        if hasattr(strategy, "start"):
+            return self.random.randint(strategy.start, strategy.end)
+        return self.random.random() < 0.5
+
+
+def sources() -> list[str]:
+    """Return the fragment shaders of all bundles in the checkout, without comments."""
+    texts = set()
+    for path in sorted([*(ROOT / "models").glob("*.glslnn"), *(ROOT / "tests/conformance").glob("*.glslnn")]):
+        if zipfile.is_zipfile(path) and not path.name.startswith("bad-"):
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if name.endswith(".frag")]
+                texts |= {re.sub(r" *//[^\n]*", "", archive.read(name).decode("ascii")) for name in names}
+    return sorted(texts)
+
+
+def mutant(texts: Sequence[str], seed: int, number: int) -> tuple[str, Shader | None]:
+    """Return a changed shader, and what the reader makes of it; None if it refuses it."""
+    draw = Draw((seed, number))
+    text = glsl_tokens(draw, draw.random.choice(texts), texts)
+    try:
+        return text, parse("mutant", text)
+    except BundleError:
+        return text, None
+
+
+def work(seed: int, first: int, last: int) -> None:
+    """Compile and draw the shaders from ``first`` on, saying the number of each and then what became of it."""
+    texts = sources()
+    with Context() as context, Objects(context.gl) as objects:
+        print(json.dumps({"driver": context.gl.text(GL.GL_RENDERER)}), flush=True)
+        objects.fixed_state()
+        texture = objects.texture(SIDE, SIDE, np.random.default_rng(0).bytes(4 * SIDE * SIDE))
+        framebuffer = objects.framebuffer(objects.texture(SIDE, SIDE))
+        triangle = objects.buffer(np.array([-1, -1, 3, -1, -1, 3], "<f4").tobytes())
+        for number in range(first, last):
+            text, shader = mutant(texts, seed, number)
+            if shader is None:
+                print('{"verdict": "refused"}', flush=True)
+                continue
+            print(json.dumps({"number": number, "written": shader.written}), flush=True)
+            verdict = "drawn"
+            for lines in LINES:
+                try:
+                    _draw(context, text, lines, shader, texture, framebuffer, triangle)
+                except ShaderError:
+                    verdict = "refused by the driver"
+            print(json.dumps({"verdict": verdict}), flush=True)
+
+
+def _draw(
+    context: Context, text: str, lines: str, shader: Shader, texture: int, framebuffer: int, triangle: int
+) -> None:
+    gl = context.gl
+    fragment = (template("prelude.glsl") + lines + text).encode("ascii")
+    varyings = 1 + max((int(number) for number in re.findall(r"varying vec4 coord(\d)", text)), default=0)
+    with Objects(gl) as objects:
+        names = ["position", *(f"corner{k}" for k in range(varyings))]
+        program = objects.program(vertex_shader(varyings).encode("ascii"), fragment, names, "mutant")
+        gl.UseProgram(program)
+        gl.BindFramebuffer(GL.GL_FRAMEBUFFER, framebuffer)
+        gl.Viewport(0, 0, SIDE, SIDE)
+        for unit in range(len([kind for kind in shader.uniforms.values() if kind == "sampler2D"])):
+            gl.ActiveTexture(GL.GL_TEXTURE0 + unit)
+            gl.BindTexture(GL.GL_TEXTURE_2D, texture)
+        gl.BindBuffer(GL.GL_ARRAY_BUFFER, triangle)
+        for place in range(1 + varyings):
+            gl.VertexAttribPointer(place, 2, GL.GL_FLOAT, 0, 0, None)
+            gl.EnableVertexAttribArray(place)
+        gl.DrawArrays(GL.GL_TRIANGLES, 0, 3)
+        objects.read(SIDE, SIDE)
+
+
+def watch(shaders: int, seconds: float, seed: int, keep: Path) -> dict[str, Any]:
+    """Let processes draw until so many shaders have met the driver, or the time is over; return what became of them."""
+    end = time.monotonic() + seconds
+    made: dict[str, Any] = {"driver": "", "verdicts": {}, "slowest_s": 0.0, "memory": 0, "findings": []}
+    texts, first = sources(), 0
+    while _met(made) < shaders and time.monotonic() < end and len(made["findings"]) < 20:
+        command = [sys.executable, __file__, "--work", str(first), "--seed", str(seed)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+            assert process.stdout is not None
+            first, how = _follow(process, made, first, shaders, end)
+            process.kill()
+        if how:
+            keep.mkdir(parents=True, exist_ok=True)
+            file = keep / f"shader-{seed}-{first - 1}.frag"
+            file.write_text(mutant(texts, seed, first - 1)[0], "ascii")
+            made["findings"].append(f"{file}: {how}")
+    return made
+
+
+def _met(made: dict[str, Any]) -> int:
+    return sum(count for name, count in made["verdicts"].items() if name != "refused")
+
+
+def _follow(
+    process: subprocess.Popen[str], made: dict[str, Any], first: int, shaders: int, end: float
+) -> tuple[int, str]:
+    """Read what a process says; return the number of the next shader, and what is wrong with the last."""
+    import select
+
+    assert process.stdout is not None
+    started = 0.0
+    while True:
+        ready, _, _ = select.select([process.stdout], [], [], 0.2)
+        memory = _resident(process.pid)
+        made["memory"] = max(made["memory"], memory)
+        if memory > MEMORY:
+            return first + 1, f"took {memory >> 20} MiB of memory"
+        if not ready:
+            if started and time.monotonic() - started > EACH:
+                return first + 1, f"took longer than {EACH:.0f} s"
+            continue
+        line = process.stdout.readline()
+        if not line:
+            return first + 1, f"ended with exit code {process.wait()}"
+        said = json.loads(line)
+        if "driver" in said:
+            made["driver"] = said["driver"]
+        elif "number" in said:
+            first, started = said["number"], time.monotonic()
+        else:
+            first += 1
+            made["verdicts"][said["verdict"]] = made["verdicts"].get(said["verdict"], 0) + 1
+            if started:
+                made["slowest_s"] = max(made["slowest_s"], round(time.monotonic() - started, 2))
+            started = 0.0
+        if _met(made) >= shaders or time.monotonic() > end:
+            return first, ""
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) << 12
+    except (OSError, IndexError):
+        return 0
+
+
+def main() -> int:
+    """Watch and print, or work; return the exit code."""
+    parser = argparse.ArgumentParser(description="Let a driver draw shaders that were changed.", allow_abbrev=False)
+    parser.add_argument("--shaders", type=int, default=10_000, help="how many are given to the driver")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("shader-findings"))
+    parser.add_argument("--work", type=int, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    try:
+        if args.work is not None:
+            work(args.seed, args.work, 1 << 40)
+            return 0
+        made = watch(args.shaders, args.seconds, args.seed, args.keep)
+    except GlslInferError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(made["verdicts"].items()))
+    print(f"{made['driver']}: {_met(made)} shaders met the driver: {counts}")
+    print(f"slowest {made['slowest_s']} s, at most {made['memory'] >> 20} MiB of memory")
+    print(f"{len(made['findings'])} findings", *made["findings"], sep="\n")
+    return 1 if made["findings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""A child process meets a bundle first: what crashes, hangs or fills the memory does so there, and ends in a line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import tiny
+
+from glsl_infer import errors
+from glsl_infer.cli import main
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime import isolation
+from glsl_infer.runtime.session import Session
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The jobs of the children that are started; verdicts go to a folder of the test's."""
+    monkeypatch.setenv("GLSL_INFER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(isolation.VARIABLE)
+    jobs: list[str] = []
+
+    def watched(job: str, memory: int) -> str:
+        jobs.append(job)
+        return run(job, memory)
+
+    run = isolation._watched
+    monkeypatch.setattr(isolation, "_watched", watched)
+    return jobs
+
+
+def instead(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let children do something else."""
+    monkeypatch.setattr(isolation, "module_command", lambda *_: [sys.executable, "-c", code])
+
+
+def test_a_child_meets_a_model_once(context: Context, children: list[str], tmp_path: Path) -> None:
+    path = tiny.write_tiny(tmp_path)
+    for isolated, met in (("first", 1), ("first", 1), (True, 2), (False, 2)):
+        Session(path, context=context, isolated=isolated).close()
+        assert len(children) == met
+    Session(tiny.write_tiny(tmp_path, "other.glslnn", "baked"), context=context, isolated="first").close()
+    assert len(children) == 3
+
+
+def test_a_model_in_memory(context: Context, children: list[str]) -> None:
+    with Session(tiny.tiny_bundle(), context=context, isolated=True, selfcheck=True) as session:
+        assert session.bundle.path is None
+    assert len(children) == 1
+
+
+def test_a_command_meets_a_model_once(children: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tiny.write_tiny(tmp_path))
+    assert main(["selfcheck", path]) == 0
+    assert main(["selfcheck", path]) == 0
+    assert len(children) == 1
+    assert main(["selfcheck", path, "--isolated"]) == 0
+    assert len(children) == 2
+    assert "all" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds", "memory", "how"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", 60.0, 1 << 30, r"crashed \(signal 11\)"),
+        ("import sys; sys.exit(7)", 60.0, 1 << 30, r"failed \(exit code 7\)"),
+        ("print('met and more')", 60.0, 1 << 30, r"failed \(exit code 0\)"),
+        ("import time; time.sleep(99)", 0.5, 1 << 30, "took more than 0 s"),
+        ("more = bytearray(b'x' * (200 << 20)); import time; time.sleep(99)", 90.0, 64 << 20, "took more than 64 MiB"),
+    ],
+)
+def test_what_a_child_may_not_do(
+    context: Context,
+    children: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    code: str,
+    seconds: float,
+    memory: int,
+    how: str,
+) -> None:
+    path = tiny.write_tiny(tmp_path)
+    instead(monkeypatch, code)
+    monkeypatch.setattr(isolation, "SECONDS", seconds)
+    monkeypatch.setattr(isolation, "_memory", lambda _: memory)
+    with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it met this model"):
+        Session(path, context=context, isolated="first")
+    assert len(children) == 1
+
+
+def test_a_file_that_changes_meanwhile(
+    context: Context, children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tiny.write_tiny(tmp_path)
+    run = isolation._watched
+
+    def watched(job: str, memory: int) -> str:
+        tiny.write_tiny(tmp_path, "other.glslnn", "baked").replace(path)
+        return run(job, memory)
+
+    monkeypatch.setattr(isolation, "_watched", watched)
+    with pytest.raises(errors.RunError, match=r"failed \(exit code 3\)"):
+        Session(path, context=context, isolated=True)
+    assert len(children) == 1
+
+
+def test_a_command_ends_in_a_line(
+    children: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instead(monkeypatch, "import os; os.abort()")
+    assert main(["selfcheck", str(tiny.write_tiny(tmp_path))]) == 1
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "crashed (signal 6) when it met this model" in err
+    assert len(children) == 1

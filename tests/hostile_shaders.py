@@ -1,0 +1,99 @@
+"""Fragment shaders that the format does not allow, and some that it does: all three readers are asked for each.
+
+A text stands behind ``HEAD``; a refusal names the line in which ``HERE`` stands, or the last one.
+"""
+
+from __future__ import annotations
+
+HEAD = "varying vec4 coord0;\nuniform sampler2D source;\nuniform vec4 weights[4];\n"
+HERE = "//!"
+
+
+def _main(*lines: str) -> str:
+    return "\n".join(["void main() {", *lines, "    gl_FragColor = texture2D(source, coord0.xy);", "}", ""])
+
+
+REFUSED: dict[str, str] = {
+    "a coordinate that is NaN": _main("gl_FragColor = texture2D(source, vec2(0.0 / 0.0)); //!"),
+    "a coordinate that is NaN, in a variable": _main("float z = 0.0;", "vec2 at = vec2(z / z); //!"),
+    "a coordinate that is NaN, by a function": _main("vec2 at = vec2(sqrt(-1.0)); //!"),
+    "a coordinate that is infinite": _main("gl_FragColor = texture2D(source, vec2(coord0.x, 1e38 * 10.0)); //!"),
+    "a coordinate that is far away": _main("gl_FragColor = texture2D(source, vec2(coord0.x, 1e30)); //!"),
+    "a coordinate that is constant": _main("gl_FragColor = texture2D(source, vec2(0.5)); //!"),
+    "a coordinate without a value": _main("vec2 at;", "gl_FragColor = texture2D(source, at); //!"),
+    "a coordinate with a value in one branch": _main(
+        "vec2 at;", "#ifdef ROUND_STORES", "at = coord0.xy;", "#endif", "gl_FragColor = texture2D(source, at); //!"
+    ),
+    "a division by a macro": "#define ZERO 0.0\n" + _main("float y = 1.0 / ZERO; //!"),
+    "a division by a difference": _main("float y = 1.0 / (0.5 - 0.5); //!"),
+    "a division by a product with 0": _main("float y = 1.0 / (coord0.x * 0.0); //!"),
+    "a division by a number too small": _main("float y = 1.0 / 1e-40; //!"),
+    "a division of integers": _main("for (int i = 0; i < 4; i++) {", "float y = float(1 / i); //!", "}"),
+    "a constant that is infinite": _main("float y = 1e999; //!"),
+    "a sum of 20,000 terms": _main(f"float y = coord0.x{' + coord0.x' * 20_000}; //!"),
+    "macros in macros": "#define A(x) x, x, x, x\n#define B(x) A(A(x))\n#define C(x) B(B(x))\n"
+    + _main("float y = max(C(C(coord0.x))); //!"),
+    "nested macros": "#define A(x) max(x, max(x, max(x, max(x, max(x, max(x, max(x, x)))))))\n"
+    + _main(f"float y = {'A(' * 8}coord0.x{')' * 8}; //!"),
+    "functions in functions": "float f0(float x) {\n    return x;\n}\n"
+    + "".join(
+        f"float f{k}(float x) {{\n    return {' + '.join([f'f{k - 1}(x)'] * 8)};{' //!' if k == 5 else ''}\n}}\n"
+        for k in range(1, 9)
+    )
+    + _main("float y = f8(coord0.x);"),
+    "a function that calls itself": "float f(float x) {\n    return f(x); //!\n}\n" + _main("float y = f(coord0.x);"),
+    "a large array": _main("float big[100000]; //!"),
+    "a large uniform array": "uniform vec4 more[100000]; //!\n" + _main(),
+    "an index that nobody knows": _main("for (int i = 0; i < 4; i++) {", "vec4 y = weights[i]; //!", "}"),
+    "an index beyond the array": _main("vec4 y = weights[4]; //!"),
+    "a loop without end": _main("for (;;) { //!", "}"),
+    "while": _main("while (true) { //!", "}"),
+    "a loop of a billion turns": _main("for (int i = 0; i < 1000000000; i++) { //!", "}"),
+    "loops in loops": _main(
+        *(f"for (int i{k} = 0; i{k} < 1000; i{k}++) {{" for k in range(4)), "float y = coord0.x;", *"}}}", "} //!"
+    ),
+    "a loop that goes back": _main("for (int i = 0; i < 4; i++) {", "i = 0; //!", "}"),
+    "brackets": _main(f"float y = {'(' * 50}coord0.x{')' * 50}; //!"),
+    "signs": _main(f"float y = {'- ' * 50}coord0.x; //!"),
+    "components of components": _main("vec4 y = coord0.xyzw.xyzw.xyzw; //!"),
+    "discard": _main("discard; //!"),
+    "a matrix": _main("mat4 m; //!"),
+    "an extension": "#extension GL_OES_standard_derivatives : enable //!\n" + _main(),
+    "a version": "#version 100 //!\n" + _main(),
+    "a pragma": "#pragma optimize(off) //!\n" + _main(),
+    "what a driver may define": "#ifdef GL_ES //!\n#endif\n" + _main(),
+    "a condition of numbers": "#if 1 //!\n#endif\n" + _main(),
+    "a condition without an end": "#ifdef ROUND_STORES\n" + _main(),
+    "a branch across blocks": _main("#ifdef ROUND_STORES", "for (int i = 0; i < 2; i++) {", "#else", "} //!", "#endif"),
+    "a macro called as a function": "#define texture2D other //!\n" + _main(),
+    "another END_AFTER": "#define END_AFTER(count, turn) discard; //!\n" + _main(),
+    "an operator beside a parameter": "#define HALF(x) 1.0 / x //!\n" + _main("float y = HALF(0.0 + 1.0);"),
+    "a sum that a division takes apart": "#define LESS 0.0 + 1.0\n" + _main("float y = 1.0 / LESS; //!"),
+    "a comment that goes on": _main("// a backslash \\ //!", "float y = 1.0;"),
+    "a comment of lines": _main("/* //!", "*/"),
+    "another character": _main("float y = 1.0; // \x0c //!"),
+    "no line feed at the end": _main().rstrip("\n"),
+    "no main": "float y; //!\n",
+    "a function of the driver": "vec4 texture2D(sampler2D s, vec2 at) { //!\n    return vec4(0.0);\n}\n" + _main(),
+    "coordinates of the screen": _main("vec2 at = gl_FragCoord.xy; //!"),
+    "a name that nobody gave": _main("float y = unknown; //!"),
+    "the end of the reader's own": _main("end", "discard; //!"),
+}
+"""By what is wrong."""
+
+TAKEN: dict[str, str] = {
+    "the least": _main(),
+    "a loop": _main("vec4 sum = vec4(0.0);", "for (int i = 0; i < 4; ++i) {", "    sum += float(i) * coord0;", "}"),
+    "a function": "float f(float x) {\n    return x * 0.5;\n}\n" + _main("float y = f(coord0.x) / 3.0;"),
+    "a condition": _main("#ifdef ROUND_STORES", "float y = 1.0;", "#else", "float y = 2.0;", "#endif", "y += 1.0;"),
+    "a macro": "#define WAIT(at) max(at, 0.0)\n" + _main("vec4 y = texture2D(source, WAIT(coord0.xy));"),
+    "an index": "#define LAST 3\n" + _main("vec4 y = weights[LAST - 1] + weights[0].xyzw;"),
+    "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
+}
+"""What readers must not refuse."""
+
+
+def line_of(text: str) -> int:
+    """Return the line that a refusal of ``HEAD + text`` names."""
+    lines = (HEAD + text).removesuffix("\n").split("\n")
+    return next((number for number, line in enumerate(lines, 1) if HERE in line), len(lines))

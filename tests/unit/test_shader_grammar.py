@@ -1,0 +1,63 @@
+"""The GLSL of bundles: what we write passes, what may make a driver crash does not, and no text takes long."""
+
+from __future__ import annotations
+
+import re
+import tracemalloc
+
+import pytest
+from hostile_shaders import HEAD, REFUSED, TAKEN, line_of
+
+from glsl_infer.bundle import format_constants
+from glsl_infer.bundle.shader_grammar import parse
+from glsl_infer.errors import BundleError
+from glsl_infer.program.templates import template
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+    with pytest.raises(BundleError) as caught:
+        parse("shaders/x.frag", HEAD + REFUSED[what])
+    assert str(caught.value).startswith(f"shader 'shaders/x.frag' line {line_of(REFUSED[what])}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_taken(what: str) -> None:
+    shader = parse("shaders/x.frag", HEAD + TAKEN[what])
+    assert shader.uniforms == {"source": "sampler2D", "weights": "vec4"}
+    assert 0 < shader.written <= shader.executed
+
+
+def test_what_a_shader_costs() -> None:
+    one = parse("m", HEAD + "void main() {\n    gl_FragColor = coord0 * 2.0;\n}\n")
+    assert (one.written, one.executed) == (1, 1)
+    loop = "void main() {\n    for (int i = 0; i < 10; i++) {\n        gl_FragColor = coord0 * 2.0;\n    }\n}\n"
+    many = parse("m", HEAD + loop)
+    assert (many.written, many.executed) == (2, 11)  # the variable of the loop, and ten turns
+
+
+def test_a_macro_counts_where_it_is_used() -> None:
+    text = "#define TWICE(x) max(x, x)\nvoid main() {\n    gl_FragColor = TWICE(coord0 + coord0 + coord0);\n}\n"
+    assert parse("m", HEAD + text).written == 5
+
+
+@pytest.mark.parametrize("name", ["prelude.glsl", "store.glsl"])
+def test_the_prelude_of_the_format_is_the_template_s(name: str) -> None:
+    code = [re.sub(r" *//.*", "", line) for line in template(name).split("\n")]
+    same = [line for line in code if line] == list(format_constants.GLSL_PRELUDE)
+    assert same == (name == "prelude.glsl")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["#ifdef A\n" * 100_000, "/" * 200_000, "(" * 100_000, "/*" * 100_000, "a " * 100_000, "#define A\n" * 20_000],
+)
+def test_long_texts_take_little_memory(text: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleError):
+            parse("m", f"{text}\n")
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
