@@ -64,12 +64,15 @@ _MODULES = {
 }
 """The public modules, which keep the import paths that they had at the top of the package."""
 
+_ROOMS = ("bundle", "cpu", "gl", "graph", "program", "runtime", "support")
+"""What a session imports, and so was always there as an attribute."""
+
 
 def __getattr__(name: str) -> typing.Any:
     if name in _HOMES:
         value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _MODULES or name in _ROOMS:
+        value = importlib.import_module(f"{__name__}.{_MODULES.get(name, name)}")
     else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = value

@@ -82,16 +82,15 @@ def read(member: str, text: str) -> Lines:
 
 def tokens_of(made: Lines, number: int, line: str) -> list[str]:
     """Return the tokens of a line without its spaces."""
-    tokens = []
+    tokens: list[str] = _TOKEN.findall(line)  # what fits no token is left out
+    if "".join(tokens) == line and max(map(len, tokens), default=0) <= GLSL_LIMITS["name"]:
+        return [token for token in tokens if token[0] != " "]
     at = 0
-    while at < len(line):
+    while True:
         found = _TOKEN.match(line, at)
         if found is None or found.end() - at > GLSL_LIMITS["name"]:
             raise made.refuse(number, f"'{line[at : at + 12]}' is no GLSL of this format")
-        if line[at] != " ":
-            tokens.append(found[0])
         at = found.end()
-    return tokens
 
 
 def _directive(made: Lines, number: int, line: str, known: dict[str, bool | None], branches: list[bool | None]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS = (
     "aibench",
     "benchmark",
+    "calibrate",
     "camera",
     "classify",
     "completion",

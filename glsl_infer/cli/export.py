@@ -117,11 +117,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "*.npz files, or a folder of them, with an array for each input; may be given several times",
     )
     parser.add_argument(
+        "--ranges",
+        type=Path,
+        metavar="FILE.json",
+        help="ranges that glsl-infer calibrate learnt before, instead of pictures",
+    )
+    parser.add_argument(
         "--percentile",
         type=float,
         default=100.0,
         metavar="P",
-        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, from lowest to highest)",
+        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, which weighs what saturates "
+        "against coarser steps)",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
@@ -185,7 +192,7 @@ def run(args: argparse.Namespace) -> int:
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -217,6 +224,7 @@ def run(args: argparse.Namespace) -> int:
             args.labels,
             options=options,
             calibration=calibration,
+            ranges=args.ranges,
             verify_seconds=args.verify,
             tell=tell,
             known=known,
@@ -249,7 +257,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _spread(files: list[Path], most: int) -> list[Path]:
+def spread(files: list[Path], most: int) -> list[Path]:
     """Return ``most`` of the files, from all of the list: its beginning may be one class of many."""
     count = min(most, len(files))
     return [files[index * len(files) // count] for index in range(count)]

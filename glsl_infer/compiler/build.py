@@ -10,6 +10,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -36,6 +37,7 @@ class Options:
         outputs: names of the outputs to export; none: all.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
+        ranges: what calibration found before; see ``compiler.ranges.stored``.
         precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
         tolerance, budget: for more maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
@@ -55,6 +57,7 @@ class Options:
     outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
+    ranges: KnownRanges | None = None
     precision: str = precision.AUTO
     precision_for: Mapping[str, int] = field(default_factory=dict)
     tolerance: float | None = None
@@ -123,6 +126,7 @@ def build(
         precision=options.precision,
         precision_for=options.precision_for,
         numbers=numbers,
+        known_ranges=options.ranges,
         tolerance=options.tolerance,
         budget=options.budget,
     )

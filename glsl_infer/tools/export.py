@@ -29,6 +29,7 @@ from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support import blas
 from glsl_infer.support.files import not_a_file
+from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import PartReport, joined, part_reports, verified
 
@@ -109,6 +110,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    ranges: str | Path | None = None,
     verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
     known: Sequence[InputError] = (),
@@ -121,6 +123,7 @@ def export(
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
+        ranges: a file of ranges, which go before those that ``calibration`` tells.
         verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
             ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
@@ -142,6 +145,14 @@ def export(
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
+    if ranges is not None:
+        try:
+            stored = ranges_file.read(ranges)
+            if graph is not None and survey is not None and not survey.problems:
+                known_ranges = stored.of(optimize.optimize(graph), str(ranges), calibrated=bool(calibration))
+                options = replace(options, ranges=known_ranges)
+        except InputError as error:
+            problems.append(error)
     guesses = survey is None or survey.problems  # then inputs are not those of the model
     samples: list[Inputs] | None = None
     try:
@@ -151,7 +162,9 @@ def export(
     if graph is None or problems or samples is None:
         if survey is not None and graph is not None:
             given = () if guesses else samples or ()
-            problems += _layer_problems(graph, given, options, survey.guessed, ranged=bool(calibration or known))
+            problems += _layer_problems(
+                graph, given, options, survey.guessed, ranged=bool(calibration or known or ranges)
+            )
         raise together(problems)
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")

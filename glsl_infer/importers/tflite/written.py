@@ -151,8 +151,8 @@ class Written:
         text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
         if function is not None:
             root, text = function.inputs[0], str(function.options["Function"])
-        elif text is not None and maker is not None:
-            (root,) = maker.inputs
+        elif text is not None and maker is not None and maker.inputs:
+            root = maker.inputs[0]
         else:
             return None
         norm = self._norm(replace(last, inputs=(root, *last.inputs[1:])))
