@@ -127,6 +127,7 @@ def test_it_needs_four_packages(metadata: Message) -> None:
         "camera",
         "tflite",
         "onnx",
+        "signatures",
         "dev",
     }
 
