@@ -89,8 +89,7 @@ def judge(case: Case, context: Context) -> Verdict:
         return Verdict(EXCLUDED, "has an empty tensor")
     if any(not (np.abs(array.astype(float)) < np.finfo(np.float32).max).all() for array in ends):
         return Verdict(EXCLUDED, "has numbers that are not finite in 32 bits")
-    quantised = [node.output[0] for node in case.model.graph.node if node.op_type == "QuantizeLinear"]
-    if case.model.graph.output[0].name in quantised:
+    if case.model.graph.output[0].name in [n.output[0] for n in case.model.graph.node if n.op_type == "QuantizeLinear"]:
         return Verdict(EXCLUDED, "its output is quantised; ours are the numbers that quantised ones stand for")
     refused = ""
     for form in FORMS:
