@@ -210,8 +210,10 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
     for end in ends:
         for name in graph.by_name[end].inputs:
             makers = [maker for maker in _makers(graph, name) if maker not in ends and maker not in before]
+            if not all(maker in possible for maker in makers):  # vectors, say, have 16 bits anyway
+                continue
             more = sum(added(graph, graph.by_name[maker]) for maker in makers)
-            if all(maker in possible for maker in makers) and more <= left:
+            if more <= left:
                 left -= more
                 before.update(dict.fromkeys(makers))
     return {name: BY_RULE if name in ends else BEFORE for name in possible if name in ends or name in before}
