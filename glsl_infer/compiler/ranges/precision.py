@@ -113,6 +113,16 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
     return graph.rebuilt(nodes), tuple(made)
 
 
+def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
+    """Return for each layer those that must have the same bits, itself among them: what is joined into one map."""
+    groups = {node.name: frozenset([node.name]) for node in graph.nodes}
+    for node in graph.nodes:
+        if _joins(node):
+            one = frozenset().union(*(groups[maker] for name in node.inputs for maker in _makers(graph, name)))
+            groups.update(dict.fromkeys(one, one))
+    return groups
+
+
 def possible_layers(graph: Graph) -> dict[str, Node]:
     """Return the layers that may be stored in 16 bits, by name, in order."""
     around, images = gutters(graph), _images(graph)
