@@ -31,7 +31,7 @@ from onnx.reference import ReferenceEvaluator
 
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.errors import InputError
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.graph.picture import is_picture
@@ -88,10 +88,8 @@ def judge(case: Case, context: Context) -> Verdict:
         return Verdict(EXCLUDED, "has an empty tensor")
     if any(not (np.abs(array.astype(float)) < np.finfo(np.float32).max).all() for array in ends):
         return Verdict(EXCLUDED, "has numbers that are not finite in 32 bits")
-    if any(
-        node.op_type == "QuantizeLinear" and node.output[0] == case.model.graph.output[0].name
-        for node in case.model.graph.node
-    ):
+    quantised = [node.output[0] for node in case.model.graph.node if node.op_type == "QuantizeLinear"]
+    if case.model.graph.output[0].name in quantised:
         return Verdict(EXCLUDED, "its output is quantised; ours are the numbers that quantised ones stand for")
     refused = ""
     for form in FORMS:
@@ -100,7 +98,7 @@ def judge(case: Case, context: Context) -> Verdict:
                 warnings.simplefilter("ignore", RuntimeWarning)
                 if _tried(case, form, context):
                     return Verdict(PASSED, form)
-        except GlslInferError as error:
+        except InputError as error:
             refused = " ".join(str(error).split())
         except Wrong as error:
             return Verdict(FAILED, f"{form}: {error}")
@@ -120,8 +118,7 @@ def _tried(case: Case, form: str, context: Context) -> bool:
         if len(shape) > 3 or any(case.inputs[place].ndim > 3 for place in variable):
             return False
         model = _edited(case, variable, lambda array: (1, *array.shape))
-        given = [case.inputs[place][None] for place in variable]
-        _compared(model, [given], case.outputs, context)
+        _compared(model, [[case.inputs[place][None] for place in variable]], case.outputs, context)
         return True
     if single:
         batch = shape[0] if shape else 1
@@ -204,7 +201,7 @@ def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, c
         most = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
         if found.shape != array.shape or not np.allclose(found, array, RELATIVE, most, equal_nan=True):
             off = "" if found.shape != array.shape else f", off by {np.abs(found.astype(float) - array).max():.3g}"
-            raise Wrong(f"output {number} of the imported graph: shape {found.shape}, not {array.shape}{off}")
+            raise Wrong(f"output {number} of the imported graph: {found.shape} beside {array.shape}{off}")
     bundle = build(graph, (), options=Options(), calibration=samples).bundle
     with Session(bundle, context=context, cache=False) as session:
         for sample in samples:

@@ -21,15 +21,18 @@ _GIVE = "give the .json file that 'glsl-infer calibrate' wrote"
 
 def write(stored: StoredRanges, path: str | Path) -> None:
     """Write ranges as JSON: a layer a line, numbers with all their digits."""
-    layers = {
-        name: {"scales": list(found.scales), "zeros": list(found.zeros)} for name, found in stored.known.maps.items()
-    }
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(found)}" for name, found in layers.items())
+    objects = {"scales": json.dumps(dict(stored.known.scales))}
+    for key, ranges in (("maps", stored.known.maps), ("fine", stored.known.fine)):
+        lines = (
+            f"{json.dumps(name)}: {json.dumps({'scales': list(found.scales), 'zeros': list(found.zeros)})}"
+            for name, found in ranges.items()
+        )
+        objects[key] = "{\n  " + ",\n  ".join(lines) + "}"
     head = {"format": FORMAT, "version": VERSION, "model": stored.model, "fingerprint": stored.fingerprint}
-    scales = json.dumps(dict(stored.known.scales))
-    text = ",\n ".join([*(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items())])
+    parts = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+    parts += [f"{json.dumps(key)}: {text}" for key, text in objects.items()]
     with replacing(Path(path)) as temporary:
-        temporary.write_text(f'{{{text},\n "scales": {scales},\n "maps": {{\n{lines}\n}}}}\n', "utf-8")
+        temporary.write_text("{" + ",\n ".join(parts) + "}\n", "utf-8")
 
 
 def read(path: str | Path) -> StoredRanges:
@@ -39,21 +42,24 @@ def read(path: str | Path) -> StoredRanges:
         InputError: it is missing, no file of ranges, of another version or damaged.
     """
     data = saved_json.read(Path(path), Kind("file of ranges", FORMAT, VERSION, MAX_BYTES, _GIVE, _wrong_part))
-    maps = {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data["maps"].items()}
-    return StoredRanges(data["model"], data["fingerprint"], KnownRanges(maps, data["scales"]))
+    maps, fine = (
+        {name: Range(tuple(one["scales"]), tuple(one["zeros"])) for name, one in data[key].items()}
+        for key in ("maps", "fine")
+    )
+    return StoredRanges(data["model"], data["fingerprint"], KnownRanges(maps, fine, data["scales"]))
 
 
 def _wrong_part(data: dict[str, Any]) -> str | None:
     for key in ("model", "fingerprint"):
         if not isinstance(data.get(key), str):
             return f"'{key}' is no text"
-    for key in ("maps", "scales"):
+    for key in ("maps", "fine", "scales"):
         if not isinstance(data.get(key), dict):
             return f"'{key}' is no object"
     for name, scale in data["scales"].items():
         if not _is_number(scale) or not scale > 0.0 or math.frexp(scale)[0] != 0.5:
             return f"the scale of '{name}' is no power of two"
-    for name, one in data["maps"].items():
+    for name, one in (*data["maps"].items(), *data["fine"].items()):
         lists = [one.get(key) if isinstance(one, dict) else None for key in ("scales", "zeros")]
         if not all(isinstance(numbers, list) and numbers and all(map(_is_number, numbers)) for numbers in lists):
             return f"'{name}' has no lists of numbers 'scales' and 'zeros'"

@@ -6,7 +6,7 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -39,6 +39,7 @@ class PreparedGraph:
         scales: one choice for each 16-bit value.
         precision: one choice for each feature map in 16 bits.
         spent: what each layer's rounding does to the outputs, where that was measured.
+        wider: ranges for 16 bits of layers whose range in 8 pictures told.
     """
 
     graph: Graph
@@ -47,6 +48,7 @@ class PreparedGraph:
     scales: tuple[ScaleChoice, ...]
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
+    wider: Mapping[str, Range] = field(default_factory=dict)
 
 
 def prepare(
@@ -93,7 +95,7 @@ def prepare(
     require_stored_values(graph)
     before = known_ranges or KnownRanges()
     graph = assign_input_ranges(graph, pictures, HEADROOM if headroom is None else headroom)
-    wider: dict[str, Range] = {}
+    wider: dict[str, Range] = dict(before.fine)
     ranged, ranges = assign_ranges(
         graph,
         pictures,
@@ -112,7 +114,7 @@ def prepare(
     stored, ranges = with_room(stored, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
     scaled, scales = assign_scales(narrow, pictures, before.scales)
-    return PreparedGraph(scaled, ranges, wide, scales, fine, spent)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider)
 
 
 def require_stored_values(graph: Graph) -> None:

@@ -14,8 +14,10 @@ class KnownRanges:
 
     Attributes:
         maps: of feature maps in 8 bits, by the layer's name.
+        fine: other ranges of the same, for those that are stored in 16 bits.
         scales: of 16-bit values that calibration made finer, by the stage's name.
     """
 
     maps: Mapping[str, Range] = field(default_factory=dict)
+    fine: Mapping[str, Range] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)

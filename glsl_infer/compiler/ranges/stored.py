@@ -66,14 +66,16 @@ def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:
 def learnt(prepared: Sequence[PreparedGraph]) -> KnownRanges:
     """Return what pictures told of a network: of its GPU parts, of which the whole may be the only one."""
     maps: dict[str, Range] = {}
+    fine: dict[str, Range] = {}
     scales: dict[str, float] = {}
     for part in prepared:
         for choice in part.ranges:
             if choice.by.partition(" ")[0] in LEARNT:
                 attrs = part.graph.by_name[choice.layer].attrs
                 maps[choice.layer] = Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
+        fine.update(part.wider)
         scales.update({choice.layer: choice.scale for choice in part.scales if choice.by == "calibration"})
-    return KnownRanges(maps, scales)
+    return KnownRanges(maps, fine, scales)
 
 
 def fingerprint(graph: Graph) -> str:
