@@ -124,5 +124,5 @@ $(VENV)/.run: pyproject.toml
 $(VENV)/.all: pyproject.toml
 	scripts/system-packages --test
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet --editable '.[train,tflite,tools,memory,camera,dev]'
+	$(PIP) install --quiet --editable '.[train,tflite,onnx,tools,memory,camera,dev]'
 	@touch $@ $(VENV)/.run

@@ -8,6 +8,8 @@ A process of its own, because TensorFlow and Mesa's LLVM cannot share one (glsl_
     accuracy_keras.py mobilenet OUT --pictures FILE.npz               mobilenet-NAME.graph and .npz: logits
     accuracy_keras.py textbook OUT --data DIR --size N                textbook.graph and .npz: logits, pictures, labels
     accuracy_keras.py file OUT --keras FILE                           file.graph
+    accuracy_keras.py mobilenetv2 OUT --pictures FILE.npz             mobilenetv2.graph: 0.35, of FILE's calibration
+    accuracy_keras.py efficientnet OUT --pictures FILE.npz            efficientnet-lite0.graph: FILE has the weights
 
 A ``.graph`` is read by ``graph_file.read``; FILE.npz holds uint8 (n, size, size, 3) ``calibration`` and ``test``.
 """
@@ -31,7 +33,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle import probe
 from glsl_infer.errors import GlslInferError
 from glsl_infer.importers.keras import load, to_graph
-from training import data
+from training import data, imagenet
 from training.batch_norm import Recalibrator
 from training.layers import LearnableSigmoid
 from training.models import ACTIVATIONS, x22
@@ -160,7 +162,28 @@ def write_file(args: argparse.Namespace) -> None:
     graph_file.write(load(args.keras), args.out / "file.graph")
 
 
+def write_mobilenet_v2(args: argparse.Namespace) -> None:
+    """Write a random MobileNetV2 with the statistics of the pictures."""
+    with np.load(args.pictures) as saved:
+        calibration = saved["calibration"]
+    keras.utils.set_random_seed(35)
+    model = keras.applications.MobileNetV2(
+        weights=None, alpha=0.35, input_shape=calibration.shape[1:], classifier_activation=None
+    )
+    randomise_norms(model, symmetric(calibration), 35)
+    graph_file.write(to_graph(model, (-1.0, 1.0)), args.out / "mobilenetv2.graph")
+
+
+def write_efficientnet(args: argparse.Namespace) -> None:
+    """Write EfficientNet-Lite0 with weights that have PyTorch's names."""
+    with np.load(args.pictures) as saved:
+        model = imagenet.with_weights(0, dict(saved))
+    graph_file.write(to_graph(model), args.out / "efficientnet-lite0.graph")
+
+
 TASKS = {
+    "mobilenetv2": write_mobilenet_v2,
+    "efficientnet": write_efficientnet,
     "trashnet": write_trashnet,
     "x22": write_x22,
     "mobilenet": write_mobilenet,

@@ -38,7 +38,7 @@ from glsl_infer.compiler.assemble import to_bundle  # noqa: E402
 from glsl_infer.compiler.ranges import prepare  # noqa: E402
 from glsl_infer.errors import RunError  # noqa: E402
 from glsl_infer.graph import Graph, host_steps, reference  # noqa: E402
-from glsl_infer.program.layout import FeatureMap  # noqa: E402
+from glsl_infer.program.layout import FeatureMap, FineMap, Value  # noqa: E402
 from glsl_infer.runtime.pictures.preprocess import load_for  # noqa: E402
 
 FOLDER = ROOT / "tests/conformance"
@@ -120,10 +120,7 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
     results = []
     for output, named in zip(bundle.manifest.outputs, bundle.graph.outputs):
         arrays = [values[layer] for layer in named.layers]
-        step = max(
-            max(map(abs, value.scales)) / 255 if isinstance(value, FeatureMap) else value.scale / 256
-            for value in output.values
-        )
+        step = max(_step(value) for value in output.values)
         numbers = host_steps.apply(output.steps, arrays)
         tolerance, differing, kinds = STEPS * step, 0, [entry.step for entry in output.steps]
         if host_steps.NORMALIZE in kinds:  # a vector of length 1 moves as much more as the vector was shorter
@@ -133,6 +130,13 @@ def _results(bundle: Bundle, given: dict[str, NDArray[Any]]) -> list[Result]:
             tolerance, differing = 0.0, int((first - second <= 2.0 * STEPS * step).sum())
         results.append(Result(output.name, numbers, round(float(tolerance), 7), differing))
     return results
+
+
+def _step(value: Value) -> float:
+    """Return what a stored step is worth, at most; in a fine map, eight of them: floats show there."""
+    if isinstance(value, (FeatureMap, FineMap)):
+        return max(map(abs, value.scales)) / 255 / (1 if isinstance(value, FeatureMap) else 32)
+    return value.scale / 256
 
 
 def _expected(result: Result, made: dict[str, bytes], bundle: str) -> dict[str, Any]:

@@ -38,11 +38,15 @@ def schema(data: Data) -> Schema:
 
 
 def _value(without_views: str) -> Schema:
-    """Return what tells the three kinds of value apart."""
+    """Return what tells the kinds of value apart."""
     maps = {
         "if": {"required": ["scale"]},
         "then": {"$ref": "#/$defs/fixed_map"},
-        "else": {"$ref": "#/$defs/feature_map"},
+        "else": {
+            "if": {"required": ["bits"]},
+            "then": {"$ref": "#/$defs/fine_map"},
+            "else": {"$ref": "#/$defs/feature_map"},
+        },
     }
     return {
         "if": {"type": "object", "required": ["views"]},

@@ -77,6 +77,19 @@ def fetch(row: dict[str, str]) -> Path:
     return path
 
 
+def published(name: str) -> dict[str, str]:
+    """Return the row of a file in the list.
+
+    Raises:
+        InputError: there is no such row.
+    """
+    with LIST.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["name"] == name:
+                return row
+    raise InputError(f"{LIST.name}: no file is called '{name}'")
+
+
 def imported(path: Path) -> dict[str, Any]:
     """Return how a file is imported: what is refused, or how far the graph is from LiteRT on a photograph."""
     model = read_model(path)

@@ -49,6 +49,7 @@ void main() {
 #endif
     // Means of bytes are often half way between two; the quarter of their distance makes all GPUs round those up.
     vec4 y = floor(mean + (0.5 + 0.25 / area)) * (1.0 / 255.0);
+    //@ fine The same in steps of 1/256 of these.
     //@ pad_lanes
     gl_FragColor = whole(y);
 }

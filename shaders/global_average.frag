@@ -28,15 +28,18 @@ vec4 row(float number) {
 
 void main() {
     vec4 sum = vec4(0.0);
+    //@ rest
     for (int y = 0; y < TURNS(HEIGHT); y++) {
         END_AFTER(HEIGHT, y)
         for (int x = 0; x < TURNS(WIDTH); x++) {
             END_AFTER(WIDTH, x)
             // Whole bytes are summed, so that the sum is exact up to 65,793 pixels.
             vec4 t = texture2D(source, coord0.xy + vec2(float(x), float(y)) * source_texel);
+            //@ fine
             sum += floor(t * 255.0 + 0.5);
         }
     }
+    //@ all
 #ifdef CONSTANTS
     vec4 numbers = 65536.0 * (row(0.0) - 128.0) + 256.0 * row(1.0) + row(2.0);
     vec2 factor = numbers.xy * units.x;

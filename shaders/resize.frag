@@ -30,6 +30,7 @@ void main() {
     vec4 y = mix(top, bottom, share.y);
     // Half-way values are common; a little more than they are makes all GPUs round them up.
     y = floor(y * 255.0 + 0.50002) * (1.0 / 255.0);
+    //@ fine The same in steps of 1/256 of these.
 #endif
     //@ pad_lanes
     gl_FragColor = whole(y);

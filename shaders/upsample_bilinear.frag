@@ -27,6 +27,7 @@ void main() {
     vec4 sum = top * rest.y + bottom * share.y;
     // Half-way values are common; a quarter of the distance of two values makes all GPUs round them up.
     vec4 y = floor(sum * INVERSE + (0.5 + 0.25 * INVERSE)) * (1.0 / 255.0);
+    //@ fine The same in steps of 1/256 of these.
     //@ pad_lanes
     gl_FragColor = whole(y);
 }

@@ -44,7 +44,8 @@ class PlainReference:
                 exact = n * output["scale"] / 256
             elif "scales" in layer["attrs"]:
                 scale, zero = self.range_of(layer["name"])
-                b = np.clip(np.floor(exact / scale * 255 + zero + (0.5 + 1e-9)), 0, 255)
+                parts = 256 if output.get("bits") == 16 else 1
+                b = np.clip(np.floor((exact / scale * 255 + zero) * parts + (0.5 + 1e-9)), 0, 255 * parts) / parts
                 exact = scale * (b - zero) / 255
             values[layer["name"]] = exact
             yield layer["name"], exact
@@ -194,6 +195,19 @@ class PlainReference:
 
     def l2_pool(self, layer: Any, attrs: Any, x: Array) -> Array:
         return np.sqrt(pooled(x**2, attrs, np.mean))
+
+    def resample(self, layer: Any, attrs: Any, x: Array) -> Array:
+        taps, length = layer["weights"]["kernel"]
+        sides = (taps + 2, length) if attrs["axis"] else (length, taps + 2)
+        table = np.frombuffer(self.members[layer["members"][0]], np.uint8).astype(float).reshape(*sides, 4)
+        table = table if attrs["axis"] else table.transpose(1, 0, 2)
+        whole = 65536 * table[..., 0] + 256 * table[..., 1] + table[..., 2] - 8388608
+        rows = np.moveaxis(x, attrs["axis"], 0)
+        out = []
+        for i, first in enumerate(256 * table[-1, :, 0].astype(int) + table[-1, :, 1].astype(int)):
+            out.append(sum(whole[t, i] * attrs["kernel_unit"] * rows[first + t] for t in range(taps)))
+            out[-1] = out[-1] + whole[taps, i] * attrs["offset_unit"]
+        return np.moveaxis(np.array(out), 0, attrs["axis"])
 
     def channel_gather(self, layer: Any, attrs: Any, x: Array) -> Array:
         return np.stack([x[..., c] if c >= 0 else 0 * x[..., 0] for c in attrs["channels"]], axis=2)

@@ -96,20 +96,48 @@ def numbers() -> Graph:
     return Graph("numbers", body, outputs)
 
 
+def fine() -> Graph:
+    """Maps of 16 bits in ranges learnt from pictures: padded, added to, pooled and enlarged, and as outputs."""
+    rng = np.random.default_rng(23)
+    linear: dict[str, Any] = {"activation": "linear"}
+    body = [
+        Node("picture", "input", (), {"shape": (9, 7, 3), "scales": (2.0,), "zeros": (127.5,)}),
+        conv_node(rng, "wide", ("picture",), 3, 8, kernel=(3, 3), padding=AROUND, **linear),
+        conv_node(rng, "each", ("wide", "wide"), 8, 8, kernel=(3, 3), groups=8, padding=AROUND, activation="relu"),
+        conv_node(rng, "boxes", ("each",), 8, 6, **linear),
+        Node("means", "average_pool", ("boxes",), {"pool": (2, 2), "strides": (1, 2), "padding": (0, 1, 0, 1)}),
+        Node("large", "upsample_bilinear", ("means",), {"size": (2, 1)}),
+    ]
+    outputs = [
+        GraphOutput("boxes", ("boxes",), (HostStep("rows", 3),), purpose="values"),
+        GraphOutput("large", ("large",), purpose="values"),
+    ]
+    return Graph("fine", body, outputs)
+
+
 def _smaller(node: Node, factors: Sequence[float]) -> Node:
     """Return a dense layer with smaller weights for some inputs: its results should not all be 0 or 1."""
     kernel = node.weights["kernel"] * np.array(factors, np.float32)[:, None]
     return replace(node, weights={**node.weights, "kernel": kernel})
 
 
-SEVERAL: Mapping[str, Callable[[], Graph]] = {"several": several, "alpha": alpha, "numbers": numbers}
+SEVERAL: Mapping[str, Callable[[], Graph]] = {
+    "several": several,
+    "alpha": alpha,
+    "numbers": numbers,
+    "fine": fine,
+}
+PRECISION = {"fine": "16"}
+"""Of the others it is 8."""
 
 
 @cache
 def several_bundle(name: str, layout: str = "atlas", memory: str = "auto", weights: str = "auto") -> Bundle:
     """Return the bundle of one of the networks."""
     graph = optimize(SEVERAL[name]())
-    program = lower.to_program(prepare(graph, layout=layout).graph, layout=layout, memory=memory, weights=weights)
+    pictures = [several_inputs(graph, seed) for seed in range(3)]
+    prepared = prepare(graph, pictures if name in PRECISION else (), layout=layout, precision=PRECISION.get(name, "8"))
+    program = lower.to_program(prepared.graph, layout=layout, memory=memory, weights=weights)
     return to_bundle(program, [f"class {index}" for index in range(classes_of(program.graph))])
 
 

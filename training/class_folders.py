@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -161,7 +162,7 @@ def _labels(folder: Path, classes: list[str]) -> tuple[str, ...]:
     if not listed.exists():
         return tuple(classes)
     labels = read_labels(listed)
-    twice = sorted({label for label in labels if labels.count(label) > 1})
+    twice = sorted(label for label, count in Counter(labels).items() if count > 1)
     unknown, missing = sorted(set(classes) - set(labels)), sorted(set(labels) - set(classes))
     problems = {"there twice": twice, "not listed": unknown, "without a folder": missing}
     if any(problems.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,7 +112,7 @@ def labels_of(model: Path, bundle: Path | None, folder: Path) -> tuple[str, ...]
     if len(set(known.values())) > 1:
         raise InputError(f"{' and '.join(map(str, known))} have different labels; which belong to {model}?")
     source, labels = next(iter(known.items()))
-    twice = sorted({label for label in labels if labels.count(label) > 1})
+    twice = sorted(label for label, count in Counter(labels).items() if count > 1)
     if twice:
         raise InputError(f"{source}: {a_few(twice)} is there twice; every class needs a label of its own")
     return labels

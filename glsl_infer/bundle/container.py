@@ -63,7 +63,7 @@ def has_parts(path: Path) -> bool:
             return False
         with path.open("rb") as file:
             return any(entry.name.startswith(PARTS) for entry in zip_directory.read(file))
-    except (BundleError, OSError, ValueError, zip_directory.NoZipError):
+    except (BundleError, OSError, ValueError):
         return False
 
 
@@ -76,10 +76,10 @@ def unpack_all(file: BinaryIO, suffix: str) -> tuple[Any, str, dict[str, bytes]]
     with rule("container"):
         try:
             entries = zip_directory.read(file)
-        except zip_directory.NoZipError:
+        except BundleError:
             if suffix == ".keras":
                 raise BundleError(_KERAS) from None
-            raise BundleError(f"not a glsl-infer model, or cut off before its end; {AGAIN}") from None
+            raise
         return _unpacked(file, entries, suffix)
 
 

@@ -97,6 +97,7 @@ RANGES: Mapping[str, tuple[int, int]] = {
     "columns": (1, 1048576),  # Numbers in a row of the host step 'rows'.
     "offset": (0, 268435456),  # Index of a record of the probe.
     "byte": (0, 255),  # A component of a texel.
+    "bits": (16, 16),  # Bits of a number in a fine map.
     "varyings": (1, 7),  # Varyings of a program.
     "floats": (1, 16384),  # Floats of a uniform.
     "passes": (1, 65536),  # Passes of a frame.
@@ -259,6 +260,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "fixed_point": ("texture", "columns", "length", "scale"),
     "fixed_map": ("height", "width", "channels", "scale", "views"),
     "feature_map": ("height", "width", "channels", "gutter", "views", "scales", "zeros"),
+    "fine_map": ("height", "width", "channels", "bits", "views", "scales", "zeros"),
 }
 """The keys of every object, in the order in which they are written."""
 

@@ -16,7 +16,7 @@ from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.network import CLASSES, IMAGE, MASK, PURPOSES, VALUES
 from glsl_infer.graph.picture import CENTER_CROP, CENTER_SQUARE, FITS, LETTERBOX, STRETCH
 from glsl_infer.program import Pass, ShaderProgram, Texture
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, textures_of
 from glsl_infer.program.texels import shape_of
 
 __all__ = [
@@ -59,7 +59,7 @@ class Input:
 
     name: str
     kind: str
-    value: FeatureMap | FixedMap | FixedPoint
+    value: FeatureMap | FineMap | FixedMap | FixedPoint
     fit: str | None = None
 
     @property
@@ -116,7 +116,7 @@ class Output:
 
     name: str
     purpose: str
-    values: tuple[FixedPoint | FeatureMap | FixedMap, ...]
+    values: tuple[FixedPoint | FeatureMap | FineMap | FixedMap, ...]
     steps: tuple[HostStep, ...] = ()
 
     @property

@@ -23,7 +23,7 @@ from glsl_infer.bundle.values_json import value_from_json, value_to_json
 from glsl_infer.errors import BundleError, ModelError
 from glsl_infer.graph.host_steps import HostStep
 from glsl_infer.graph.operators import operator
-from glsl_infer.program.layout import FeatureMap, Value, textures_of
+from glsl_infer.program.layout import FeatureMap, FineMap, Value, textures_of
 from glsl_infer.program.quantize import plain
 
 MEMBER = "graph.json"
@@ -220,7 +220,9 @@ def _check_operator(layer: Layer, size: int) -> None:
         known = None
     if known is None:
         raise BundleError(f"{where}: '{layer.op:.40}' is no operator of a bundle")
-    if isinstance(layer.output, FeatureMap) == ("scale" in known):
+    bits = layer.attrs.get("bits", known.get("bits"))
+    ranged = isinstance(layer.output, (FeatureMap, FineMap))
+    if ranged == ("scale" in known) or (ranged and bits not in (None, 16 if isinstance(layer.output, FineMap) else 8)):
         raise BundleError(f"{where}: its output has another number of bits than '{layer.op}' stores")
     for key in known:
         if key not in layer.attrs and key not in implied:

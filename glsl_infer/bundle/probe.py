@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from glsl_infer.bundle.manifest import PICTURE, Input, Probe, ProbeLayer
 from glsl_infer.errors import BundleError
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import FeatureMap, FixedPoint
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint
 
 MEMBER = "weights/probe.bin"
 RECORD = np.dtype([("x", "<u2"), ("y", "<u2"), ("value", "u1", 4)])
@@ -51,10 +51,10 @@ def picture(height: int, width: int | None = None, channels: int = 3, index: int
 def stored(entry: Input, index: int) -> NDArray[np.integer[Any]]:
     """Return what the probe gives input number ``index``, in the unit that its textures store, in the input's shape.
 
-    Bytes, uint8, of a picture (pixels) and of an 8-bit map; integers n of a vector and of a 16-bit map.
+    Bytes, uint8, of a picture (pixels) and of a feature map; integers n of a vector and of a 16-bit map.
     """
     values = picture(entry.height, entry.width, entry.channels, index)
-    if isinstance(entry.value, FeatureMap):
+    if isinstance(entry.value, (FeatureMap, FineMap)):
         return values
     return 256 * (values.astype(np.int64) - 128).reshape(entry.shape)
 
@@ -68,7 +68,7 @@ def _given(entry: Input, steps: NDArray[Any]) -> NDArray[Any]:
     if entry.kind == PICTURE:
         return steps
     value, numbers = entry.value, steps.astype(np.float64)
-    if isinstance(value, FeatureMap):
+    if isinstance(value, (FeatureMap, FineMap)):
         return value.scale_of * (numbers - value.zero_of) / 255.0
     return numbers * (value.scale / 256.0)
 

@@ -8,7 +8,7 @@ from glsl_infer.bundle import json_fields
 from glsl_infer.bundle.format_constants import RANGES
 from glsl_infer.bundle.json_fields import Fields
 from glsl_infer.errors import BundleError
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, View
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, View
 
 
 def value_to_json(value: Value) -> dict[str, Any]:
@@ -16,6 +16,8 @@ def value_to_json(value: Value) -> dict[str, Any]:
     entry = dict(vars(value))
     if not isinstance(value, FixedPoint):
         entry["views"] = [[view.texture, view.x, view.y] for view in value.views]
+    if isinstance(value, FineMap):
+        entry["bits"] = value.bits
     return {key: list(item) if isinstance(item, tuple) else item for key, item in entry.items()}
 
 
@@ -23,7 +25,7 @@ def value_from_json(data: Any, where: str) -> Value:
     """Read where a value lies.
 
     Raises:
-        BundleError: it is none of the three kinds of value.
+        BundleError: it is none of the kinds of value.
     """
     fields = Fields(data, where)
     value = _value(fields)
@@ -56,11 +58,16 @@ def _value(fields: Fields) -> Value:
     views = tuple(_view(view, f"{fields.where}.views[{i}]") for i, view in enumerate(fields.items("views")))
     if fields.has("scale"):
         return FixedMap(height, width, channels, _scale(fields), views)
-    gutter = fields.integer("gutter", *RANGES["gutter"])
+    fine = fields.has("bits")
+    if fine:
+        fields.integer("bits", *RANGES["bits"])
+    gutter = 0 if fine else fields.integer("gutter", *RANGES["gutter"])
     scales, zeros = (
         tuple(json_fields.number(number, f"{fields.where}.{key}") for number in fields.items(key))
         for key in ("scales", "zeros")
     )
+    if fine:
+        return FineMap(height, width, channels, views, scales, zeros)
     return FeatureMap(height, width, channels, gutter, views, scales, zeros)
 
 

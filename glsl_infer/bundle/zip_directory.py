@@ -21,8 +21,7 @@ _FLAGS = 0x0806  # how hard it was deflated, and that names are UTF-8
 _DEFLATED = 8
 
 
-class NoZipError(Exception):
-    """The file is no zip file, or is cut off."""
+_NO_ZIP = "not a glsl-infer model, or cut off before its end; export or copy the file again"
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,21 @@ def read(file: BinaryIO) -> list[Entry]:
         file: open for reading; where it stands afterwards is undefined.
 
     Raises:
-        NoZipError: it does not end with a directory and its end record.
-        BundleError: the directory is larger than ``MAX_DIRECTORY_BYTES``, or has more than a bundle's.
+        BundleError: it does not end with a directory and its end record, or the directory is larger than
+            ``MAX_DIRECTORY_BYTES`` or has more than a bundle's.
     """
     length = file.seek(0, os.SEEK_END)
     file.seek(max(0, length - _END.size))
     end = file.read()
     if len(end) < _END.size or not end.startswith(b"PK\x05\x06"):
-        raise NoZipError
+        raise BundleError(_NO_ZIP)
     _, disk, first, here, count, size, offset, comment = _END.unpack(end)
     if size > MAX_DIRECTORY_BYTES:
         raise BundleError(
             f"the directory of the zip is larger than {MAX_DIRECTORY_BYTES >> 20} MiB, which no model's is"
         )
     if disk or first or here != count or comment or offset + size != length - _END.size:
-        raise NoZipError
+        raise BundleError(_NO_ZIP)
     file.seek(offset)
     return _entries(file.read(size), count)
 
@@ -70,7 +69,7 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
     at = 0
     for _ in range(count):
         if at + _ENTRY.size > len(directory) or not directory.startswith(b"PK\x01\x02", at):
-            raise NoZipError
+            raise BundleError(_NO_ZIP)
         _, _, _, flags, method, _, _, crc, packed, size, name, extra, comment, *_, offset = _ENTRY.unpack_from(
             directory, at
         )
@@ -82,7 +81,7 @@ def _entries(directory: bytes, count: int) -> list[Entry]:
         entries.append(Entry(raw.decode("latin-1"), flags, method, crc, packed, size, offset, told))
         at = begin + name
     if at != len(directory):
-        raise NoZipError
+        raise BundleError(_NO_ZIP)
     return entries
 
 

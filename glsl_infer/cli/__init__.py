@@ -9,20 +9,30 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from glsl_infer.cli.execution import Parser, add_debug, execute
-from glsl_infer.cli.terminal_text import guarded
+from glsl_infer.cli import interrupts
+
+if TYPE_CHECKING:
+    from glsl_infer.cli.execution import Parser
 
 COMMANDS = (
+    "aibench",
     "benchmark",
+    "calibrate",
     "camera",
     "classify",
+    "completion",
     "deploy",
+    "detect",
     "export",
+    "get",
     "info",
     "inspect",
+    "landmarks",
     "report",
     "run",
+    "segment",
     "selfcheck",
     "validate",
     "vc4",
@@ -30,9 +40,10 @@ COMMANDS = (
 """A module here each. Only the one that is asked for is imported: on a Pi Zero each import counts."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``glsl-infer``; return the exit code."""
+def parser_of(names: Sequence[str]) -> Parser:
+    """Return the parser of ``glsl-infer`` with some of the commands."""
     from glsl_infer import __version__
+    from glsl_infer.cli.execution import Parser, add_debug
 
     parser = Parser(
         prog="glsl-infer",
@@ -40,26 +51,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("-V", "--version", action="version", version=f"glsl-infer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    words = sys.argv[1:] if argv is None else argv
-    asked = next((word for word in words if not word.startswith("-")), None)
-    for name in (asked,) if asked in COMMANDS else COMMANDS:
+    for name in names:
         module = importlib.import_module(f"{__name__}.{name}")
         summary = (module.__doc__ or "").splitlines()[0]
         sub = commands.add_parser(name, help=summary, description=summary)
         module.add_arguments(sub)
         add_debug(sub)
         sub.set_defaults(run=module.run)
-    with guarded():
-        return execute(parser, argv)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``glsl-infer``; return the exit code."""
+    with interrupts.ending_at_once():
+        from glsl_infer.cli.advice import models_anywhere
+        from glsl_infer.cli.execution import execute
+        from glsl_infer.cli.terminal_text import guarded
+
+        words = models_anywhere(sys.argv[1:] if argv is None else argv)
+        asked = next((word for word in words if not word.startswith("-")), None)
+        parser = parser_of((asked,) if asked in COMMANDS else COMMANDS)
+        with guarded():
+            return execute(parser, words)
 
 
 def main_classify(argv: Sequence[str] | None = None) -> int:
     """Run ``classify``, the shorthand of ``glsl-infer classify``; return the exit code."""
-    from glsl_infer.cli import classify
+    with interrupts.ending_at_once():
+        from glsl_infer import __version__
+        from glsl_infer.cli import classify
+        from glsl_infer.cli.advice import models_anywhere
+        from glsl_infer.cli.execution import Parser, add_debug, execute
+        from glsl_infer.cli.terminal_text import guarded
 
-    parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
-    classify.add_arguments(parser)
-    add_debug(parser)
-    parser.set_defaults(run=classify.run)
-    with guarded():
-        return execute(parser, argv)
+        parser = Parser(prog="classify", description=(classify.__doc__ or "").splitlines()[0])
+        parser.add_argument("-V", "--version", action="version", version=f"classify {__version__}")
+        classify.add_arguments(parser)
+        add_debug(parser)
+        parser.set_defaults(run=classify.run)
+        words = models_anywhere(["classify", *(sys.argv[1:] if argv is None else argv)])[1:]
+        with guarded():
+            return execute(parser, words)

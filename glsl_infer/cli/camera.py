@@ -1,4 +1,4 @@
-"""Classify what a camera sees, frame by frame: a camera, a film or a folder, in a window or as lines."""
+"""Classify what a camera sees, or find faces, hands and people in it: a camera, a film or a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import execution, progress
+from glsl_infer.cli import camera_tasks, execution, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file, writing
@@ -51,11 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="copy every frame to the GPU, also where the GPU could read the camera's memory (dma-bufs) itself",
     )
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--headless", action="store_true", help="no window, only lines (the default)")
     shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
     parser.add_argument("--screenshot", type=Path, metavar="FILE.png", help="with --window: write the last frame shown")
     parser.add_argument("--json", action="store_true", help="print a JSON object a frame, one a line")
+    camera_tasks.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,13 +65,22 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer.tools.camera import sources
     from glsl_infer.tools.camera.stopping import until_signalled
 
+    execution.check_signature(args)
     _check(args)
+    camera_tasks.check(args)
     source = sources.open_source(args.source)
     with until_signalled(), contextlib.ExitStack() as stack:
         if args.window:
             from glsl_infer.tools.window.window import PictureWindow
 
-            _in_window(args, source, stack.enter_context(PictureWindow()))
+            window = stack.enter_context(PictureWindow())
+            window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
+            if args.task is not None:
+                camera_tasks.run(args, source, window)
+            else:
+                _in_window(args, source, window)
+        elif args.task is not None:
+            camera_tasks.run(args, source, None)
         else:
             _as_lines(args, source)
     return 0
@@ -125,7 +136,6 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
 
     from glsl_infer.runtime.classifier import Classifier
 
-    window.on_key = lambda meaning: window.quit() if meaning == "quit" else None
     with (
         Classifier(args.model, context=window.context, isolated=execution.isolation(args)) as classifier,
         _frames(args, source, classifier) as (frames, _),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import ends, execution, progress
 from glsl_infer.cli.table_file import check_table, open_table
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a row for each picture (file, error, labels with their probabilities) instead of printing it",
     )
     execution.add_selfcheck(parser)
+    execution.add_signature(parser)
     parser.add_argument(
         "--window",
         action="store_true",
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Classify every picture; one that cannot be read is reported and the others go on."""
+    execution.check_signature(args)
     ends.load_operators(args.operator)
     _check(args)
     files = pictures.find(args.images)
@@ -133,7 +135,7 @@ def _classified(
         except ImageError as error:
             if args.debug:
                 raise
-            print(f"error: {one_line(error)}", file=sys.stderr)
+            say_error(one_line(error))
             if waiting is not None:
                 yield finished(*waiting)
                 waiting = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,31 @@ def add_input_range(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_max_weights(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--max-weights``, which ``allow_weights`` reads."""
+    from glsl_infer.importers.shared import caps
+
+    parser.add_argument(
+        "--max-weights",
+        type=int,
+        metavar="MB",
+        help=f"megabytes that the weights of a model file may unpack to (default: {caps.DEFAULT_MB})",
+    )
+
+
+def allow_weights(given: int | None) -> None:
+    """Set the cap of weights, for this process and those that it starts.
+
+    Raises:
+        InputError: it is none.
+    """
+    from glsl_infer.importers.shared import caps
+
+    if given is not None:
+        os.environ[caps.VARIABLE] = str(given)
+        caps.most_bytes()
+
+
 def add_operator(parser: argparse.ArgumentParser) -> None:
     """Declare ``--operator``, which ``load_operators`` reads."""
     parser.add_argument(
@@ -48,8 +74,8 @@ def load_operators(given: Sequence[str]) -> None:
     """
     from glsl_infer.cpu import custom
 
-    if given:
-        sys.path.insert(0, str(Path.cwd()))
+    if given:  # last: a numpy.py that lies there must not take NumPy's place
+        sys.path.append(str(Path.cwd()))
     for name in given:
         custom.load(name)
 
@@ -64,6 +90,29 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FIT",
         help=f"how any picture becomes the network's: {', '.join(FIT_WORDS)} (default: center-square), or none: the "
         "input takes numbers and no picture",
+    )
+
+
+def add_input_size(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--input-size``."""
+    parser.add_argument(
+        "--input-size",
+        type=_size,
+        action="append",
+        default=[],
+        metavar="[NAME=]SIZE",
+        help="height and width of an input that an .onnx file leaves open: 320, or 240x320",
+    )
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--outputs``."""
+    parser.add_argument(
+        "--outputs",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="NAME,...",
+        help="the outputs to export (default: all); of an .onnx file also tensors inside of it",
     )
 
 
@@ -99,6 +148,17 @@ def _range(text: str) -> tuple[str, tuple[float, float]]:
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text}; give LOW,HIGH or NAME=LOW,HIGH, such as -1,1") from None
     return name, (low, high)
+
+
+def _size(text: str) -> tuple[str, tuple[int, int]]:
+    name, value = _named(text)
+    try:
+        sides = [int(side) for side in value.lower().split("x")]
+    except ValueError:
+        sides = []
+    if len(sides) not in (1, 2) or not all(1 <= side <= 8192 for side in sides):
+        raise argparse.ArgumentTypeError(f"{text}; give a number of pixels, or HEIGHTxWIDTH, such as 240x320")
+    return name, (sides[0], sides[-1])
 
 
 def _named(text: str) -> tuple[str, str]:

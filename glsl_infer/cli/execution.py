@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.cli import advice, interrupts
+from glsl_infer.cli.terminal_text import say_error
+from glsl_infer.errors import GlslInferError, InputError, ShaderError
 from glsl_infer.support.plain_text import one_line
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ _PAIR = re.compile(r"-[0-9.][^,]*,[^,]+")
 
 _LIST = "\n  "
 """Between the entries of a list in a message."""
+
+_LOG_LINES, _LOG_WIDTH = 5, 200
+"""What is shown of a driver's log: lines, and characters of a line."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,7 +44,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with 2."""
-        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+        options = list(self._option_string_actions)
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                options += [name for sub in action.choices.values() for name in sub._option_string_actions]
+        say_error(f"{advice.improved(message, options)} (see {self.prog} --help)")
+        self.exit(2)
 
 
 def _with_pairs(given: list[str]) -> list[str]:
@@ -83,6 +93,31 @@ def isolation(args: argparse.Namespace) -> Isolation:
     return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
 
 
+def add_signature(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--require-signature``."""
+    parser.add_argument(
+        "--require-signature",
+        metavar="KEY",
+        help="refuse a model file without a signature by this public key of minisign (the key itself, or its *.pub "
+        "file) in FILE.minisig beside it; needs the package cryptography",
+    )
+
+
+def check_signature(args: argparse.Namespace) -> None:
+    """Refuse ``args.model`` where ``--require-signature`` says that it must be signed, and it is not.
+
+    Raises:
+        InputError, MissingExtraError: see ``signatures.require``.
+    """
+    if args.require_signature is None:
+        return
+    from glsl_infer.support import signatures
+
+    if args.model is None:
+        raise InputError("--require-signature is about a file; give --model as well")
+    signatures.require(args.model, args.require_signature)
+
+
 def picture_size(text: str) -> tuple[int, int]:
     """Return width and height of ``WIDTHxHEIGHT``, as the ``type`` of an argument.
 
@@ -113,6 +148,8 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
         try:
             args = parser.parse_args(argv)
             debug = args.debug
+            interrupts.as_exceptions()
+            advice.refuse_urls(args)
             code: int | None = args.run(args)
             return code or 0
         finally:
@@ -120,30 +157,40 @@ def execute(parser: argparse.ArgumentParser, argv: Sequence[str] | None, *, inte
     except GlslInferError as error:
         if debug:
             raise
-        print(f"error: {_message(error)}", file=sys.stderr)
+        say_error(_message(error))
         return error.exit_code
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}" if interrupted else "interrupted", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        return interrupts.CODE
+    except BrokenPipeError:  # the reader of our output has all that it wanted, as `head` does
         _drop_output()
+        return 0
+    except MemoryError:
+        if debug:
+            raise
+        say_error("there is not enough memory for this")
         return 1
     except OSError as error:  # a full disk behind standard output, for one
         if debug:
             raise
         _drop_output()
-        print(f"error: {error}", file=sys.stderr)
+        say_error(str(error))
         return 1
 
 
 def _message(error: GlslInferError) -> str:
     """Return the text of an error. What was refused may have a stranger's name, which must not begin a line.
 
-    Lists have indented lines, and the logs of a driver several.
+    Lists have indented lines, and the logs of a driver several, of which the first are shown.
     """
-    if not isinstance(error, InputError):
+    if isinstance(error, InputError):
+        return _LIST.join(one_line(part) for part in str(error).split(_LIST))
+    if not isinstance(error, ShaderError):
         return str(error)
-    return _LIST.join(one_line(part) for part in str(error).split(_LIST))
+    what, *log = str(error).splitlines()
+    lines = [line if len(line) <= _LOG_WIDTH else f"{line[:_LOG_WIDTH]} ..." for line in log[:_LOG_LINES]]
+    more = [f"({len(log) - _LOG_LINES} more lines of the driver: --debug shows them)"] if len(log) > _LOG_LINES else []
+    return "\n".join([what, *lines, *more])
 
 
 def _drop_output() -> None:

@@ -1,4 +1,4 @@
-"""Turn a Keras or TensorFlow Lite model into a .glslnn file."""
+"""Turn a Keras, TensorFlow Lite or ONNX model into a .glslnn file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import ends, progress
+from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
 from glsl_infer.lowering.conv_texture import WEIGHT_BITS
@@ -20,6 +21,7 @@ from glsl_infer.runtime.pictures import paths as pictures
 from glsl_infer.support.files import output_file
 
 if TYPE_CHECKING:
+    from glsl_infer.compiler.ranges.sensitivity import Spent
     from glsl_infer.tools.export import ExportReport
     from glsl_infer.tools.videocore.verify import Verification
 
@@ -33,7 +35,9 @@ VERIFY_SECONDS = 20.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite")
+    parser.add_argument(
+        "model", type=Path, metavar="MODEL", help="a saved Keras model, *.keras, or *.tflite, or *.onnx"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.glslnn", help="the file to write")
     parser.add_argument("--labels", type=Path, help="text file with one label a line, where an output is for classes")
     parser.add_argument(
@@ -66,6 +70,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of weights in textures: 8 where that adds little noise and halves the fetches (auto), or 16",
     )
     parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=AUTO,
+        help="bits of feature maps: 16 for outputs that are numbers, and for what these are made of where it costs "
+        "little (auto), 8 for all, or 16 for all; a map in 16 bits takes twice the draws and fetches",
+    )
+    parser.add_argument(
+        "--precision-for",
+        action="append",
+        default=[],
+        metavar="LAYER=BITS",
+        help="8 or 16 bits for one layer, by the name that the report prints; may be given several times",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="E",
+        help="store more maps in 16 bits, those that gain most for a millisecond first, until outputs differ from the "
+        "float network's by at most E: root mean square, as a share of their spread, e.g. 0.01; needs --calibrate",
+    )
+    parser.add_argument(
+        "--budget",
+        type=float,
+        metavar="MS",
+        help="the same, until about MS milliseconds of a Pi Zero W's frame are spent",
+    )
+    parser.add_argument(
         "--layout", choices=LAYOUTS, default="atlas", help="all slices of a layer in one texture, or a texture for each"
     )
     parser.add_argument(
@@ -86,14 +117,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "*.npz files, or a folder of them, with an array for each input; may be given several times",
     )
     parser.add_argument(
+        "--ranges",
+        type=Path,
+        metavar="FILE.json",
+        help="ranges that glsl-infer calibrate learnt before, instead of pictures",
+    )
+    parser.add_argument(
         "--percentile",
         type=float,
         default=100.0,
         metavar="P",
-        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, from lowest to highest)",
+        help="how much of a channel's values its range covers, e.g. 99.99 (default: 100, which weighs what saturates "
+        "against coarser steps)",
     )
     ends.add_input_range(parser)
     ends.add_fit(parser)
+    ends.add_input_size(parser)
+    ends.add_outputs(parser)
     ends.add_purpose(parser)
     parser.add_argument(
         "--delegate",
@@ -110,6 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="let the CPU compute this layer whatever shaders can; may be given several times",
     )
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument(
         "--verify",
         type=float,
@@ -142,12 +183,16 @@ def run(args: argparse.Namespace) -> int:
             f"--uniform-vectors {args.uniform_vectors}; give {LEAST_ARRAY} to {LONGEST_ARRAY}, less than what "
             "GL_MAX_FRAGMENT_UNIFORM_VECTORS is where the model will run (glsl-infer info prints it)"
         )
+    for name in ("tolerance", "budget"):
+        given = getattr(args, name)
+        if given is not None and not 0.0 < given < math.inf:
+            raise InputError(f"--{name} {given:g}; give a number larger than 0")
     if not 0.0 <= args.verify < math.inf:
         raise InputError(f"--verify {args.verify:g}; give a number of seconds, or 0")
     calibration: list[Path] = []
     known: list[InputError] = []
     try:
-        calibration = _spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+        calibration = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
     except InputError as error:
         known.append(error)
     options = Options(
@@ -161,9 +206,16 @@ def run(args: argparse.Namespace) -> int:
         input_ranges=ends.by_name("--input-range", args.input_range),
         fits=ends.by_name("--fit", args.fit),
         purposes=ends.by_name("--purpose", args.purpose),
+        input_sizes=ends.by_name("--input-size", args.input_size),
+        outputs=args.outputs,
+        precision=args.precision,
+        precision_for=dict(_layer_and_bits(text) for text in args.precision_for),
+        tolerance=args.tolerance,
+        budget=args.budget,
         delegate=args.delegate,
         delegate_for=tuple(args.delegate_for),
     )
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     with progress.status("export") as tell:
         report = export(
@@ -172,6 +224,7 @@ def run(args: argparse.Namespace) -> int:
             args.labels,
             options=options,
             calibration=calibration,
+            ranges=args.ranges,
             verify_seconds=args.verify,
             tell=tell,
             known=known,
@@ -182,7 +235,10 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
         return 0
     _print_layers(report)
+    if report.spent is not None:
+        print(f"\n{_spent(report.spent)}")
     if args.explain:
+        _print_sensitivity(report)
         _print_weights(report)
         _print_programs(report)
     _print_memory(report)
@@ -201,7 +257,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _spread(files: list[Path], most: int) -> list[Path]:
+def spread(files: list[Path], most: int) -> list[Path]:
     """Return ``most`` of the files, from all of the list: its beginning may be one class of many."""
     count = min(most, len(files))
     return [files[index * len(files) // count] for index in range(count)]
@@ -226,6 +282,11 @@ def _print_layers(report: ExportReport) -> None:
         print(f"\n{'8-bit feature map':24} {'lowest':>10} {'highest':>10} {'narrowest':>10}  learnt by")
         for chosen in learnt:
             print(f"{chosen.layer:24} {chosen.low:10.4g} {chosen.high:10.4g} {chosen.narrowest:10.4g}  {chosen.by}")
+    if report.precision:
+        print(f"\n{'16-bit feature map':24} {'passes':>6} {'added work':>10}  because")
+        passes = {layer.layer: layer.passes for layer in report.layers}
+        for fine in report.precision:
+            print(f"{fine.layer:24} {passes.get(fine.layer, 0):6} {fine.added:10.1%}  {fine.why}")
     if report.wide:
         print(f"\n{'wide convolution':24} {'slices read':>11} {'partial sums':>12} {'passes':>6}")
         for wide in report.wide:
@@ -249,6 +310,38 @@ def _layer_and_mode(text: str) -> tuple[str, str]:
     if not equals or mode not in WEIGHTS_MODES:
         raise InputError(f"--weights-for {text}; give LAYER=MODE, where MODE is one of {', '.join(WEIGHTS_MODES)}")
     return layer, mode
+
+
+def _layer_and_bits(text: str) -> tuple[str, int]:
+    """Return both parts of a --precision-for."""
+    layer, equals, bits = text.rpartition("=")
+    if not equals or bits not in map(str, BITS):
+        raise InputError(f"--precision-for {text}; give LAYER=BITS, where BITS is 8 or 16")
+    return layer, int(bits)
+
+
+def _spent(spent: Spent) -> str:
+    """Return a line on what 16 bits were spent on, and what is left of the error."""
+    fine = [layer for layer in spent.layers if layer.bits == 16]
+    cost = sum(layer.milliseconds for layer in fine)
+    asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
+    asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
+    missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
+    return (
+        f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
+        f"{len(fine)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "
+        f"({', '.join(asked)}{missed})"
+    )
+
+
+def _print_sensitivity(report: ExportReport) -> None:
+    if report.spent is None:
+        return
+    why = {choice.layer: choice.why for choice in report.precision}
+    print(f"\n{'rounded to 8 bits alone':24} {'error':>9} {'16 bits, ms':>11} {'bits':>4}  because")
+    for layer in report.spent.layers:
+        reason = why.get(layer.layer, "it gains less for its time")
+        print(f"{layer.layer:24} {layer.error:9.3g} {layer.milliseconds:11.3f} {layer.bits:4}  {reason}")
 
 
 def _print_weights(report: ExportReport) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import Any
 
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.gl.context import CHOICES, WAYS
 
 
@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     if facts["context"] is not None:
         return 0
     what = "no OpenGL ES 2.0 context can be made" if args.context == "auto" else f"--context {args.context} fails"
-    print(f"error: {what} on this machine; the reasons stand above, under 'contexts'", file=sys.stderr)
+    say_error(f"{what} on this machine; the reasons stand above, under 'contexts'")
     return 1
 
 

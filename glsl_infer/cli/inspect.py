@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glsl_infer.cli import ends, progress
+from glsl_infer.cli import ends, inspect_files, progress
 from glsl_infer.cli.terminal_text import print_lines
 from glsl_infer.errors import InputError
 from glsl_infer.gl.context import CHOICES
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "model", type=Path, metavar="MODEL", help="an exported model (.glslnn), or a model to export (.keras)"
+        "model",
+        type=Path,
+        metavar="MODEL",
+        help="an exported model (.glslnn), or a model to export (.keras, .tflite, .onnx)",
     )
     parser.add_argument("--passes", action="store_true", help="list every pass as well: program, target, textures")
     parser.add_argument(
@@ -37,7 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", choices=CHOICES, default="auto", help="with --layers: how to get at the GPU (default: auto)"
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE.html",
+        help="write a page as well: the graph as a picture, layers, shapes, ranges, passes, and what shaders cost a "
+        "VideoCore IV where its compiler is installed",
+    )
+    parser.add_argument(
+        "--onnx-view",
+        type=Path,
+        metavar="FILE.onnx",
+        help="write an exported model's graph as an ONNX file as well, for viewers such as Netron",
+    )
+    ends.add_input_size(parser)
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, passes and textures included")
 
 
@@ -47,15 +65,20 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import importers
     from glsl_infer.tools.inspect import inspection
 
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     if args.out is not None and args.layers is None:
         raise InputError("--out DIR is for --layers IMAGE; give that too")
+    inspect_files.check(args)
     if args.model.suffix != bundles.SUFFIX and (args.model.is_dir() or args.model.suffix.lower() in importers.READERS):
         return _inspect_model(args)
     bundle = bundles.read(args.model)
     described = inspection.inspect(bundle)
     if args.layers is not None:
         described["pictures"] = [str(path) for path in _draw_layers(args, bundle)]
+    written = inspect_files.write_of_bundle(args, bundle)
+    if written:
+        described["written"] = written
     if args.json:
         print(json.dumps(described, indent=1))
     else:
@@ -68,15 +91,16 @@ def _inspect_model(args: argparse.Namespace) -> int:
     from glsl_infer.cli.inspect_model import lines_of
     from glsl_infer.tools.inspect.layers import inspect_file
 
-    if args.passes or args.layers is not None:
-        raise InputError(f"{args.model}: --passes and --layers are for an exported model; export it first")
+    if args.passes or args.layers is not None or args.onnx_view is not None:
+        raise InputError(f"{args.model}: --passes, --layers and --onnx-view are for an exported model; export it first")
     with progress.status("inspect") as tell:
         tell("loading the model")
-        inspected = inspect_file(args.model)
+        inspected = inspect_file(args.model, ends.by_name("--input-size", args.input_size))
+    written = inspect_files.write_of_model(args, inspected)
     if args.json:
-        print(json.dumps(inspected.as_json(), indent=1))
+        print(json.dumps({**inspected.as_json(), **({"written": written} if written else {})}, indent=1))
     else:
-        print_lines(lines_of(inspected))
+        print_lines([*lines_of(inspected), *(f"wrote {path}" for path in written)])
     return 0
 
 
@@ -151,6 +175,8 @@ def _text(described: dict[str, Any], *, passes: bool) -> list[str]:
     if "pictures" in described:
         pictures = described["pictures"]
         lines += ["", f"{len(pictures)} pictures of layers: {pictures[0]} to {pictures[-1]}"]
+    if "written" in described:
+        lines += ["", *(f"wrote {path}" for path in described["written"])]
     return lines
 
 

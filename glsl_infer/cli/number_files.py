@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from glsl_infer.bundle.manifest import PICTURE
 from glsl_infer.errors import InputError
-from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.arrays import load_array
+from glsl_infer.support.files import cannot_be_written, reading, writing
 
 if TYPE_CHECKING:
     from glsl_infer.bundle.manifest import Input
@@ -46,21 +47,6 @@ def read_input(path: Path, entry: Input) -> NDArray[Any]:
         raise InputError(f"{path}: holds no numbers ({error})") from None
     # A table has rows and columns, whatever the shape of what it lists.
     return numbers.reshape(entry.shape) if suffix == CSV and numbers.size == np.prod(entry.shape) else numbers
-
-
-def read_all(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an *.npz file, by name.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except Exception as error:  # a damaged zip has a dozen ways to fail
-        raise InputError(f"{path}: no *{ARRAYS} file of NumPy ({error})") from None
 
 
 def write_results(results: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -101,9 +87,9 @@ def as_json(results: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 def _numbers(path: Path, suffix: str) -> NDArray[Any]:
     if suffix == ARRAY:
-        loaded: NDArray[Any] = np.load(path, allow_pickle=False)
-        return loaded
-    text = path.read_text("utf-8")
+        return load_array(path)
+    with reading(path) as file:
+        text = file.read().decode("utf-8")
     if suffix == JSON:
         return np.array(json.loads(text), np.float64)
     return np.array([[float(cell) for cell in line.split(",")] for line in text.splitlines() if line.strip()])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from glsl_infer.bundle import Bundle
     from glsl_infer.bundle.manifest import Manifest, Output
+    from glsl_infer.runtime.session import Session
 
 ALL = (".npz", ".json")
 """What holds all outputs of a model."""
@@ -64,8 +66,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "where the network looks no further",
     )
     ends.add_operator(parser)
-    execution.add_isolated(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    execution.add_selfcheck(parser)
+    execution.add_signature(parser)
+    parser.add_argument(
+        "--top", type=int, metavar="N", help="of an output for classes, print the N largest numbers, largest first"
+    )
+    parser.add_argument(
+        "--softmax", action="store_true", help="make probabilities of an output for classes that has none yet"
+    )
     parser.add_argument(
         "--json", action="store_true", help="print JSON: files, shapes of the outputs; of vectors values and labels"
     )
@@ -75,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the model, then write or print what comes out. Whatever was given is looked at before a context is made."""
     from glsl_infer import bundle as bundles
 
+    _check_order(args)
+    execution.check_signature(args)
     ends.load_operators(args.operator)
     _check_arguments(args)
     bundle = bundles.read(args.model)
@@ -84,6 +95,8 @@ def run(args: argparse.Namespace) -> int:
     except InputError as error:
         raise InputError(f"{args.model}: {error}") from None
     results = _whole(args, bundle, drawn) if args.whole else _results(args, bundle, files)
+    if args.softmax:
+        results = _as_probabilities(results, bundle)
     if args.out is not None:
         _save(results, args.out, bundle, drawn)
     _report(args, bundle, results, drawn)
@@ -117,15 +130,26 @@ def _files(args: argparse.Namespace, manifest: Manifest) -> dict[str, Path] | Pa
 def _results(args: argparse.Namespace, bundle: Bundle, files: Mapping[str, Path] | Path) -> dict[str, NDArray[Any]]:
     """Return every output by its name."""
     from glsl_infer.cli import number_files
-    from glsl_infer.runtime.session import Session
+    from glsl_infer.support import arrays
 
     given = (
-        number_files.read_all(files)
+        arrays.load_arrays(files)
         if isinstance(files, Path)
         else {entry.name: number_files.read_input(files[entry.name], entry) for entry in bundle.manifest.inputs}
     )
-    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+    with _session(args, bundle) as session:
         return dict(session.run(given))
+
+
+@contextmanager
+def _session(args: argparse.Namespace, bundle: Bundle) -> Iterator[Session]:
+    """Yield a session, once the driver is known to compute the model right."""
+    from glsl_infer.runtime.session import Session
+
+    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+        if not args.no_selfcheck:
+            progress.first_use(session)
+        yield session
 
 
 def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> dict[str, NDArray[Any]]:
@@ -134,12 +158,20 @@ def _whole(args: argparse.Namespace, bundle: Bundle, drawn: Output | None) -> di
 
     from glsl_infer.runtime import images
     from glsl_infer.runtime.pictures import preprocess
-    from glsl_infer.runtime.session import Session
 
     picture = np.asarray(preprocess.open_image(args.picture))
-    with Session(bundle, context=args.context, isolated=execution.isolation(args)) as session:
+    with _session(args, bundle) as session:
         whole = images.run_whole(session, picture, overlap=_overlap(args), raw=drawn is None, watch=progress.bar)
     return {bundle.manifest.output.name: whole[..., None] if whole.ndim == 2 else whole}
+
+
+def _check_order(args: argparse.Namespace) -> None:
+    """Refuse a picture in the model's place."""
+    from glsl_infer.bundle import SUFFIX
+
+    given = args.picture
+    if given is not None and given.suffix.lower() == SUFFIX and args.model.suffix.lower() != SUFFIX:
+        raise InputError(f"the model comes first: glsl-infer run {given} {args.model}")
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
@@ -148,6 +180,8 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
     if args.picture is None and not args.input:
         raise InputError("give a PICTURE, or --input NAME=FILE for each input of the model")
+    if args.top is not None and args.top < 1:
+        raise InputError(f"--top {args.top}; at least 1 is possible")
     if args.overlap is not None and not args.whole:
         raise InputError("--overlap is about tiles; give --whole as well")
     if args.whole and args.picture is None:
@@ -167,6 +201,9 @@ def _check_model(args: argparse.Namespace, bundle: Bundle) -> Output | None:
     from glsl_infer.runtime.pictures import tiling
 
     outputs = bundle.manifest.outputs
+    if (args.top is not None or args.softmax) and all(output.purpose != "classes" for output in outputs):
+        option = "--softmax" if args.softmax else "--top"
+        raise InputError(f"{option} is about an output for classes, which the model has not; leave it out")
     if args.whole:
         size = bundle.manifest.input.size
         tiling.factor_of(images.output_shape(bundle), size)
@@ -238,8 +275,10 @@ def _report(
         for name, result in results.items():
             if len(results) > 1:
                 print(f"{one_line(name)}:")
-            for index, value in enumerate(result.reshape(-1)):
-                print(one_line(f"{labels[name][index]}: {value:.6g}") if name in labels else f"{value:.6g}")
+            values = result.reshape(-1)
+            for index in _order(values, args.top if name in labels else None):
+                value = f"{values[index]:.6g}"
+                print(one_line(f"{labels[name][index]}: {value}") if name in labels else value)
 
 
 def _named(name: str, shown: Mapping[str, NDArray[Any]], results: Mapping[str, NDArray[Any]]) -> str:
@@ -252,7 +291,7 @@ def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDA
     given: dict[str, Any] = {"file": str(args.picture)} if args.picture is not None else {"inputs": args.input}
     written = {} if args.out is None else {"written": str(args.out)}
     outputs = bundle.manifest.outputs
-    described = {output.name: _described(output, results[output.name], bundle.labels) for output in outputs}
+    described = {output.name: _described(output, results[output.name], bundle.labels, args.top) for output in outputs}
     if len(outputs) > 1:
         return {**given, **written, "outputs": described}
     only = described[outputs[0].name]
@@ -261,12 +300,34 @@ def _as_json(args: argparse.Namespace, bundle: Bundle, results: Mapping[str, NDA
     return {**given, "output": shape, **written, **only}
 
 
-def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...]) -> dict[str, Any]:
+def _described(output: Output, result: NDArray[Any], labels: tuple[str, ...], top: int | None) -> dict[str, Any]:
     described: dict[str, Any] = {"shape": list(result.shape), "purpose": output.purpose}
     if result.ndim < 2:
-        described["values"] = [float(value) for value in result.reshape(-1)]
-        described["labels"] = list(labels) if output.purpose == "classes" else []
+        classes, values = output.purpose == "classes", result.reshape(-1)
+        order = _order(values, top if classes else None)
+        described["values"] = [float(values[index]) for index in order]
+        described["labels"] = [labels[index] for index in order] if classes else []
     return described
+
+
+def _order(values: NDArray[Any], top: int | None) -> list[int]:
+    """Return which numbers are shown: all as they stand, or the ``top`` largest, the largest first."""
+    if top is None:
+        return list(range(len(values)))
+    return [int(index) for index in (-values).argsort(kind="stable")[:top]]
+
+
+def _as_probabilities(results: dict[str, NDArray[Any]], bundle: Bundle) -> dict[str, NDArray[Any]]:
+    """Return outputs with a softmax over those for classes that have neither it nor a sigmoid."""
+    import numpy as np
+
+    from glsl_infer.graph.host_steps import PROBABLE, softmax
+
+    changed = dict(results)
+    for output in bundle.manifest.outputs:
+        if output.purpose == "classes" and not (output.steps and output.steps[-1].step in PROBABLE):
+            changed[output.name] = softmax(results[output.name].astype(np.float64)).astype(np.float32)
+    return changed
 
 
 def _sides(shape: tuple[int, ...]) -> str:

@@ -7,6 +7,8 @@ through them, argparse, warnings and tracebacks included.
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
@@ -39,9 +41,31 @@ class VisibleStream:
         return getattr(self.behind, name)
 
 
+class Closed(io.StringIO):
+    """Standard output that was closed before the process began (``>&-``): it takes nothing."""
+
+    def write(self, text: str) -> int:
+        """Refuse.
+
+        Raises:
+            OSError: always.
+        """
+        raise OSError("standard output is closed; give it a file, or /dev/null")
+
+
 def raw(stream: TextIO) -> TextIO:
     """Return the stream that obeys control characters, for progress bars: give it no text of a stranger."""
     return stream.behind if isinstance(stream, VisibleStream) else stream
+
+
+def say_error(message: str) -> None:
+    """Print why a command ends; on a terminal its first word is red, unless NO_COLOR is set (no-color.org)."""
+    coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if coloured:
+        raw(sys.stderr).write("\x1b[31merror:\x1b[0m ")
+        print(message, file=sys.stderr)
+    else:
+        print(f"error: {message}", file=sys.stderr)
 
 
 def print_lines(lines: Iterable[object]) -> None:
@@ -54,7 +78,12 @@ def print_lines(lines: Iterable[object]) -> None:
 def guarded() -> Iterator[None]:
     """Let all that is printed in the block be visible, and so the traceback of an error that leaves it."""
     kept = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) for stream in kept)
+    _fill_closed_descriptors()
+    if kept[0] is None:
+        sys.stdout = Closed()
+    if kept[1] is None:
+        sys.stderr = io.StringIO()
+    sys.stdout, sys.stderr = (cast(TextIO, VisibleStream(stream)) for stream in (sys.stdout, sys.stderr))
     try:
         yield
     except Exception:
@@ -62,6 +91,16 @@ def guarded() -> Iterator[None]:
         raise
     finally:
         sys.stdout, sys.stderr = kept
+
+
+def _fill_closed_descriptors() -> None:
+    """Open the null device for standard streams that are closed: the next file would take their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            if os.open(os.devnull, os.O_RDWR) != number:  # somebody else opened a file meanwhile
+                return
 
 
 def _show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -28,7 +28,7 @@ _HIGHEST = {"max_error": "--max-error", "mean_error": "--max-mean-error"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras or TensorFlow Lite model")
+    parser.add_argument("model", type=Path, metavar="MODEL", help="the Keras, TensorFlow Lite or ONNX model")
     parser.add_argument("bundle", type=Path, metavar="MODEL.glslnn", help="what 'glsl-infer export' made of it")
     parser.add_argument(
         "--data",
@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     ends.add_input_range(parser)
     ends.add_operator(parser)
+    ends.add_max_weights(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     limits = parser.add_argument_group("thresholds: exit code 1 beyond")
     limits.add_argument("--min-cosine", type=float, default=0.99, help="cosine similarity of outputs (default: 0.99)")
@@ -62,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare
 
+    ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     _check(args)
     bundle = bundles.read(args.bundle)
@@ -94,7 +96,7 @@ def _check(args: argparse.Namespace) -> None:
         if number < 1:
             raise InputError(f"{name} {number}; at least 1 is possible")
     if not args.model.is_file():
-        raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite)")
+        raise InputError(f"{args.model}: no such file; give a saved model (*.keras, *.tflite, *.onnx)")
     if args.report is not None:
         if args.report.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"--report {args.report}; name the file *.html")

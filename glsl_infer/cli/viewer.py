@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from glsl_infer.cli import progress
 from glsl_infer.cli.execution import isolation
+from glsl_infer.cli.terminal_text import say_error
 from glsl_infer.errors import ImageError, InputError, RunError
 from glsl_infer.runtime.classifier import Classifier, Prediction
 from glsl_infer.runtime.pictures import preprocess
@@ -107,7 +107,7 @@ class Viewer:
             except ImageError as error:
                 if self._debug:
                     raise
-                print(f"error: {error}", file=sys.stderr)
+                say_error(str(error))
                 self.failed += 1
                 del self.files[self.index]
                 if by < 0:

@@ -21,7 +21,7 @@ from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.conv_texture import ROUNDING
-from glsl_infer.program.layout import FeatureMap, Value
+from glsl_infer.program.layout import FeatureMap, FineMap, Value
 from glsl_infer.program.texels import shape_of
 
 MAX_GAIN = ROUNDING * 2.0**24 / 255.0
@@ -120,12 +120,12 @@ def _gain(node: Node, reader: Node, kernel: NDArray[np.float32], values: Mapping
 
 def _width(value: Value) -> NDArray[np.float64]:
     """Return what 255 steps of each channel are worth, (channels,)."""
-    if isinstance(value, FeatureMap):
+    if isinstance(value, (FeatureMap, FineMap)):
         return np.abs(value.scale_of)
     return np.full(shape_of(value)[-1], value.scale * 255.0 / 256.0)
 
 
 def _steepest(node: Node, value: Value) -> float:
     """Return the largest slope of a node's activation where its results can be stored."""
-    low, high = value.range.ends(value.channels) if isinstance(value, FeatureMap) else (-np.inf, np.inf)
+    low, high = value.range.ends(value.channels) if isinstance(value, (FeatureMap, FineMap)) else (-np.inf, np.inf)
     return node.activation.steepest(float(np.min(low)), float(np.max(high)))

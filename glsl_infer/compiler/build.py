@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from glsl_infer.bundle import Bundle
 from glsl_infer.compiler import lower, optimize
 from glsl_infer.compiler.assemble import to_bundle
-from glsl_infer.compiler.ranges import PreparedGraph, prepare
+from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
+from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.graph import Graph
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering import weights_plan
@@ -32,8 +33,13 @@ class Options:
         input_ranges: the same by the inputs' names, and between which numbers inputs of numbers are.
         fits: how any picture becomes the network's, by the inputs' names.
         purposes: what outputs are for, by their names.
+        input_sizes: (height, width) of inputs that a file leaves open, by their names.
+        outputs: names of the outputs to export; none: all.
         delegate: whether the CPU computes layers that no shader can; else they are refused.
         delegate_for: layers that the CPU computes whatever shaders can.
+        ranges: what calibration found before; see ``compiler.ranges.stored``.
+        precision, precision_for: bits of feature maps; see ``compiler.ranges.precision.choose``.
+        tolerance, budget: for more maps in 16 bits; see ``compiler.ranges.sensitivity.spend``.
     """
 
     weights: str = "auto"
@@ -47,8 +53,15 @@ class Options:
     input_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+    input_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
     delegate: bool = True
     delegate_for: Sequence[str] = ()
+    ranges: KnownRanges | None = None
+    precision: str = precision.AUTO
+    precision_for: Mapping[str, int] = field(default_factory=dict)
+    tolerance: float | None = None
+    budget: float | None = None
 
 
 class _Told(Sequence[Inputs]):
@@ -81,6 +94,7 @@ def build(
     options: Options | None = None,
     calibration: Sequence[Inputs] = (),
     tell: Tell = tell_nobody,
+    numbers: Collection[str] | None = None,
 ) -> tuple[Bundle, CompiledNetwork, PreparedGraph]:
     """Turn an imported graph into a bundle in memory.
 
@@ -91,6 +105,7 @@ def build(
         calibration: pictures as the network reads them, for the ranges of layers whose values have none by nature,
             and for scales that interval bounds leave too coarse; see ``prepare``.
         tell: hears of every step.
+        numbers: of a part of a network, those of its outputs that may be kept in 16 bits (``precision.choose``).
 
     Raises:
         ModelError: a layer that cannot be exported, by name.
@@ -99,12 +114,21 @@ def build(
     options = options or Options()
     pictures = _Told(calibration, tell)
     most = weights_plan.longest_array(options.weights, options.uniform_vectors)
+    small = optimize.optimize(graph)
+    if numbers is None:
+        precision.require_known(small, options.precision_for)
     prepared = prepare(
-        optimize.optimize(graph),
+        small,
         pictures,
         percentile=options.percentile,
         layout=options.layout,
         uniform_vectors=most,
+        precision=options.precision,
+        precision_for=options.precision_for,
+        numbers=numbers,
+        known_ranges=options.ranges,
+        tolerance=options.tolerance,
+        budget=options.budget,
     )
     program = lower.to_program(
         prepared.graph,

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 from glsl_infer import ops
 from glsl_infer.compiler import sharing
+from glsl_infer.compiler.copied_outputs import handed_on, with_copies
+from glsl_infer.compiler.gutters import gutters
+from glsl_infer.compiler.ranges.eight_bits import ranges_of
 from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
@@ -17,7 +20,7 @@ from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS, WEIGHTS_MODES
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import LAYOUTS, Share, textures_of
+from glsl_infer.program.layout import LAYOUTS, Share
 
 
 def to_program(
@@ -61,6 +64,7 @@ def to_program(
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
     typical = Typical(lambda: typical_maps(graph, samples))
+    bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     _require_a_gutter_of_zeros(graph, needed)
 
     def built(shares: Mapping[str, Share], *, planning: bool) -> Builder:
@@ -75,6 +79,7 @@ def to_program(
             uniform_vectors,
             planning=planning,
             weight_bits=weight_bits,
+            bits=bits,
         )
         for number, node in enumerate(graph.nodes, 1):
             what = "memory" if planning else "shaders"
@@ -87,15 +92,19 @@ def to_program(
         return builder
 
     builder = built({}, planning=True)
-    given = {texture for node in graph.inputs for texture in textures_of(builder.values[node.name])}
-    for layer in graph.output_layers:
-        if given & set(textures_of(builder.values[layer])):
-            what = "the picture" if len(graph.inputs) == 1 else "an input"
-            refusal = ModelError.layer(
-                layer, f"{what} itself is the output, or part of it", "end the network in a layer that computes"
-            )
-            refusal.refused = layer
-            raise refusal
+    moved = handed_on(graph, builder.values)
+    if moved:
+        return to_program(
+            with_copies(graph, moved, builder.values),
+            weights=weights,
+            weights_for=alone,
+            layout=layout,
+            memory=memory,
+            uniform_vectors=uniform_vectors,
+            tell=tell,
+            samples=samples,
+            weight_bits=weight_bits,
+        )
     program = builder.finish()
     choices = list(program.choices)
     for name in alone:
@@ -115,17 +124,3 @@ def _require_a_gutter_of_zeros(graph: Graph, needed: Mapping[str, int]) -> None:
                 "padding around it and the picture in it, of which byte 0 is not the value 0",
                 "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
             )
-
-
-def gutters(graph: Graph) -> dict[str, int]:
-    """Return how many texels of 0 each output needs around its tiles: as many as its readers pad."""
-    needed: dict[str, int] = {}
-    for node in reversed(graph.nodes):
-        needed[node.name] = 0
-        for reader in graph.consumers[node.name]:
-            operator = ops.get(reader.op)
-            if isinstance(operator, ViewOperator):
-                needed[node.name] = max(needed[node.name], needed[reader.name])
-            elif reader.inputs[0] == node.name:
-                needed[node.name] = max(needed[node.name], operator.padding(reader))
-    return needed

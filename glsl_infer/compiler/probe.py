@@ -20,7 +20,7 @@ from glsl_infer.graph import Array
 from glsl_infer.graph.picture import input_values
 from glsl_infer.ops.operator import CopyOperator, ViewOperator
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import FeatureMap, FixedPoint, Value
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedPoint, Value
 from glsl_infer.program.texels import in_steps, pack_fixed, pack_tiles
 
 TEXELS = 256
@@ -101,8 +101,7 @@ def _run(
             continue
         exact = operator.reference(node, [values[name] for name in node.inputs])
         if noise is not None and not isinstance(operator, CopyOperator):
-            value = program.values[node.name]
-            step = value.scale_of / 255.0 if isinstance(value, FeatureMap) else value.scale / 256.0
+            step = _step(program.values[node.name])
             exact = exact + noise.uniform(-NOISE, NOISE, exact.shape) * step
         values[node.name] = operator.store(node, exact)
         for name in node.inputs:
@@ -110,6 +109,14 @@ def _run(
             if not left[name]:
                 values.pop(name, None)
         yield node.name, values[node.name]
+
+
+def _step(value: Value) -> Array | float:
+    """Return what a stored step of a value is worth, of a map for each channel.
+
+    Of one in 16 bits it is a step of 8 all the same: drivers' floats differ by a share of the range.
+    """
+    return value.scale_of / 255.0 if isinstance(value, (FeatureMap, FineMap)) else value.scale / 256.0
 
 
 def _records(output: Array, value: Value, seed: int) -> NDArray[np.void]:

@@ -7,18 +7,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.errors import InputError
+from glsl_infer.importers.shared.ends import Ends
 
 if TYPE_CHECKING:
-    from glsl_infer.importers.shared.ends import Ends, Range
+    from glsl_infer.importers.shared.ends import Range
     from glsl_infer.importers.shared.verdict import Survey
 
-READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".tflite": "tflite"}
+READERS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".onnx": "onnx", ".tflite": "tflite"}
 """The folder here that reads a kind of file, by the end of its name. Each has a ``survey(path, input_range, ends)``."""
 
 
-def is_tflite(path: str | Path) -> bool:
-    """Return whether a file is TensorFlow Lite's, by its name."""
-    return READERS.get(Path(path).suffix.lower()) == "tflite"
+_PYTORCH = "a file of PyTorch, which holds code; in PyTorch: torch.onnx.export(model, example, 'model.onnx')"
+_TENSORFLOW = "a part of a TensorFlow model; load it where it was made, and model.save('model.keras')"
+_UNKNOWN = "not a kind of model file that can be read"
+_FOREIGN = {
+    **dict.fromkeys((".pt", ".pth", ".pt2", ".ckpt", ".bin", ".safetensors", ".torchscript"), _PYTORCH),
+    **dict.fromkeys((".pb", ".index", ".meta", ".pbtxt"), _TENSORFLOW),
+    **dict.fromkeys((".mlmodel", ".mlpackage"), "a Core ML model; export it from where it was made"),
+    **dict.fromkeys((".caffemodel", ".prototxt"), "a Caffe model; convert it to ONNX"),
+    ".param": "an ncnn model; give the file that it was made of",
+    ".glslnn": "exported already; use it: glsl-infer run, classify, inspect",
+}
+"""What files of others are, by the end of their names, and what to do."""
+
+
+def kind_of(path: str | Path) -> str:
+    """Return the folder here that reads a file, by its name; Keras' for all that no other reads."""
+    return READERS.get(Path(path).suffix.lower(), "keras")
 
 
 def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
@@ -35,8 +50,11 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
         MissingExtraError: the framework that reads it is not installed.
     """
     path = Path(path)
+    ends = ends or Ends()
     reader = READERS.get(path.suffix.lower(), "keras" if path.is_dir() else "")
     if not reader:
-        raise InputError(f"{path}: not a kind of model file that can be read; give one of: {', '.join(READERS)}")
+        raise InputError(f"{path}: {_FOREIGN.get(path.suffix.lower(), _UNKNOWN)}; give one of: {', '.join(READERS)}")
+    if ends.sizes and reader != "onnx":
+        raise InputError(f"--input-size is for .onnx files; {path} says itself how large its inputs are")
     made: Survey = importlib.import_module(f"{__name__}.{reader}").survey(path, input_range, ends)
     return made

@@ -6,13 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph import Graph, Node
-from glsl_infer.lowering import codegen, weights_plan
-from glsl_infer.lowering.bindings import Binding, Read
+from glsl_infer.lowering import codegen, fine, weights_plan
+from glsl_infer.lowering.bindings import MAX_SOURCES, Binding, Read
 from glsl_infer.lowering.cut_sums import Typical
 from glsl_infer.lowering.places import Places
 from glsl_infer.program import (
@@ -26,7 +28,7 @@ from glsl_infer.program import (
     UniformValue,
     WeightsChoice,
 )
-from glsl_infer.program.layout import Share, View
+from glsl_infer.program.layout import FeatureMap, Share, View, stored
 from glsl_infer.program.templates import vertex_shader
 from glsl_infer.support.resources import template
 
@@ -55,8 +57,9 @@ class Builder(Places):
         *,
         planning: bool = False,
         weight_bits: str = "auto",
+        bits: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        super().__init__(graph, layout, gutters, shares)
+        super().__init__(graph, layout, gutters, shares, bits)
         self._members[PRELUDE] = template("prelude.glsl").encode()
         self._weights, self._weights_for, self._uniform_vectors = weights, weights_for, uniform_vectors
         self.planning, self.typical, self.weight_bits = planning, typical, weight_bits
@@ -66,6 +69,7 @@ class Builder(Places):
         self._ends: dict[str, int] = {}  # behind the last pass of the current layer, by target
         self._choices: dict[str, WeightsChoice] = {}
         self._rounded: dict[str, Node] = {}
+        self._waiting: list[tuple[Any, ...]] = []
 
     def weights_choice(self, layer: weights_plan.LayerWeights) -> str:
         """Return ``baked``, ``uniform`` or ``texture`` for a layer's weights."""
@@ -120,7 +124,7 @@ class Builder(Places):
         uniforms: Uniforms,
         part: str | None = None,
     ) -> None:
-        """Append a pass, or add its quads to the last one where nothing else differs.
+        """Append a pass, or add its quads to the last one where nothing else differs; two where it stores 16 bits.
 
         Args:
             node: the layer it belongs to.
@@ -133,6 +137,62 @@ class Builder(Places):
                 declarations of a vec2 too: a reader refuses a uniform that no pass sets.
             part: what of the layer it draws, for the name of shaders that serve only that.
         """
+        if self._waiting and self._waiting[0][0] is not node:
+            self._append_waiting()
+        read = {sampler: down for sampler, texture in samplers if (down := self._halves.get(texture, 0))}
+        if read:
+            fragment = fine.reading(fragment, frozenset(read))
+            textures = dict(samplers)
+            sizes = {name: self._textures[textures[name]].height for name in read}
+            uniforms = {**uniforms, **{fine.down(name): [read[name] / sizes[name]] for name in read}}
+        half = self._halves.get(target, 0)
+        if not half:
+            self._append(node, fragment, target, samplers, sources, quads, uniforms, part)
+            return
+        lower = [replace(quad, y=quad.y + half) for quad in quads]
+        if self.at_once(node) and sources and len(sources) < MAX_SOURCES:
+            text = fine.storing_either(node.name, fragment, len(sources))
+            both = [
+                replace(quad, origins=(*quad.origins, (0, number)))
+                for pair in zip(quads, lower)
+                for number, quad in enumerate(pair)
+            ]
+            unit = sources[0].unit
+            uniforms = {**uniforms, fine.LOWER_FROM: [1.0 / self._textures[samplers[unit][1]].height]}
+            self._append(node, text, target, samplers, [*sources, Source(unit, 0.0, 0.0)], both, uniforms, part)
+            return
+        texts = [fine.storing(node.name, fragment, lanes) for lanes in fine.HALVES]
+        self._append(node, texts[0], target, samplers, sources, quads, uniforms, part)
+        self._waiting.append((node, texts[1], target, samplers, sources, lower, uniforms, part))
+
+    def times(self, node: Node, target: FeatureMap) -> tuple[int, int]:
+        """Return how often a slice of a node's output is drawn, and each of its pixels in a draw."""
+        if target.bits == 8:
+            return 1, 1
+        return (1, 2) if self.at_once(node) else (2, 1)
+
+    def at_once(self, node: Node) -> bool:
+        """Return whether both tiles of a slice of 16 bits are drawn at once."""
+        height, width, _ = self.shapes[node.name]
+        return height * width <= fine.ONE_DRAW
+
+    def _append_waiting(self) -> None:
+        """Append the draws of second tiles: behind all of the first ones, so that those of one kind become a pass."""
+        waiting, self._waiting = self._waiting, []
+        for entry in waiting:
+            self._append(*entry)
+
+    def _append(
+        self,
+        node: Node,
+        fragment: str,
+        target: str,
+        samplers: Sequence[tuple[str, str]],
+        sources: Sequence[Source],
+        quads: Sequence[Quad],
+        uniforms: Uniforms,
+        part: str | None,
+    ) -> None:
         textures = tuple(texture for _, texture in samplers)
         assert target not in textures, f"{node.name}: feedback"
         values: dict[str, UniformValue] = {
@@ -162,13 +222,14 @@ class Builder(Places):
 
     def finish(self) -> CompiledNetwork:
         """Return everything that was appended."""
+        self._append_waiting()
         nodes = tuple(self._rounded.get(node.name, node) for node in self.graph.nodes)
         return CompiledNetwork(
             replace(self.graph, nodes=nodes),
             tuple(self._textures.values()),
             tuple(self._programs.values()),
             tuple(self._passes),
-            self.values,
+            {name: stored(value) for name, value in self.values.items()},
             self._choices,
             self._members,
             self._weight_members,

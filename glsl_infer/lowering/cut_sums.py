@@ -98,7 +98,8 @@ class Texels:
         rows, columns = rows - self._padding[0], columns - self._padding[2]
         outside = (rows < 0) | (rows >= height) | (columns < 0) | (columns >= width)
         values = self._maps[pictures * count // PICTURES, np.clip(rows, 0, height - 1), np.clip(columns, 0, width - 1)]
-        stored = np.floor(values * (255.0 / self._value.scale_of) + self._value.zero_of + 0.5)
+        steps = 256.0 if self._value.bits == 16 else 1.0
+        stored = np.floor(steps * (values * (255.0 / self._value.scale_of) + self._value.zero_of) + 0.5) / steps
         made = np.full((*values.shape[:-1], 4 * len(self._value.views)), float(self._alpha), np.float32)
         made[..., :channels] = np.clip(stored, 0.0, 255.0) / 255.0
         made[outside] = 0.0

@@ -19,7 +19,7 @@ from glsl_infer.graph.activations.sigmoids import of_pieces
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.lowering import codegen
 from glsl_infer.lowering.immediates import streamed
-from glsl_infer.program.layout import FeatureMap, per_channel
+from glsl_infer.program.layout import Ranged, per_channel
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node
@@ -114,7 +114,7 @@ def _pad(activation: Activation, factor: Numbers, offset: Numbers) -> tuple[floa
     return 0.0, True
 
 
-def addend(source: FeatureMap, out: StoredSum) -> tuple[Numbers, Numbers]:
+def addend(source: Ranged, out: StoredSum) -> tuple[Numbers, Numbers]:
     """Return (factor, offset), each (channels,), so that a texel t adds ``factor * t + offset`` to the stored sum."""
     factor = out.factor * source.scale_of
     return factor, -factor * source.zero_of / 255.0
@@ -141,7 +141,7 @@ class Kernel:
         shape: of the kernel (height, width, channels / groups, filters).
     """
 
-    def __init__(self, node: Node, source: FeatureMap, residual: FeatureMap | None, shape: tuple[int, ...]) -> None:
+    def __init__(self, node: Node, source: Ranged, residual: Ranged | None, shape: tuple[int, ...]) -> None:
         filters = shape[3]
         self.alpha = bool(node.attrs["alpha"])
         self.output = output(node.activation, node.attrs, filters)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, Shape
@@ -41,19 +42,28 @@ class Places:
         layout: ``atlas`` or ``planar``; see ``program.layout.place``.
         gutters: texels of 0 around the tiles of each output.
         shares: which texture each takes a part of, and how its tiles are arranged there.
+        bits: 8 or 16 of each feature map; 8 where it is not said.
     """
 
-    def __init__(self, graph: Graph, layout: str, gutters: Mapping[str, int], shares: Mapping[str, Share]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        layout: str,
+        gutters: Mapping[str, int],
+        shares: Mapping[str, Share],
+        bits: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self.graph = graph
         self.shapes: Mapping[str, Shape] = graph.shapes
         self.values: dict[str, Value] = {}
         self.grids: dict[str, tuple[Grid, ...]] = {}
-        self._layout, self._gutters, self._shares = layout, gutters, shares
+        self._layout, self._gutters, self._shares, self._bits = layout, gutters, shares, bits
         self._columns = {name: share.columns for name, share in shares.items()}
         self._textures: dict[str, Texture] = {}
         self._members: dict[str, bytes] = {}
         self._weight_members: dict[str, tuple[str, ...]] = {}
         self._file_names: dict[str, str] = {}
+        self._halves: dict[str, int] = {}  # of the map of 16 bits that a texture holds by now; see View.half
 
     def feature_map(self, name: str) -> FeatureMap:
         """Return where the feature map that ``name`` computes lies."""
@@ -91,8 +101,9 @@ class Places:
         """Allocate the textures of a feature map of some range, with the gutter that its readers need.
 
         A texture is cleared to one colour, so slices with different zero points get textures of their own where they
-        have a gutter. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha of its
-        own holds bytes of 0.
+        have a gutter. Of a map of 16 bits the two tiles of a slice lie above each other, and a gutter needs one zero
+        point for all channels. ``kind`` is ``input`` for what the runner uploads; the gutter of a picture without alpha
+        of its own holds bytes of 0.
         """
         height, width, channels = self.shapes[node.name]
         gutter = self._gutters[node.name]
@@ -106,41 +117,58 @@ class Places:
                     "let a 1x1 convolution of the picture come first, or take the picture over [0, 1]",
                 )
             colours = clear_colours(zeros, channels)
+        half = height + gutter if self._bits.get(node.name, 8) == 16 else 0
+        if half and any(any(colour) for colour in colours):
+            if len({*zeros}) > 1:
+                advice = "keep it in 8 bits"
+                raise ModelError.layer(node.name, "16 bits of channels with several zero points and a gutter", advice)
+            colours = [(int(zeros[0]), 0, int(zeros[0]), 0)] * slices
         views: dict[int, View] = {}
         name, distinct = self._file_name(node.name), list(dict.fromkeys(colours))
         for number, colour in enumerate(distinct):
             members = [index for index, other in enumerate(colours) if other == colour]
             group = name if len(distinct) == 1 else f"{name}.{number}"
             layout = self._layout if kind == "target" else "atlas"
-            placed = place(group, height, width, len(members), gutter, layout, self._columns)
-            views.update(zip(members, self._add_textures(node, placed, kind, colour)))
+            placed = place(group, height + half, width, len(members), gutter, layout, self._columns)
+            added = self._add_textures(node, placed, kind, colour)
+            views.update(zip(members, (replace(view, half=half) for view in added)))
         if has_alpha_lane(node):
             gutter = 0  # the runner uploads such a picture alone: zeros are around it, not values that stand for 0
         value = FeatureMap(
             height, width, channels, gutter, tuple(views[index] for index in range(slices)), scales, zeros
         )
+        self._halves.update(dict.fromkeys(textures_of(value), half))
         self.values[node.name] = value
         return value
 
     def allocate_fixed_map(self, node: Node, blocks: int, scale: float, kind: str = "target") -> FixedMap:
         """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.
 
-        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices.
+        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices; in as few
+        textures as they fit into, where they are too large for one.
         """
         height, width, channels = self.shapes[node.name]
         slices, tiles = channels // 4 // blocks, 2 * blocks
-        columns = _near_square(tiles, height, width)
-        rows = slices_of(tiles, columns)
+        parts = next((count for count in range(1, tiles) if _fit(slices_of(tiles, count), height, width)), tiles)
+        each = slices_of(tiles, parts)
+        columns = _near_square(each, height, width)
         layout = self._layout if kind == "target" else "atlas"
-        placed = place(self._file_name(node.name), rows * height, columns * width, slices, 0, layout, self._columns)
-        corners = self._add_textures(node, placed, kind, (0, 0, 0, 0))
-        views = tuple(
-            View(corner.texture, corner.x + tile % columns * width, corner.y + tile // columns * height)
-            for block in range(blocks)
-            for corner in corners
-            for tile in (2 * block, 2 * block + 1)
-        )
-        value = FixedMap(height, width, channels, scale, views)
+        name = self._file_name(node.name)
+        corners: list[tuple[View, ...]] = []  # of each part, for each slice
+        for part in range(parts):
+            rows = slices_of(min(each, tiles - part * each), columns)
+            group = name if parts == 1 else f"{name}.{part}"
+            placed = place(group, rows * height, columns * width, slices, 0, layout, self._columns)
+            corners.append(self._add_textures(node, placed, kind, (0, 0, 0, 0)))
+        views = []
+        for block in range(blocks):
+            for index in range(slices):
+                for tile in (2 * block, 2 * block + 1):
+                    corner, at = corners[tile // each][index], tile % each
+                    views.append(
+                        View(corner.texture, corner.x + at % columns * width, corner.y + at // columns * height)
+                    )
+        value = FixedMap(height, width, channels, scale, tuple(views))
         self.values[node.name] = value
         return value
 
@@ -205,6 +233,7 @@ class Places:
         if share is not None:
             own = replace(own, name=share.texture, width=share.width, height=share.height)
         self._textures[own.name] = own
+        self._halves[own.name] = 0
         return own.name
 
     def _file_name(self, layer: str) -> str:
@@ -218,6 +247,12 @@ class Places:
                 if (name := safe if not index else f"{safe}_{index}") not in taken
             )
         return self._file_names[layer]
+
+
+def _fit(tiles: int, height: int, width: int) -> bool:
+    """Return whether tiles fit into one texture as ``_near_square`` puts them."""
+    columns = _near_square(tiles, height, width)
+    return max(columns * width, slices_of(tiles, columns) * height) <= MAX_TEXTURE_SIZE
 
 
 def _near_square(tiles: int, height: int, width: int) -> int:

@@ -26,13 +26,15 @@ def slicewise(
     stride: tuple[float, float] = (1.0, 1.0),
     defines: Mapping[str, Union[int, float, str]] | None = None,
     lines: Mapping[str, Sequence[str]] | None = None,
+    fine: Sequence[str] = (),
     uniforms: Callable[[FeatureMap, View], Uniforms] | None = None,
     clear_pad_lanes: bool = False,
 ) -> None:
     """Append one draw a slice of the shader ``template``; in atlas layout they become one pass where uniforms agree.
 
     The shader reads ``source`` at ``coord0.xy``, which ``offset`` and ``stride`` place (see ``bindings.Read``), and may
-    use ``source_texel``; ``lines`` are text for other places of the template.
+    use ``source_texel``; ``lines`` are text for other places of the template, ``fine`` for that of this name, where
+    the output has 16 bits.
     ``uniforms`` gives the values of its others, from the input and the view that is read.
     """
     source = build.feature_map(node.inputs[0])
@@ -45,7 +47,11 @@ def slicewise(
         fragment = codegen.fragment(
             template,
             includes=["store.glsl"],
-            lines={**(lines or {}), "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused]},
+            lines={
+                **(lines or {}),
+                "fine": fine if target.bits == 16 else (),
+                "pad_lanes": [f"y.{'xyzw'[lane]} = 0.0;" for lane in unused],
+            },
             defines=defines,
         )
         values = {**binding.texels("source"), **(uniforms(source, read) if uniforms else {})}

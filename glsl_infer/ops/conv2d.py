@@ -16,7 +16,7 @@ from glsl_infer.lowering.weight_texture import Constants
 from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Operator
 from glsl_infer.ops.zero_padding import pad
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FineMap
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -97,11 +97,12 @@ class Conv2D(Operator):
             fold.slices(kernel.residual_factor) if scaled else None,
         )
         texture = conv_texture.possible(reads, columns, constants, alpha=kernel.alpha, weight_bits=build.weight_bits)
+        draws, fragments = build.times(node, target)
         mode = build.weights_choice(
             weights_plan.LayerWeights(
                 node.name,
-                len(target.views),
-                target.height * target.width,
+                draws * len(target.views),
+                fragments * target.height * target.width,
                 columns.count,
                 columns.count + scaled + 1,
                 texture.untextured or kernel.output.untextured,
@@ -137,7 +138,7 @@ class Conv2D(Operator):
         self, node: Node, shapes: Mapping[str, Shape], members: Sequence[bytes], inputs: Sequence[Value]
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return kernel and bias from the packed columns."""
-        maps = [source for source in inputs if isinstance(source, FeatureMap)]
+        maps = [source for source in inputs if isinstance(source, (FeatureMap, FineMap))]
         kernel = fold.Kernel(node, maps[0], maps[1] if len(maps) > 1 else None, shapes["kernel"])
         height, width, channels, filters = shapes["kernel"]
         columns = columns_of(

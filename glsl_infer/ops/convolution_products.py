@@ -18,7 +18,7 @@ from glsl_infer.ops.convolution_window import convolve, output_size
 from glsl_infer.ops.operator import Bounds, Operator
 from glsl_infer.ops.zero_padding import pad
 from glsl_infer.program import Slice, quantize
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FineMap, Ranged
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
@@ -184,7 +184,7 @@ class ConvolutionProducts(Operator):
     ) -> Mapping[str, NDArray[np.float32]]:
         """Return the kernel from the packed blocks."""
         (source,) = inputs
-        if not isinstance(source, FeatureMap):
+        if not isinstance(source, (FeatureMap, FineMap)):
             raise ValueError(f"layer '{node.name}' reads no feature map of 8 bits")
         columns = columns_of(shapes["kernel"], node.attrs["groups"])
         numbers = np.frombuffer(members[0], "<f4")
@@ -238,7 +238,7 @@ def _blocks(columns: Columns, block: int) -> list[range]:
     return [range(first, min(first + block, columns.slots)) for first in range(0, columns.slots, block)]
 
 
-def _fold(kernel: NDArray[np.float32], groups: int, source: FeatureMap) -> tuple[Array, Array]:
+def _fold(kernel: NDArray[np.float32], groups: int, source: Ranged) -> tuple[Array, Array]:
     """Return the kernel for texels, and what a texel's products lack: minus the zero point, (channels, filters)."""
     channel = input_channels(kernel.shape, groups)
     return kernel.astype(np.float64) * source.scale_of[channel], -source.zero_of[channel] / 255.0

@@ -14,7 +14,7 @@ from glsl_infer.lowering.bindings import Read
 from glsl_infer.ops.convolution_products import ConvolutionProducts
 from glsl_infer.ops.operator import Operator, feature_map
 from glsl_infer.program import Slice
-from glsl_infer.program.layout import FeatureMap, FixedMap, slices_of
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, slices_of
 
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Graph, Node, Shape
@@ -84,12 +84,16 @@ class ConvolutionSum(Operator):
                 for block in range(node.attrs["blocks"])
                 for half in range(2)
             ]
+            # The first tile in each texture is where the others there are read from.
+            firsts = list({tile.texture: tile for tile in reversed(tiles)}.values())[::-1]
+            textures = [first.texture for first in firsts]
             binding = build.bind(
                 node,
-                source=[Read(tiles[0])],
+                source=[Read(first) for first in firsts],
                 residual=[] if residual is None else [Read(residual.views[index])],
             )
-            taps = [(tile.x - tiles[0].x, tile.y - tiles[0].y) for tile in tiles]
+            reads = [(tile, textures.index(tile.texture)) for tile in tiles]
+            taps = [(part, (tile.x - firsts[part].x, tile.y - firsts[part].y)) for tile, part in reads]
             defines: dict[str, int | float | str] = {"CONSTANTS": constants.shape[1]}
             if residual is not None:
                 defines["RESIDUAL"] = binding.fetch("residual")
@@ -102,9 +106,9 @@ class ConvolutionSum(Operator):
                 lines={
                     "declarations": binding.declarations("source"),
                     "terms": [
-                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', 0, tap)});"
+                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', part, tap)});"
                         for half in range(2)
-                        for tap in taps[half::2]
+                        for part, tap in taps[half::2]
                     ],
                 },
                 defines=defines,
@@ -125,7 +129,7 @@ class ConvolutionSum(Operator):
         """Return unit and bias from the constants of each slice."""
         source, residual = inputs[0], inputs[1] if len(inputs) > 1 else None
         (filters,) = shapes["bias"]
-        if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, type(None))):
+        if not isinstance(source, FixedMap) or not isinstance(residual, (FeatureMap, FineMap, type(None))):
             raise ValueError(f"layer '{node.name}' reads the wrong kind of value")
         _, factor, bias, _ = _constants(node, source, residual, filters)
         rows = np.frombuffer(members[0], "<f4").reshape(-1, 2 if residual is None else 3, 4).astype(np.float64)
@@ -138,7 +142,7 @@ class ConvolutionSum(Operator):
 
 
 def _constants(
-    node: Node, source: FixedMap, residual: FeatureMap | None, filters: int
+    node: Node, source: FixedMap, residual: FeatureMap | FineMap | None, filters: int
 ) -> tuple[fold.StoredSum, Array, Callable[[Array], Array], Array]:
     """Return how sums are stored, what the unit is multiplied by, how the bias is folded, and the residual's factor."""
     out = fold.output(node.activation, node.attrs, filters)

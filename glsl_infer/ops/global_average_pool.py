@@ -85,6 +85,17 @@ def copy_to_vector(node: Node, build: Builder, first: int, count: int) -> None:
                 draw.texels(pair, (0, y), (number - first) * source.width, source.width)
 
 
+_FINE = {
+    "rest": ["vec4 rest = vec4(0.0); // of bytes, in 16 bits: summed apart, whole bytes stay exact"],
+    "fine": [
+        "vec4 high = floor(t * 255.0 + 0.5 / 256.0);",
+        "rest += t * 255.0 - high;",
+        "t = high * (1.0 / 255.0);",
+    ],
+    "all": ["sum += rest;"],
+}
+
+
 class _Draws:
     """Draws of means over ``window`` (width, height) of a map, two channels at a time."""
 
@@ -93,6 +104,7 @@ class _Draws:
     ) -> None:
         self._node, self._build, self._source, self._target = node, build, source, target
         self._window = window
+        self._fine = _FINE if source.bits == 16 else {}
         factor = fold.slices(source.scale_of / (255.0 * window[0] * window[1] * target.scale))
         offset = fold.slices(-source.scale_of * source.zero_of / (255.0 * target.scale))
         self._factor, self._offset = factor, offset
@@ -111,7 +123,7 @@ class _Draws:
         fragment = codegen.fragment(
             "global_average.frag",
             includes=["fixed_point.glsl", "turns.glsl"],
-            lines={"declarations": binding.declarations("source")},
+            lines={"declarations": binding.declarations("source"), **self._fine},
             defines={"WIDTH": self._window[0], "HEIGHT": self._window[1], **({"CONSTANTS": ROWS} if table else {})},
         )
         uniforms: dict[str, Sequence[float]] = {**binding.texels("source")}

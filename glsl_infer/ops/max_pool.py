@@ -68,11 +68,12 @@ def draw_windows(
     *,
     edge: float,
     texels: Sequence[str] = (),
+    fine: Sequence[str] = (),
     more: Mapping[str, int] | None = None,
 ) -> None:
     """Append the draws of a pooling by a template in shaders/, whose ``bounds`` lie ``edge`` texels inside the map.
 
-    ``texels`` are the lines of ``written_out``, for a template that has a place for them;
+    ``texels`` are the lines of ``written_out``, for a template that has a place for them; ``fine`` see ``slicewise``;
     ``more`` are other macros of it.
     """
     (pool_y, pool_x), (stride_y, stride_x) = node.attrs["pool"], node.attrs["strides"]
@@ -98,6 +99,7 @@ def draw_windows(
         stride=stride,
         defines=defines,
         lines={"texels": texels},
+        fine=fine,
         uniforms=bounds,
     )
 

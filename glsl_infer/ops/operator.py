@@ -27,8 +27,9 @@ class Operator(Traits, ABC):
     """An operator of the graph.
 
     Attributes:
-        attrs: every attribute a node may carry, with its default. Those that round to 8 bits have ``scales`` and
-            ``zeros`` (see ``layout.Range``), those that store 16 bits have ``scale``; ``prepare`` sets them.
+        attrs: every attribute a node may carry, with its default. Those that round to a range have ``scales`` and
+            ``zeros`` (see ``layout.Range``), and by that ``bits``; those of 16-bit fixed point have ``scale``;
+            ``prepare`` sets them.
         implied: the attributes that a bundle leaves out where they have their defaults. They are younger than bundles
             of this format: so old files stay readable, and old readers refuse only what they cannot compute.
         weights: the weights a node may carry.
@@ -46,6 +47,12 @@ class Operator(Traits, ABC):
     has_shader: bool = True
     is_input: bool = False
 
+    def __init_subclass__(cls) -> None:
+        """Give operators that round to a range the attribute ``bits``, 8 unless a layer is stored in 16."""
+        super().__init_subclass__()
+        if {"scales", "zeros"} <= cls.__dict__.get("attrs", {}).keys() and not cls.is_input:
+            cls.attrs, cls.implied = {**cls.attrs, "bits": 8}, (*cls.implied, "bits")
+
     @abstractmethod
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the output shape, or raise ModelError when inputs and weights do not fit."""
@@ -59,12 +66,13 @@ class Operator(Traits, ABC):
         """Append the draws of the node, or raise ModelError naming it when shaders cannot do it."""
 
     def store(self, node: Node, exact: Array) -> NDArray[np.float64]:
-        """Round an exact output to what its texture holds; 8 bits unless an operator overrides it."""
-        return quantize.store8(exact, np.asarray(node.attrs["scales"]), np.asarray(node.attrs["zeros"]))
+        """Round an exact output to what its texture holds: a map of 8 or 16 bits unless an operator overrides it."""
+        scales, zeros = (np.asarray(node.attrs[key]) for key in ("scales", "zeros"))
+        return quantize.store_map(exact, scales, zeros, node.attrs.get("bits", 8))
 
     def range(self, node: Node, shapes: Sequence[Shape], ranges: Sequence[Range]) -> Range:
-        """Return what the bytes of an output in 8 bits stand for, given shapes and ranges of the inputs."""
-        return Range(node.attrs.get("scales", (1.0,)), node.attrs.get("zeros", (0.0,)))
+        """Return what the bytes of an output that is a map stand for, given shapes and ranges of the inputs."""
+        return Range(node.attrs.get("scales", (1.0,)), node.attrs.get("zeros", (0.0,)), node.attrs.get("bits", 8))
 
     def interval(self, node: Node, shape: Shape, inputs: Sequence[Bounds]) -> Bounds:
         """Return bounds of a 16-bit output of ``shape`` from the inputs' bounds; those of 8 bits follow from ranges."""

@@ -25,7 +25,7 @@ class Rescaling(GraphOnlyOperator):
 
     def shape(self, node: Node, inputs: Sequence[Shape]) -> Shape:
         """Return the input's shape; the last axis must match the attributes."""
-        for name in self.attrs:
+        for name in ("scales", "offsets"):
             if len(node.attrs[name]) not in (1, inputs[0][-1]):
                 raise ModelError.layer(
                     node.name,

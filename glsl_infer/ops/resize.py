@@ -86,6 +86,7 @@ class Resize(Operator):
             "resize.frag",
             stride=(given.width / width, given.height / height),
             defines={"NEAREST": 1} if method == "nearest" else {},
+            fine=["y = floor(mix(top, bottom, share.y) * 65280.0 + 0.51) * (1.0 / 65280.0);"],
             uniforms=lambda source, view: {
                 **tile(source, view),
                 "count": [width / given.width, height / given.height],

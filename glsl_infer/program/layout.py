@@ -27,23 +27,29 @@ GPU_TILE = 64
 
 @dataclass(frozen=True)
 class View:
-    """The tile of one slice: the texture's name and the texel of pixel (0, 0)."""
+    """The tile of one slice: the texture's name and the texel of pixel (0, 0).
+
+    A slice of 16 bits has two tiles: channels 0 and 1 here, 2 and 3 so many texels (``half``) further down; see
+    ``FineMap``. In 8 bits ``half`` is 0.
+    """
 
     texture: str
     x: int
     y: int
+    half: int = 0
 
 
 @dataclass(frozen=True)
 class Range:
-    """What the bytes of an 8-bit feature map stand for: byte b of channel c is ``scales[c] * (b - zeros[c]) / 255``.
+    """What the bytes of a feature map stand for: byte b of channel c is ``scales[c] * (b - zeros[c]) / 255``.
 
     ``scales`` and ``zeros`` have one number for all channels, or one for each. Zeros are whole numbers from 0 to 255
-    (those of the picture may be any), so that 0 itself can be stored.
+    (those of the picture may be any), so that 0 itself can be stored. With 16 ``bits`` b has steps of 1/256.
     """
 
     scales: tuple[float, ...] = (1.0,)
     zeros: tuple[float, ...] = (0.0,)
+    bits: int = 8
 
     def ends(self, channels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and the highest value of every channel, (channels,) each."""
@@ -57,16 +63,16 @@ class Range:
             numbers if len(numbers) == 1 else tuple(numbers[channel] for channel in channels)
             for numbers in (self.scales, self.zeros)
         )
-        return Range(scales, zeros)
+        return Range(scales, zeros, self.bits)
 
 
 def joined(ranges: Sequence[Range], channels: Sequence[int]) -> Range:
-    """Return the range of feature maps with so many channels each, one after the other."""
+    """Return the range of feature maps with so many channels each, one after the other; 16 bits if one has them."""
     scales, zeros = (
         tuple(float(x) for given, count in zip(ranges, channels) for x in per_channel(getattr(given, key), count))
         for key in ("scales", "zeros")
     )
-    return Range(compact(scales), compact(zeros))
+    return Range(compact(scales), compact(zeros), max(given.bits for given in ranges))
 
 
 def compact(numbers: Sequence[float]) -> tuple[float, ...]:
@@ -85,22 +91,23 @@ def clear_colours(zeros: Sequence[float], channels: int) -> list[tuple[int, int,
     return [(padded[i], padded[i + 1], padded[i + 2], padded[i + 3]) for i in range(0, 4 * slices_of(channels), 4)]
 
 
-@dataclass(frozen=True)
-class FeatureMap:
-    """A feature map in 8 bits: one view a slice, with ``gutter`` texels of 0 around every tile; see ``Range``."""
+class Ranged:
+    """What maps with a range for each channel have in common; see ``Range``."""
 
-    height: int
-    width: int
     channels: int
-    gutter: int
     views: tuple[View, ...]
-    scales: tuple[float, ...] = (1.0,)
-    zeros: tuple[float, ...] = (0.0,)
+    scales: tuple[float, ...]
+    zeros: tuple[float, ...]
+
+    @property
+    def bits(self) -> int:
+        """8, or 16 where a slice has two tiles."""
+        return 16 if any(view.half for view in self.views) else 8
 
     @property
     def range(self) -> Range:
         """What its bytes stand for."""
-        return Range(self.scales, self.zeros)
+        return Range(self.scales, self.zeros, self.bits)
 
     @property
     def scale_of(self) -> NDArray[np.float64]:
@@ -111,6 +118,44 @@ class FeatureMap:
     def zero_of(self) -> NDArray[np.float64]:
         """Zero point of every channel, (channels,)."""
         return per_channel(self.zeros, self.channels)
+
+
+@dataclass(frozen=True)
+class FeatureMap(Ranged):
+    """A feature map: one view a slice, with ``gutter`` texels of 0 around every tile.
+
+    In a bundle it has 8 bits. While a program is built a slice may have 16 (``View.half``), so that operators handle
+    both alike; ``stored`` says what such a map is in the bundle.
+    """
+
+    height: int
+    width: int
+    channels: int
+    gutter: int
+    views: tuple[View, ...]
+    scales: tuple[float, ...] = (1.0,)
+    zeros: tuple[float, ...] = (0.0,)
+
+
+@dataclass(frozen=True)
+class FineMap(Ranged):
+    """A feature map in 16 bits: n of channel c is ``scales[c] * (n / 256 - zeros[c]) / 255``, n from 0 to 65280.
+
+    View 2s holds channels 4s and 4s + 1 of every pixel, view 2s + 1 channels 4s + 2 and 4s + 3, where there are any:
+    the high byte of n, the low byte, then those of the other channel.
+    """
+
+    height: int
+    width: int
+    channels: int
+    views: tuple[View, ...]
+    scales: tuple[float, ...]
+    zeros: tuple[float, ...]
+
+    @property
+    def bits(self) -> int:
+        """Always 16."""
+        return 16
 
 
 @dataclass(frozen=True)
@@ -147,7 +192,19 @@ class FixedMap:
     views: tuple[View, ...]
 
 
-Value = Union[FeatureMap, FixedPoint, FixedMap]
+Value = Union[FeatureMap, FineMap, FixedPoint, FixedMap]
+
+
+def stored(value: Value) -> Value:
+    """Return what a value of a program in the making is in the bundle: with a view for every tile."""
+    if not isinstance(value, FeatureMap) or value.bits == 8:
+        return value
+    views = tuple(
+        View(view.texture, view.x, view.y + down)
+        for index, view in enumerate(value.views)
+        for down in ((0, view.half) if value.channels > 4 * index + 2 else (0,))
+    )
+    return FineMap(value.height, value.width, value.channels, views, value.scales, value.zeros)
 
 
 def textures_of(value: Value) -> tuple[str, ...]:

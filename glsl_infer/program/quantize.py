@@ -38,6 +38,37 @@ def store8(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.
     return stored
 
 
+FINE_LIMIT = 255 * 256
+"""The largest integer of a feature map in 16 bits: its high byte is that of the same map in 8."""
+
+
+def to_fine(values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0) -> NDArray[np.int64]:
+    """Return the integers n of a feature map in 16 bits, 0 to ``FINE_LIMIT``: ``to_bytes`` in steps of 1/256."""
+    steps = (np.asarray(values, np.float64) / scales * 255.0 + zeros) * 256.0
+    return np.clip(np.floor(steps + (0.5 + 1e-9)), 0, FINE_LIMIT).astype(np.int64)
+
+
+def store_map(
+    values: Array, scales: Array | float = 1.0, zeros: Array | float = 0.0, bits: int = 8
+) -> NDArray[np.float64]:
+    """Round values to those that a feature map of 8 or 16 bits can hold."""
+    if bits == 8:
+        return store8(values, scales, zeros)
+    integers = to_fine(values, scales, zeros).astype(np.float64)
+    return np.asarray(np.asarray(scales, np.float64) * (integers / 256.0 - np.asarray(zeros, np.float64)) / 255.0)
+
+
+def split_fine(integers: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the (high, low) bytes of the integers of a feature map in 16 bits, as a new last axis."""
+    return np.stack([integers // 256, integers % 256], axis=-1).astype(np.uint8)
+
+
+def join_fine(pairs: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the integers whose (high, low) bytes are the last axis; inverse of ``split_fine``."""
+    joined: NDArray[np.int64] = 256 * pairs[..., 0].astype(np.int64) + pairs[..., 1]
+    return joined
+
+
 def fixed16(values: Array, scale: float) -> NDArray[np.int64]:
     """Return the integers n = floor(value / scale * 256 + 1/2), saturated to [-32768, 32767]."""
     scaled = np.floor(np.asarray(values, np.float64) / scale * 256.0 + 0.5)

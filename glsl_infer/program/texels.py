@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Array
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import FeatureMap, FixedMap, FixedPoint, Value, slices_of
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value, slices_of
 
 Texels = NDArray[np.uint8]
 
@@ -50,11 +50,14 @@ def put_picture(pixels: NDArray[np.uint8], texels: Texels) -> None:
     texels[..., channels:3] = 0
 
 
-def pack_tiles(output: Array, value: FeatureMap | FixedMap) -> Texels:
+def pack_tiles(output: Array, value: FeatureMap | FineMap | FixedMap) -> Texels:
     """Return the tiles (views, height, width, 4) of a map of numbers (height, width, channels); pad lanes are 0."""
     views = len(value.views)
     if isinstance(value, FixedMap):
         texels = quantize.split_fixed16(quantize.fixed16(output, value.scale))
+    elif isinstance(value, FineMap):
+        texels = np.zeros((value.height, value.width, 2 * views, 2), np.uint8)
+        texels[..., : value.channels, :] = quantize.split_fine(quantize.to_fine(output, value.scale_of, value.zero_of))
     else:
         texels = np.zeros((value.height, value.width, 4 * views), np.uint8)
         texels[..., : value.channels] = quantize.to_bytes(output, value.scale_of, value.zero_of)
@@ -62,16 +65,19 @@ def pack_tiles(output: Array, value: FeatureMap | FixedMap) -> Texels:
     return tiles
 
 
-def decode_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float64]:
+def decode_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float64]:
     """Return the numbers (height, width, channels) that the tiles (views, height, width, 4) of a map hold."""
     stacked = tiles.transpose(1, 2, 0, 3).reshape(value.height, value.width, -1)
     if isinstance(value, FixedMap):
         integers = quantize.join_fixed16(stacked.reshape(value.height, value.width, -1, 2))
         return np.asarray(integers * (value.scale / 256.0), np.float64)
+    if isinstance(value, FineMap):
+        fine = quantize.join_fine(stacked.reshape(value.height, value.width, -1, 2))[..., : value.channels]
+        return np.asarray(value.scale_of * (fine / 256.0 - value.zero_of) / 255.0, np.float64)
     return np.asarray(value.scale_of * (stacked[..., : value.channels] - value.zero_of) / 255.0, np.float64)
 
 
-def unpack_tiles(tiles: Texels, value: FeatureMap | FixedMap) -> NDArray[np.float32]:
+def unpack_tiles(tiles: Texels, value: FeatureMap | FineMap | FixedMap) -> NDArray[np.float32]:
     """Return what ``decode_tiles`` does, rounded to float32."""
     return decode_tiles(tiles, value).astype(np.float32)
 
@@ -100,8 +106,10 @@ def unpack_fixed(texture: Texels, value: FixedPoint) -> NDArray[np.float32]:
 
 
 def in_steps(output: Array, value: Value) -> NDArray[np.float64]:
-    """Return numbers in units of the stored integers, unrounded: n of fixed point, bytes (from 0) of a feature map."""
+    """Return numbers in units of the stored integers, unrounded: n of 16 bits, bytes (from 0) of a feature map."""
     given = np.asarray(output, np.float64)
     if isinstance(value, FeatureMap):
         return given / value.scale_of * 255.0 + value.zero_of
+    if isinstance(value, FineMap):
+        return (given / value.scale_of * 255.0 + value.zero_of) * 256.0
     return given / (value.scale / 256.0)

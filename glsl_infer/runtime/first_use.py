@@ -20,7 +20,7 @@ from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.drivers import driver_of
 from glsl_infer.runtime.linking import driver_strings
 from glsl_infer.runtime.program_cache import default_folder
-from glsl_infer.support.files import is_own, writing
+from glsl_infer.support.files import is_own, reading, writing
 
 if TYPE_CHECKING:
     from glsl_infer.bundle import Bundle
@@ -80,9 +80,9 @@ def key_of(context: Context, bundle: Bundle) -> str:
 def _passed(path: Path) -> bool:
     """Return whether a file says so that only this user can have written."""
     try:
-        with path.open("rb") as file:
+        with reading(path) as file:
             return is_own(os.fstat(file.fileno())) and file.read(len(_TEXT) + 1) == _TEXT
-    except OSError:
+    except (OSError, InputError):
         return False
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from glsl_infer.errors import InputError
 from glsl_infer.gl.program_binaries import Binary
-from glsl_infer.support.files import is_own, writing
+from glsl_infer.support.files import is_own, reading, writing
 
 FORMAT = "glsl-infer programs 1"
 SUFFIX = ".programs"
@@ -75,7 +75,7 @@ class ProgramCache:
     def read(self) -> dict[str, Binary]:
         """Return the programs by name; none where the file is missing, damaged, stale or another user's."""
         try:
-            with self.path.open("rb") as file:
+            with reading(self.path) as file:
                 if not is_own(os.fstat(file.fileno())):
                     return {}
                 data = file.read(MAX_BYTES + 1)
@@ -83,7 +83,7 @@ class ProgramCache:
                 return {}
             head, _, blobs = data[_DIGEST:].partition(b"\n")
             programs = self._unpack(json.loads(head.decode("utf-8")), blobs)
-        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+        except (OSError, InputError, ValueError, TypeError, LookupError, RecursionError):
             return {}
         with contextlib.suppress(OSError):
             os.utime(self.path)  # it was used now

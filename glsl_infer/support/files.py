@@ -1,7 +1,8 @@
 """Reading and writing files with care.
 
-Only regular files are opened: reading a pipe or a terminal may wait for ever. What is written appears under its name
-when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a socket or a folder.
+Only regular files are opened (``reading``): a pipe or a terminal may let a reader wait for ever. What is written
+appears under its name when it is complete, and on the disk. Only a regular file is replaced, never a device, a pipe, a
+socket or a folder.
 
 Every file that is made beside its name first is made here. Such a temporary has a random name and must be new
 (``O_EXCL``, ``O_NOFOLLOW``), and it is written through the descriptor that made it: neither a link that another user
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -29,6 +31,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+_HERE, _EXCHANGE = -100, 2  # Linux: AT_FDCWD, RENAME_EXCHANGE
 _NAME_END = 50  # characters of a name, at most 200 bytes: a temporary's name must not be longer than names may be
 
 
@@ -39,6 +42,25 @@ def not_a_file(path: str | Path) -> str | None:
         OSError, ValueError: nothing is there, or it may not be looked at.
     """
     return _KINDS.get(stat.S_IFMT(Path(path).stat().st_mode))
+
+
+def reading(path: str | Path) -> BinaryIO:
+    """Open a regular file. Nothing else is waited for, not even where it takes the file's place in this moment.
+
+    Raises:
+        InputError: something else is there.
+        OSError, ValueError: nothing is there, or it may not be read.
+    """
+    file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
+    kind = _KINDS.get(stat.S_IFMT(os.fstat(file.fileno()).st_mode))
+    if kind is not None:
+        file.close()
+        raise InputError(f"{path}: is {kind}; give a file")
+    return file
+
+
+def _without_waiting(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def output_file(path: str | Path) -> Path:
@@ -179,6 +201,41 @@ def replacing(path: Path) -> Iterator[Path]:
         yield made
         with made.open("rb") as source:
             shutil.copyfileobj(source, file)
+
+
+def put_folder(new: Path, target: Path) -> None:
+    """Give a folder that is complete its name; an older one of that name comes to where the new one was.
+
+    Both change at once where the system can do that (Linux); elsewhere there is a moment with neither.
+
+    Raises:
+        OSError: that failed.
+    """
+    for path in sorted(new.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            _sync_folder(path)
+    _sync_folder(new)
+    if not target.exists():
+        new.rename(target)
+    elif not _exchanged(new, target):
+        aside = new.with_name(f"{TEMPORARY}{os.urandom(8).hex()}")
+        target.rename(aside)
+        new.rename(target)
+        aside.rename(new)
+    _sync_folder(target.parent)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Let two files or folders take each other's names at once; return whether the system did."""
+    import ctypes
+
+    if sys.platform != "linux":
+        return False
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)  # glibc 2.28
+    return call is not None and call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
 
 
 def _sync_folder(folder: Path) -> None:

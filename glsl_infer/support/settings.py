@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from glsl_infer.errors import InputError
@@ -97,6 +98,11 @@ class Settings:
 
 def hints_of(kind: type) -> dict[str, Any]:
     """Return the type of each field of a group, with its limits."""
+    return _hints_of(kind)
+
+
+@cache
+def _hints_of(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     return {field.name: hints[field.name] for field in fields(kind)}
 

@@ -23,8 +23,12 @@ Kind = TypeVar("Kind", bound=Settings)
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_LARGEST = 1 << 20
+_PASSWORD = re.compile(r"://[^/\s]*@")
+_LARGEST = 1 << 18
 """Bytes of a file of settings; more is a mistake, and would take long to refuse."""
+
+_MOST_GROUPS = 10_000
+"""Groups of settings in a file."""
 
 
 def read(path: Path, kind: type[Kind]) -> Kind:
@@ -40,7 +44,7 @@ def read(path: Path, kind: type[Kind]) -> Kind:
         if problem:
             raise InputError(f"{path}: is {problem}; give a YAML file")
         if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path}: is larger than {_LARGEST >> 20} MiB; that is no file of settings")
+            raise InputError(f"{path}: is larger than {_LARGEST >> 10} KiB; that is no file of settings")
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -82,8 +86,12 @@ class _Reader:
 
     def __init__(self, source: str, root: type[Settings]) -> None:
         self.source, self.root = source, root
+        self._groups = 0
 
     def group(self, kind: type[Settings], node: Node, place: str) -> Settings:
+        self._groups += 1
+        if self._groups > _MOST_GROUPS:  # with aliases a short file may hold one group a million times
+            raise self._wrong(node, place, f"is one of more than {_MOST_GROUPS:,} groups; write several files")
         if node.id != "mapping":
             raise self._wrong(node, place, f"is {_shown(node)}; it must be a group of settings, KEY: VALUE each")
         hints = hints_of(kind)
@@ -157,7 +165,7 @@ def _shown(node: Node) -> str:
     """Return what a node holds, as a message shows it."""
     if node.id != "scalar":
         return {"mapping": "a group", "sequence": "a list"}[node.id]
-    text = str(node.value)
+    text = _PASSWORD.sub("://...@", str(node.value))
     return repr(text if len(text) <= 40 else f"{text[:40]}...") if text else "empty"
 
 

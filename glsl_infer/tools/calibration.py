@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.picture import is_picture
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support.arrays import load_arrays
 
 NUMBERS = ".npz"
 SAID = 3
@@ -49,7 +49,7 @@ def samples(graph: Graph | None, paths: Sequence[str | Path]) -> list[Inputs]:
 def _looked_at(path: Path) -> list[Inputs]:
     """Refuse a file that can be no network's."""
     if path.suffix.lower() == NUMBERS:
-        _arrays(path)
+        load_arrays(path)
     else:
         preprocess.load(path, 1)
     return []
@@ -66,7 +66,7 @@ def _samples(graph: Graph, path: Path) -> list[Inputs]:
 
 
 def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
-    arrays = _arrays(path)
+    arrays = load_arrays(path)
     names = [node.name for node in graph.inputs]
     missing = [name for name in names if name not in arrays]
     if missing:
@@ -76,14 +76,6 @@ def _from_npz(graph: Graph, path: Path) -> list[Inputs]:
     if len(counts) != 1:
         raise InputError(f"{path}: its arrays hold different numbers of samples ({sorted(counts)}); give equally many")
     return [{name: stack[index] for name, stack in stacks.items()} for index in range(counts.pop())]
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{path}: cannot be read as .npz ({error}); write it with numpy.savez") from None
 
 
 def _stack(node: Node, array: NDArray[Any], path: Path) -> list[NDArray[Any]]:

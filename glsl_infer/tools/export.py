@@ -17,6 +17,8 @@ from glsl_infer.compiler.delegate import build
 from glsl_infer.compiler.ranges import PreparedGraph
 from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
+from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import Spent
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.compiler.trial import compile_on_trial
 from glsl_infer.errors import InputError, MissingExtraError, ModelError, together
@@ -27,6 +29,7 @@ from glsl_infer.program import CompiledNetwork, MemoryUse, WeightsChoice
 from glsl_infer.program.layout import FixedPoint, Value, textures_of
 from glsl_infer.support import blas
 from glsl_infer.support.files import not_a_file
+from glsl_infer.tools import ranges_file
 from glsl_infer.tools.calibration import samples as calibration_samples
 from glsl_infer.tools.export_parts import PartReport, joined, part_reports, verified
 
@@ -45,7 +48,7 @@ class LayerReport:
 
     Attributes:
         gain: of a convolution, else None; see ``amplification``.
-        error: of an 8-bit feature map, else None: steps of 255 between the stored and the float network, root mean
+        error: of a feature map, else None: steps of 255 between the stored and the float network, root mean
             square, on two calibration pictures, or without any on the probe's.
     """
 
@@ -78,6 +81,8 @@ class ExportReport:
         weights: where the weights of each convolution are, and why.
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
         parts: one entry for each part of a model that the CPU computes too; else none.
+        precision: which feature maps have 16 bits, why, and about what it adds.
+        spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
     """
 
     layers: tuple[LayerReport, ...]
@@ -90,6 +95,8 @@ class ExportReport:
     weights: tuple[WeightsChoice, ...] = ()
     videocore: Verification | None = None
     parts: tuple[PartReport, ...] = ()
+    precision: tuple[PrecisionChoice, ...] = ()
+    spent: Spent | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -103,6 +110,7 @@ def export(
     *,
     options: Options | None = None,
     calibration: Sequence[str | Path] = (),
+    ranges: str | Path | None = None,
     verify_seconds: float = 0.0,
     tell: Tell = tell_nobody,
     known: Sequence[InputError] = (),
@@ -110,11 +118,12 @@ def export(
     """Export a saved model to a bundle file.
 
     Args:
-        model: a ``.keras`` or ``.tflite`` file.
+        model: a ``.keras``, ``.onnx`` or ``.tflite`` file.
         out: the ``.glslnn`` file to write.
         labels: text file with one label a line; needed where an output is for classes.
         options: how.
         calibration: files of typical inputs; see ``calibration.samples``.
+        ranges: a file of ranges, which go before those that ``calibration`` tells.
         verify_seconds: how long VideoCore IV's driver may compile the programs, where it is there; see
             ``videocore.verify``. 0: it is not asked.
         tell: hears of every step.
@@ -136,6 +145,14 @@ def export(
     graph = survey.graph if survey is not None else None
     if graph is not None and (labels is None or names):
         problems += _labels_problems(model, graph, labels, names)
+    if ranges is not None:
+        try:
+            stored = ranges_file.read(ranges)
+            if graph is not None and survey is not None and not survey.problems:
+                known_ranges = stored.of(optimize.optimize(graph), str(ranges), calibrated=bool(calibration))
+                options = replace(options, ranges=known_ranges)
+        except InputError as error:
+            problems.append(error)
     guesses = survey is None or survey.problems  # then inputs are not those of the model
     samples: list[Inputs] | None = None
     try:
@@ -145,7 +162,9 @@ def export(
     if graph is None or problems or samples is None:
         if survey is not None and graph is not None:
             given = () if guesses else samples or ()
-            problems += _layer_problems(graph, given, options, survey.guessed, ranged=bool(calibration or known))
+            problems += _layer_problems(
+                graph, given, options, survey.guessed, ranged=bool(calibration or known or ranges)
+            )
         raise together(problems)
     built = build(graph, names, options=options, calibration=samples, tell=tell)
     tell("comparing with the float network")
@@ -162,7 +181,7 @@ def export(
 
 def _survey(model: str | Path, options: Options, problems: list[InputError]) -> Survey | None:
     """Return what the importer says of the model, and add its problems; None where it is no model at all."""
-    ends = Ends(options.input_ranges, options.fits, options.purposes)
+    ends = Ends(options.input_ranges, options.fits, options.purposes, options.input_sizes, options.outputs)
     try:
         survey = importers.survey(model, options.input_range, ends)
     except MissingExtraError:
@@ -305,6 +324,8 @@ def report(
         totals,
         program.memory,
         tuple(program.choices.values()),
+        precision=prepared.precision,
+        spent=prepared.spent,
     )
 
 

@@ -82,6 +82,7 @@ NAMES: tuple[Names, ...] = (
     Names("l2_pool", "", "L2_POOL_2D", "LpPool"),
     Names("global_average_pool", "GlobalAveragePooling2D", "MEAN", "GlobalAveragePool, ReduceMean"),
     Names("resize", "Resizing", "RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR", "Resize"),
+    Names("resample", "", "", "Resize: cubic, smoothed, cropped"),
     Names("upsample_nearest, upsample_bilinear", "UpSampling2D", "", "Upsample"),
     Names("zero_padding, constant_padding", "ZeroPadding2D, pad", "PAD, PADV2", "Pad"),
     Names("mirror_padding", "pad", "MIRROR_PAD", "Pad"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from glsl_infer.compiler.ranges import prepare
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
-from glsl_infer.program.layout import FeatureMap
+from glsl_infer.program.layout import FeatureMap, FineMap
+from glsl_infer.program.quantize import FINE_LIMIT
 from glsl_infer.program.texels import in_steps, shape_of
 from glsl_infer.runtime.session import Session
 
@@ -32,12 +34,21 @@ def make_bundle(
     memory: str = "auto",
     uniform_vectors: int = UNIFORM_VECTORS,
     prepared_for: str | None = None,
+    precision: str = "8",
+    precision_for: Mapping[str, int] = MappingProxyType({}),
 ) -> Bundle:
     """Return the bundle of a graph that needs no optimising, as a reader of the file gets it.
 
     ``prepared_for`` is the layout whose partial sums it has, where that is not ``layout``.
     """
-    prepared = prepare(graph, pictures, layout=prepared_for or layout, uniform_vectors=uniform_vectors).graph
+    prepared = prepare(
+        graph,
+        pictures,
+        layout=prepared_for or layout,
+        uniform_vectors=uniform_vectors,
+        precision=precision,
+        precision_for=precision_for,
+    ).graph
     program = lower.to_program(prepared, weights=weights, layout=layout, memory=memory, uniform_vectors=uniform_vectors)
     classes = classes_of(program.graph)
     made = to_bundle(program, [f"class {index}" for index in range(classes)])
@@ -52,6 +63,8 @@ def exact_steps(made: Bundle, node: Node, inputs: Sequence[NDArray[np.floating]]
     exact = ops.get(node.op).reference(node, [np.asarray(values, np.float64) for values in inputs])
     value = made.values[node.name]
     low, high = (0, 255) if isinstance(value, FeatureMap) else (-32768, 32767)
+    if isinstance(value, FineMap):
+        low, high = 0, FINE_LIMIT
     return np.clip(in_steps(exact, value), low, high)
 
 
@@ -89,6 +102,9 @@ def stored_inputs(made: Bundle, layer: str, rng: np.random.Generator) -> list[ND
         value = made.values[name]
         if isinstance(value, FeatureMap):
             inputs[name] = value.scale_of * (rng.integers(0, 256, shape_of(value)) - value.zero_of) / 255.0
+        elif isinstance(value, FineMap):
+            integers = rng.integers(0, FINE_LIMIT + 1, shape_of(value))
+            inputs[name] = value.scale_of * (integers / 256.0 - value.zero_of) / 255.0
         else:
             inputs[name] = rng.integers(-32768, 32768, shape_of(value)) * (value.scale / 256.0)
     return [inputs[name] for name in names]

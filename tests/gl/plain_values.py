@@ -53,7 +53,7 @@ def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
         integers += [0] * (len(integers) % 2)
         yield value["texture"], 0, 0, len(integers) // 2, 1, encode(integers)
         return
-    channels, per_view = value["channels"], 2 if "scale" in value else 4
+    channels, per_view = value["channels"], 2 if "scale" in value or "bits" in value else 4
     for s, (texture, x, y) in enumerate(value["views"]):
         texels = bytearray()
         for at in range(0, len(numbers), channels):
@@ -61,6 +61,10 @@ def tiles_of_numbers(value: Value, numbers: Sequence[float]) -> Iterator[Tile]:
             part = range(s * per_view, min((s + 1) * per_view, channels))
             if "scale" in value:
                 texels += encode([fixed(pixel[c], value["scale"]) for c in part])
+            elif "bits" in value:
+                stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) for c in part]
+                integers = [clip(number * 256 + 0.5, 0, 65280) for number in stored]
+                texels += bytes(byte for n in integers for byte in divmod(n, 256)) + bytes(4 - 2 * len(part))
             else:
                 stored = [pixel[c] / of(value["scales"], c) * 255 + of(value["zeros"], c) + 0.5 for c in part]
                 texels += bytes(clip(number, 0, 255) for number in stored) + bytes(4 - len(part))
@@ -74,7 +78,7 @@ def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
         return (value["length"],), [n * value["scale"] / 256 for n in integers]
     textures = {texture: read(texture) for texture, _, _ in value["views"]}
     numbers: list[float] = []
-    per_view = 2 if "scale" in value else 4
+    per_view = 2 if "scale" in value or "bits" in value else 4
     for y in range(value["height"]):
         for x in range(value["width"]):
             for c in range(value["channels"]):
@@ -84,7 +88,9 @@ def array_of(value: Value, read: Callable[[str], tuple[int, bytes]]) -> Array:
                 if "scale" in value:
                     numbers.append(decode(texels[at : at + 4])[c % 2] * value["scale"] / 256)
                 else:
-                    stored = texels[at + c % 4]
+                    stored: float = texels[at + c % 4]
+                    if "bits" in value:
+                        stored = texels[at + 2 * (c % 2)] + texels[at + 2 * (c % 2) + 1] / 256
                     numbers.append(of(value["scales"], c) * (stored - of(value["zeros"], c)) / 255)
     return (value["height"], value["width"], value["channels"]), numbers
 

@@ -17,6 +17,8 @@ from random_windows import WINDOWS
 
 from glsl_infer import ops
 from glsl_infer.bundle import Bundle
+from glsl_infer.compiler.ranges.eight_bits import assign_ranges
+from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.program.layout import LAYOUTS
@@ -244,8 +246,10 @@ AMPLIFIED = 0.2
 """Most steps that the 32-bit sums of a layer may be off by, were all roundings to add up."""
 
 
-def random_bundle(kind: str, seed: int) -> Bundle:
+def random_bundle(kind: str, seed: int, *, fine: bool = False) -> Bundle:
     """The bundle of a random network, in a random layout and weights mode, calibrated on three random pictures.
+
+    With ``fine`` each layer that may be stored in 16 bits is, in two of three cases.
 
     Networks of which a layer amplifies what it reads ten thousand times, and cancels most of it, are drawn again: no
     shader's floats could follow, and no trained network is like that.
@@ -255,7 +259,10 @@ def random_bundle(kind: str, seed: int) -> Bundle:
         graph = network(kind, rng)
         size = graph.input.attrs["shape"][0]
         pictures = [rng.integers(0, 256, (size, size, 3), np.uint8) for _ in range(3)]
-        made = make_bundle(graph, pick(rng, WEIGHTS), pick(rng, LAYOUTS), pictures)
+        weights, layout = pick(rng, WEIGHTS), pick(rng, LAYOUTS)
+        ranged, _ = assign_ranges(graph, pictures)
+        bits = {name: pick(rng, [8, 16, 16]) for name in possible_layers(ranged)} if fine else {}
+        made = make_bundle(graph, weights, layout, pictures, precision_for=bits)
         if all(rounding(made, node) <= AMPLIFIED for node in made.graph.nodes if node.op == "conv2d"):
             return made
     raise AssertionError
@@ -266,9 +273,9 @@ def rounding(made: Bundle, node: Node) -> float:
     kernel = np.abs(node.weights["kernel"].astype(np.float64))
     source, target = made.values[node.inputs[0]], made.values[node.name]
     filters, groups = kernel.shape[3], node.attrs["groups"]
-    scales = np.broadcast_to(source.scale_of, (source.channels,)).reshape(groups, -1)
+    scales = np.broadcast_to(np.abs(source.scale_of), (source.channels,)).reshape(groups, -1)
     sums = np.einsum("yxcgf,gc->gf", kernel.reshape(*kernel.shape[:3], groups, filters // groups), scales).reshape(-1)
-    return float((255.0 * sums / target.scale_of * 2.0**-24).max())
+    return float((255.0 * sums / np.abs(target.scale_of) * 2.0**-24).max())
 
 
 def drawn_nodes(made: Bundle) -> list[Node]:

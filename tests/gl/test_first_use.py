@@ -79,13 +79,24 @@ def test_classify_checks_once_and_keeps_the_verdict(tmp_path: Path, kept: Path, 
     assert verdicts(kept)[0].stat().st_mtime_ns == written
 
 
+COMMANDS = {"classify": ["classify", "PHOTO", "--model", "MODEL"], "run": ["run", "MODEL", "PHOTO"]}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("fault", [SkipsDraws, LosesContext])
-def test_classify_refuses_a_driver_that_computes_something_else(
-    fault: type[SkipsDraws], tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+def test_a_driver_that_computes_something_else_is_refused(
+    command: str,
+    fault: type[SkipsDraws],
+    tmp_path: Path,
+    kept: Path,
+    photo: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: fault(text))
-    argv = ["classify", "--model", str(write_tiny(tmp_path)), str(photo)]
+    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    argv = [given.get(word, word) for word in COMMANDS[command]]
     for _ in range(2):  # a failure is never kept
         assert main(argv) == 1
         output = capsys.readouterr()
@@ -95,13 +106,15 @@ def test_classify_refuses_a_driver_that_computes_something_else(
     assert verdicts(kept) == []
 
 
+@pytest.mark.parametrize("command", COMMANDS)
 def test_without_the_check_the_wrong_driver_goes_unnoticed(
-    tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    command: str, tmp_path: Path, kept: Path, photo: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, text = first_layer_of(tiny_bundle(), "unit-dw")
     monkeypatch.setattr("glsl_infer.gl.context.gles2", lambda: SkipsDraws(text))
-    assert main(["classify", "--no-selfcheck", "--model", str(write_tiny(tmp_path)), str(photo)]) == 0
-    assert "%" in capsys.readouterr().out
+    given = {"PHOTO": str(photo), "MODEL": str(write_tiny(tmp_path))}
+    assert main([*(given.get(word, word) for word in COMMANDS[command]), "--no-selfcheck"]) == 0
+    assert capsys.readouterr().out
     assert verdicts(kept) == []
 
 

@@ -6,16 +6,19 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from PIL import Image
 from tiny import tiny_bundle, tiny_picture, write_tiny
 
 from glsl_infer.bundle import write
 from glsl_infer.errors import BundleError
 from glsl_infer.runtime.session import Session
+from glsl_infer.support.files import TEMPORARY
 
 pytestmark = pytest.mark.once
 
@@ -110,3 +113,52 @@ def test_a_model_that_changes_on_disk(tmp_path: Path, how: str) -> None:
     else:
         with pytest.raises(BundleError, match=f"{path}: "):
             Session(path)
+
+
+PROCESSES = 10
+
+
+def test_processes_share_a_cache_and_an_output(tmp_path: Path) -> None:
+    """As containers do, which may all have the same number of their own: every file is whole, and one of theirs."""
+    model, cache, table = write_tiny(tmp_path), tmp_path / "cache", tmp_path / "out.csv"
+    folders = []
+    for index in range(PROCESSES):
+        folders.append(tmp_path / f"pictures-{index}")
+        folders[-1].mkdir()
+        for number in range(3):
+            Image.fromarray(tiny_picture(number)).save(folders[-1] / f"{number}.png")
+    table.write_text("old\n")
+    start = "import os, sys; os.getpid = lambda: 1; from glsl_infer.cli import main; sys.exit(main())"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", start, "classify", str(folder), "--model", str(model), "--csv", str(table)],
+            env={**os.environ, "PYTHONPATH": str(ROOT), "GLSL_INFER_CACHE": str(cache)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for folder in folders
+    ]
+    seen = set()
+    while any(process.poll() is None for process in running):
+        seen.add(table.read_bytes())
+        time.sleep(0.01)
+    said = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0] * PROCESSES, said
+    seen.add(table.read_bytes())
+    assert table.read_bytes() != b"old\n"
+    for text in seen - {b"old\n"}:
+        rows = [line.split(",")[0] for line in text.decode().splitlines()[1:]]
+        (folder,) = {Path(row).parent for row in rows}
+        assert rows == [str(folder / f"{number}.png") for number in range(3)]
+    assert {path.suffix for path in cache.iterdir()} == {".passed", ".programs"}
+    left = [path.name for path in (*tmp_path.iterdir(), *cache.iterdir()) if path.name.startswith(TEMPORARY)]
+    assert left == []
+    again = subprocess.run(
+        [sys.executable, "-m", "glsl_infer", "classify", str(folders[0] / "0.png"), "--model", str(model)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GLSL_INFER_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert again.stdout.count("%") == len(tiny_bundle().labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -81,3 +82,36 @@ def test_refused(arguments: tuple[str, ...], message: str) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {message}\n"
+
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+@needs_strace
+def test_after_a_power_cut_the_output_is_old_or_complete() -> None:
+    done = run("faults.py", "--power", "text", "table", "bundle")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^3 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
+
+
+@needs_strace
+@pytest.mark.parametrize("control", ["careless", "in_place"])
+def test_what_is_not_synced_is_found(control: str) -> None:
+    done = run("faults.py", "--power", control)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{control}, power cut before call" in done.stdout
+    assert "neither old nor complete" in done.stdout
+
+
+@needs_strace
+@pytest.mark.slow
+def test_what_is_killed_or_fails_leaves_the_output_old_or_complete() -> None:
+    done = run("faults.py", "text")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"^10 kinds of faults, [\d,]{3,} faults, 0 wrong$", done.stdout, re.MULTILINE)
+
+
+def test_an_output_that_there_is_not() -> None:
+    done = run("faults.py", "nothing")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "nothing: no output; there are text, link" in done.stderr

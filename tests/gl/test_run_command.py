@@ -189,3 +189,24 @@ def test_files_that_are_not_there(picture: Path, tmp_path: Path, capsys: Capture
     (tmp_path / "folder.png").mkdir()
     assert "is a folder; name a file" in refused(capsys, ["run", model, picture, "-o", tmp_path / "folder.png"])
     assert not out.exists()
+
+
+# Classes -------------------------------------------------------------------------------------------
+
+
+def test_a_classifier_prints_its_labels(tmp_path: Path, capsys: Capture) -> None:
+    model, picture = write_tiny(tmp_path), saved(tmp_path, Image.fromarray(tiny_picture(3)), "in.png")
+    assert main(["classify", str(picture), "--model", str(model), "--json"]) == 0
+    [classified] = json.loads(capsys.readouterr().out)
+    expected = classified["predictions"]
+    run(model, picture, "--top", 2, "--softmax")
+    lines = [line.rpartition(": ") for line in capsys.readouterr().out.splitlines()]
+    assert [label for label, _, _ in lines] == [one["label"] for one in expected[:2]]
+    np.testing.assert_allclose(
+        [float(value) for _, _, value in lines], [one["probability"] for one in expected[:2]], 1e-4
+    )
+    run(model, picture, "--top", 1, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["labels"] == [expected[0]["label"]]
+    run(model, picture)
+    assert [line.rpartition(": ")[0] for line in capsys.readouterr().out.splitlines()] == list(LABELS)

@@ -18,6 +18,7 @@ from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.graph.host_steps import ARGMAX
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.program.layout import FineMap
 from glsl_infer.program.texels import in_steps
 from glsl_infer.runtime.session import Session
 
@@ -30,12 +31,14 @@ def check(context: Context, made: Bundle, seed: int) -> None:
         for name, numbers in session.layers(given):
             off = np.abs(in_steps(numbers, made.values[name]) - in_steps(expected[name], made.values[name]))
             # A tie that goes the other way in a layer may move those behind it by a step or two.
-            assert off.max() < 3.01 and (off > 0.01).mean() < 0.02, name
+            few = 0.3 if isinstance(made.values[name], FineMap) else 0.02  # floats show in 256 times finer steps
+            assert off.max() < 3.01 and (off > 0.01).mean() < few, name
         results = session.run(given)
         for node in made.graph.nodes:
             if not node.operator.is_input and not isinstance(ops.get(node.op), ViewOperator):
                 inputs = stored_inputs(made, node.name, np.random.default_rng(seed))
-                assert layer_error(session, node.name, inputs) <= TOLERANCE, node.name
+                allowed = TOLERANCE + 2.0 * isinstance(made.values[node.name], FineMap)  # see test_fine_maps.py
+                assert layer_error(session, node.name, inputs) <= allowed, node.name
     wanted = reference.run(made, given)
     assert list(results) == list(wanted)
     for output in made.manifest.outputs:

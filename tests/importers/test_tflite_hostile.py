@@ -124,7 +124,7 @@ HARMFUL = {
     "reads itself": "which no earlier operator makes",
     "reads what comes later": "which no earlier operator makes",
     "an ending in a circle": "which no earlier operator makes",
-    "an ending that doubles": "an output of shape",
+    "an ending that doubles": "more than 268435456 numbers",
     "made twice": "is made twice",
     "no such tensor": "name a tensor that is not there",
     "weights too short": "16 numbers for a shape",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from tflite_files import File, close
+from tflite_pieces import group_norm, layer_norm, mish, selu, shuffled
 
 from glsl_infer.importers.tflite.operators import CUSTOM, OPERATORS
 
@@ -269,8 +270,33 @@ def quantized(made: File, x: int) -> int:
     return made.op("DEQUANTIZE", [stored], MAP, {"Dequantize": {}})
 
 
+def taken(kind: str, shape: tuple[int, ...], operand: object, axis: int | None = None) -> Build:
+    options = None if axis is None else {"Gather": {"axis": axis}}
+    return lambda made, x: made.op(kind, [x, made.constant(operand, "i4")], shape, options)
+
+
+def pixel_of_all(kind: str, operand: list[int]) -> Build:
+    """A mean of all pixels, everywhere."""
+
+    def build(made: File, x: int) -> int:
+        mean = made.op("MEAN", [x, made.constant([1, 2], "i4")], (1, 1, 1, 4), {"Reducer": {"keepDims": True}})
+        return made.op(kind, [mean, made.constant(operand, "i4")], MAP, version=2 if kind == "BROADCAST_TO" else 1)
+
+    return build
+
+
 CASES: dict[str, list[Build]] = {
     "ABS": [unary("ABS")],
+    "ACTIVATION": [selu, mish],
+    "ARRANGEMENT": [shuffled],
+    "BROADCAST_TO": [pixel_of_all("BROADCAST_TO", [1, 8, 6, 4])],
+    "GATHER": [taken("GATHER", (1, 8, 6, 3), [3, 0, 0], 3), taken("GATHER", (1, 3, 6, 4), [1, 3, 5], 1),
+               taken("GATHER", (1, 8, 3, 4), [4, 0, 1], 2)],
+    "L2_NORMALIZATION": [unary("L2_NORMALIZATION", {"L2Norm": {}})],
+    "LOG_SOFTMAX": [unary("LOG_SOFTMAX", {"LogSoftmax": {}})],
+    "NORMALIZATION": [layer_norm, group_norm],
+    "REVERSE_V2": [taken("REVERSE_V2", MAP, [2])],
+    "TILE": [pixel_of_all("TILE", [1, 8, 6, 1])],
     "ADD": [with_map("ADD"), with_map("ADD", (1, 1, 1, 4), 1), with_constant("ADD", [1.0, -2.0, 0.5, 3.0])],
     "ADD_N": [added],
     "AVERAGE_POOL_2D": [pool("AVERAGE_POOL_2D", (2, 2), 2, False), pool("AVERAGE_POOL_2D", (3, 3), 2, True),

@@ -128,7 +128,7 @@ def agrees(data: bytes, seed: int) -> int:
         assert expected is not None, f"{node.name}: a layer without a tensor"
         expected = expected.reshape(graph.shapes[node.name])
         found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
-        step = max(ranges[node.name].scales) / 255.0
+        step = max(max(ranges[node.name].scales) / 255.0, float(model.tensors[tensor].quantization.scales[0]))
         # LiteRT also rounds in between: the convolution before a sum, the sigmoid of a gate.
         between = [tensors[name] for name in (node.name, *node.attrs.get("fused", ()))[:-1] if name in tensors]
         step += 0.5 * sum(model.tensors[index].quantization.scales[0] for index in between)

@@ -78,6 +78,13 @@ def test_what_a_job_fails_with_is_told(here: Path, tmp_path: Path) -> None:
     assert executed(here) == []
 
 
+def test_an_operator_of_the_current_folder_shadows_no_package(here: Path) -> None:
+    (here / "mine.py").write_text("def twice(x):\n    return 2 * x\n")
+    command = module_command("glsl_infer", "inspect", ROOT / "tests/conformance/cpu-parts.glslnn")
+    assert said_by([*command, "--operator", "mine:twice"])
+    assert executed(here) == []
+
+
 def started(path: Path) -> Iterator[int]:
     """Yield the lines where a file starts this Python with ``-m`` or ``-c``."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import hashlib
 import importlib
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +27,7 @@ from tiny import SIZE, write_tiny
 from glsl_infer import bundle
 from glsl_infer.cli import main
 from glsl_infer.tools.deploy import wheel
+from glsl_infer.tools.deploy.description import Deployment, Model
 
 
 @pytest.fixture
@@ -106,7 +110,7 @@ def test_the_script_checks_and_copies(here: Path) -> None:
     copied.write_bytes(copied.read_bytes()[:-1])
     done = subprocess.run([script, "--files-only", board], check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "error: a file is damaged" in done.stderr
+    assert "error: a file is missing or damaged" in done.stderr
     assert digest(board / "models/tiny.glslnn") == digest(here / "tiny.glslnn")
 
 
@@ -119,26 +123,23 @@ def no_tools(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(tmp_path / "bin")}
 
 
-def test_the_script_stops_without_a_wheel(here: Path, no_tools: dict[str, str]) -> None:
+@pytest.mark.parametrize("how", ["missing", "another"])
+def test_the_script_takes_no_other_wheel(here: Path, no_tools: dict[str, str], how: str) -> None:
     assert main(["deploy", str(described(here, ONE))]) == 0
-    out = here / "deployment"
-    (out / wheel.NAME).unlink(missing_ok=True)
-    sums = (out / "SHA256SUMS").read_text().splitlines(keepends=True)
-    (out / "SHA256SUMS").write_text("".join(line for line in sums if ".whl" not in line))
-    done = subprocess.run([out / "install.sh"], env=no_tools, check=False, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: no wheel of glsl-infer in {out}; make one there, in a checkout")
-    assert done.stderr.count("\n") == 1
+    packed = here / "deployment" / wheel.NAME
+    packed.rename(packed.with_name("glsl_infer-9.9-py3-none-any.whl"))
+    if how == "another":
+        packed.write_bytes(b"anything")
+    done = subprocess.run([here / "deployment/install.sh"], env=no_tools, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: a file is missing or damaged; copy the folder again\n" in done.stderr
 
 
-def test_the_script_installs_the_wheel_alone(here: Path, no_tools: dict[str, str]) -> None:
+def test_the_script_asks_no_index(here: Path) -> None:
     assert main(["deploy", str(described(here, ONE))]) == 0
     script = (here / "deployment/install.sh").read_text()
-    installed = re.findall(r"/pip\" install (.*?)(?:  +#.*)?\n", script)
-    assert [line.split()[-1] for line in installed] == ['"$wheel"', '"$wheel"']
-    done = subprocess.run([here / "deployment/install.sh"], env=no_tools, check=False, capture_output=True, text=True)
-    assert "no wheel" not in done.stderr
-    assert "mkdir" in done.stderr  # the first that it may not
+    (installed,) = re.findall(r"/pip\" install (.*)\n", script)
+    assert installed == f"--quiet --no-index --no-deps --force-reinstall ./{wheel.NAME}"
 
 
 def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
@@ -157,11 +158,27 @@ def test_the_wheel_is_this_program(here: Path, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(tmp_path / "site/glsl_infer/__init__.py"), "True"]
 
 
-def test_what_is_not_installed_makes_no_wheel(here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheel, "__version__", "0.0.0")
-    assert main(["deploy", str(described(here, ONE))]) == 0
-    assert "note: no wheel can be made" in capsys.readouterr().out
-    assert not list((here / "deployment").glob("*.whl"))
+def test_what_is_not_installed_makes_a_wheel(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def members(folder: Path) -> dict[str, bytes]:
+        with zipfile.ZipFile(folder / wheel.write(folder)) as archive:
+            return {name: archive.read(name) for name in archive.namelist()}
+
+    (here / "other").mkdir()
+    installed = members(here)
+    monkeypatch.setattr(wheel, "_metadata", lambda: None)
+    bare = members(here / "other")
+    (points,) = (name for name in bare if name.endswith("entry_points.txt"))
+    assert sorted(bare[points].split()) == sorted(installed[points].split())
+    (about,) = (name for name in bare if name.endswith("METADATA"))
+    assert set(bare[about].split(b"\n")) <= set(installed[about].split(b"\n")) | {b"Metadata-Version: 2.1"}
+
+
+def test_root_runs_the_service_only_where_it_is_allowed(here: Path, capsys: Capture) -> None:
+    file = described(here, ONE + "service:\n  user: root\n")
+    assert "or give --allow-root" in refused(capsys, ["deploy", file])
+    assert not (here / "deployment").exists()
+    assert main(["deploy", "--allow-root", str(file)]) == 0
+    assert "User=root" in (here / "deployment/glsl-infer.service").read_text()
 
 
 def test_only_files(here: Path) -> None:
@@ -210,6 +227,80 @@ def test_a_download_that_is_not_there(here: Path, server: str, capsys: Capture) 
     assert "none.glslnn cannot be downloaded (" in refused(capsys, ["deploy", described(here, text)], code=1)
 
 
+@pytest.fixture
+def drops() -> Iterator[str]:
+    """A server that never stops to send, byte by byte."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ended = threading.Event()
+
+        def serve() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+                while not ended.wait(0.05):
+                    connection.sendall(b"x")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ended.set()
+        thread.join()
+
+
+def test_a_download_that_never_ends(here: Path, drops: str, capsys: Capture) -> None:
+    text = f"models:\n  - name: web\n    source: {drops}/tiny.glslnn\n    sha256: '{'0' * 64}'\n"
+    message = refused(capsys, ["deploy", "--timeout", "0.5", described(here, text)], code=1)
+    assert "was not downloaded in 0.5 seconds; try again, or give --timeout SECONDS" in message
+    assert not (here / "deployment").exists()
+    assert "--timeout 0; more than 0" in refused(capsys, ["deploy", "--timeout", "0", described(here, text)])
+
+
+SECRET = "s3cret"
+
+
+def test_a_password_is_sent_and_never_shown(here: Path, capsys: Capture) -> None:
+    asked = []
+
+    class Asks(Quiet):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("Authorization")))
+            self.path = self.path.partition("?")[0]
+            super().do_GET()
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Asks, directory=str(here))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://me:{SECRET}%40@127.0.0.1:{server.server_address[1]}/tiny.glslnn?token={SECRET}"
+        text = f"models:\n  - name: web\n    source: {address}\n    sha256: '{digest(here / 'tiny.glslnn')}'\n"
+        assert main(["deploy", str(described(here, text))]) == 0
+        server.shutdown()
+        thread.join()
+    told = base64.b64encode(f"me:{SECRET}@".encode()).decode()
+    assert asked == [(f"/tiny.glslnn?token={SECRET}", f"Basic {told}")]
+    shown = capsys.readouterr()
+    assert SECRET not in shown.out + shown.err
+    written = [path for path in (here / "deployment").rglob("*") if path.is_file()]
+    assert not [path for path in written if SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("source", "hashed"),
+    [
+        (f"http://me:{SECRET}@127.0.0.1:1/a.glslnn?token={SECRET}", True),  # nobody listens
+        (f"http://me:{SECRET}@/a.glslnn", True),
+        (f"https://me:{SECRET}@x.org/a.glslnn", False),
+        (f"ftp://me:{SECRET}@x.org/a.glslnn", True),
+        (f"http://me:{SECRET}@x.org/a.tflite", True),
+        (f"http://me:{SECRET}@x.org/{'a' * 2000}", True),
+    ],
+)
+def test_no_refusal_shows_a_password(here: Path, capsys: Capture, source: str, hashed: bool) -> None:
+    text = f"models:\n  - name: web\n    source: {source}\n" + f"    sha256: '{'0' * 64}'\n" * hashed
+    assert main(["deploy", str(described(here, text))]) in (1, 2)
+    message = capsys.readouterr().err
+    assert message.startswith("error: ") and SECRET not in message
+
+
 # What is refused -----------------------------------------------------------------------------------
 
 
@@ -242,6 +333,33 @@ def test_what_the_file_may_not_say_is_an_error_with_its_line(
     message = refused(capsys, ["deploy", file])
     assert message.startswith(f"error: {file}:{line}: ")
     assert said in message
+
+
+def test_thousands_of_names_are_looked_at_once_each(here: Path, capsys: Capture) -> None:
+    """A list that is searched for each of its names takes minutes."""
+    names = "".join(f"  - {{name: m{index}, source: a.glslnn}}\n" for index in range(3000))
+    counted = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other: object) -> bool:
+            counted.append(1)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    models = tuple(Model(name=Name(f"m{index}"), source="a.glslnn") for index in range(3000))
+    assert Deployment(models=models).models == models
+    assert len(counted) < 10 * len(models)
+    assert main(["deploy", "--check", str(described(here, f"models:\n{names}"))]) == 0
+    capsys.readouterr()
+
+
+def test_a_group_that_is_there_a_million_times(here: Path, capsys: Capture) -> None:
+    text = "models: [&a {name: a, source: a.glslnn}," + "*a," * 20_000 + "]\n"
+    assert "is one of more than 10,000 groups" in refused(capsys, ["deploy", described(here, text)])
+    assert "larger than 256 KiB" in refused(capsys, ["deploy", described(here, "#" * 300_000)])
 
 
 def test_another_size_than_described(here: Path, capsys: Capture) -> None:

@@ -23,6 +23,7 @@ from glsl_infer.compiler.assemble import to_bundle
 from glsl_infer.compiler.ranges import prepare
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.ops.binary import OPERATIONS
+from glsl_infer.ops.resample import rounded
 from glsl_infer.ops.vector_affine import affine_node
 from glsl_infer.program.layout import LAYOUTS
 
@@ -40,18 +41,23 @@ def check(path: Path) -> None:
     for name, found in plain.run(given):
         output = plain.layers[name]["output"]
         step = output["scale"] / 256 if "scale" in output else plain.range_of(name)[0] / 255
+        fine = "bits" in output
+        step = step / 256 if fine else step
         off = np.abs(found - engine[name]) / np.abs(step)
         # Kernels that are unfolded in float32 or in double differ in their last bit, and a rounding with them.
-        assert off.max() <= 1.01 and off.mean() < 0.005, name
+        assert off.max() <= (2.01 if fine else 1.01) and off.mean() < (0.1 if fine else 0.005), name
         if name in entries and "views" in output and "scales" in output:
             entry, wrong = entries[name], 0
-            stored = np.rint(found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]).astype(int)
+            stored = found / plain.range_of(name)[0] * 255 + plain.range_of(name)[1]
+            stored = np.rint(stored * 256 if fine else stored).astype(int)
+            if fine:
+                stored = np.stack([stored // 256, stored % 256], axis=-1).reshape(*stored.shape[:2], -1)
             for k, (x, y, expected) in enumerate(records[entry["offset"] : entry["offset"] + entry["count"]]):
                 s = k % len(output["views"])
                 _, left, top = output["views"][s]
                 texel = stored[y - top, x - left, 4 * s : 4 * s + 4].tolist()
                 wrong += list(expected) != texel + [0] * (4 - len(texel))
-            assert wrong <= 0.02 * entry["count"], name
+            assert wrong <= (0.25 if fine else 0.02) * entry["count"], name
             seen += 1
     assert seen
 
@@ -75,13 +81,18 @@ def test_several_inputs_and_outputs(tmp_path: Path, name: str) -> None:
 
 def test_what_moves_values(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
+    numbers = rounded(rng.normal(0.3, 0.2, (3, 7)), rng.normal(0, 0.1, 7))
     nodes = (
         input_node(7),
         conv_node(rng, "a", ("image",), 3, 6, activation="linear"),
         conv_node(rng, "b", ("image",), 3, 10, activation="hard_sigmoid"),
         Node("joint", "concat_copy", ("a", "b", "a")),
         conv_node(rng, "mixed", ("joint",), 22, 8, activation="piecewise_linear(0.1,0.25,1.5,-0.125,0.5,0,-1,0.1)"),
-        Node("large", "upsample_bilinear", ("mixed",), {"size": (2, 3)}),
+        *(
+            Node(name, "resample", (source,), {"axis": axis, "first": (1, 0, 3, 3, 4, 2, 1), **numbers[0]}, numbers[1])
+            for name, source, axis in (("rows", "mixed", 0), ("sums", "rows", 1))
+        ),
+        Node("large", "upsample_bilinear", ("sums",), {"size": (2, 3)}),
         Node("larger", "upsample_nearest", ("mixed",), {"size": (2, 3)}),
         Node("sum", "add", ("large", "larger"), {"activation": "relu"}),
         Node("again", "concat", ("sum", "large")),

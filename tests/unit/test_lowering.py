@@ -137,14 +137,17 @@ def test_a_dense_layer_too_large_for_a_texture() -> None:
         program(classifier(rng, body, 4100))
 
 
-def test_a_network_may_end_in_a_map_or_a_vector_but_not_in_the_picture() -> None:
+def test_a_network_may_end_in_a_map_a_vector_or_a_copy_of_the_picture() -> None:
     rng = np.random.default_rng(0)
     graph = Graph("g", (input_node(5), conv_node(rng, "c", ("image",), 3, 4)), "c")
     assert isinstance(program(graph).values["c"], FeatureMap)
     pooled = Graph("g", (*graph.nodes, pool_node("p", "c")), "p")
     assert program(pooled).passes[-1].layer == "p"
+    copied = program(Graph("g", (input_node(5),), "image"))
+    assert [one.layer for one in copied.passes] == ["image-copy"]
+    between = input_node(5).with_attrs(scales=(2.0,), zeros=(127.5,))
     with pytest.raises(ModelError, match="'image': the picture itself is the output"):
-        program(Graph("g", (input_node(5),), "image"))
+        program(Graph("g", (between,), "image"))
 
 
 def test_one_layer_may_have_its_weights_elsewhere() -> None:

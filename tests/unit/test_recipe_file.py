@@ -143,7 +143,7 @@ def test_files_that_cannot_be_read(tmp_path):
     for name, expected in {
         "none.yaml": "no such file",
         "latin.yaml": "no text in UTF-8",
-        "large.yaml": "larger than 1 MiB",
+        "large.yaml": "larger than 256 KiB",
         "pipe.yaml": "is a pipe",
         ".": "is a folder",
         "a\0b": "cannot be read",

@@ -24,7 +24,7 @@ def run(op: str, *inputs: np.ndarray, **attrs: object) -> np.ndarray:
     """The reference, whose shape must be what the shape rule says."""
     node = Node("node", op, tuple(f"in{index}" for index in range(len(inputs))), attrs)
     operator = ops.get(op)
-    assert set(operator.attrs) - {"scales", "zeros"} <= set(attrs) <= set(operator.attrs)
+    assert set(operator.attrs) - {"scales", "zeros", "bits"} <= set(attrs) <= set(operator.attrs)
     found = operator.reference(node, inputs)
     assert found.shape == operator.shape(node, [one.shape for one in inputs])
     assert found.dtype == inputs[0].dtype

@@ -1,6 +1,7 @@
 """Draws random networks of every operator, layer by layer, and prints how each differs from the exact values, as JSON.
 
-Arguments: the seeds; each gives a network of every kind. A process on the virtual VideoCore IV runs it.
+Arguments: the seeds; each gives a network of every kind. Behind ``--fine`` half of all maps have 16 bits. A process on
+the virtual VideoCore IV runs it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from glsl_infer.runtime.session import Session  # noqa: E402
 def main() -> None:
     networks = {}
     with Context("surfaceless") as context:
-        for seed in map(int, sys.argv[1:]):
+        fine = "--fine" in sys.argv
+        for seed in (int(given) for given in sys.argv[1:] if given != "--fine"):
             for kind in KINDS:
-                made = random_bundle(kind, seed)
+                made = random_bundle(kind, seed, fine=fine)
                 print(f"@network {kind} {seed}", file=sys.stderr, flush=True)
                 rng = np.random.default_rng(seed)
                 with Session(made, context=context) as session:
@@ -49,6 +51,7 @@ def layer_numbers(session: Session, node: Node, rng: np.random.Generator) -> dic
     off = given - np.rint(in_steps(reference.layer(node, inputs, stored=True), session.bundle.values[node.name]))
     return {
         "op": node.op,
+        "bits": session.bundle.graph.by_name[node.name].attrs.get("bits", 8),
         "values": int(off.size),
         "differing": int(np.count_nonzero(off)),
         "worst": float(np.abs(given - exact).max()),

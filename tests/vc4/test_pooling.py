@@ -11,6 +11,7 @@ from graphs import conv_node, input_node
 from glsl_infer import bundle as bundles
 from glsl_infer.compiler.build import Options, build
 from glsl_infer.graph import Graph, Node
+from glsl_infer.ops.resample import rounded
 from glsl_infer.tools import videocore as vc4
 from glsl_infer.tools.videocore import Driver
 
@@ -25,10 +26,24 @@ CASES = {
 }
 
 
+SUMS = {"weighted rows": (0, 4), "weighted columns": (1, 4)}
+"""Axis and taps of ``resample``."""
+
+
 @pytest.mark.parametrize("op, attrs", CASES.values(), ids=CASES)
 def test_two_threads(driver: Driver, tmp_path: Path, op: str, attrs: dict[str, object]) -> None:
+    check(driver, tmp_path, Node("n", op, ("c",), attrs))
+
+
+@pytest.mark.parametrize("axis, taps", SUMS.values(), ids=SUMS)
+def test_two_threads_of_weighted_sums(driver: Driver, tmp_path: Path, axis: int, taps: int) -> None:
+    attrs, weights = rounded(np.random.default_rng(1).normal(0, 0.3, (taps, 9)), np.zeros(9))
+    check(driver, tmp_path, Node("n", "resample", ("c",), {"axis": axis, "first": (0,) * 9, **attrs}, weights))
+
+
+def check(driver: Driver, tmp_path: Path, node: Node) -> None:
     rng = np.random.default_rng(0)
-    body = (input_node(SIZE), conv_node(rng, "c", ("image",), 3, 8, activation="linear"), Node("n", op, ("c",), attrs))
+    body = (input_node(SIZE), conv_node(rng, "c", ("image",), 3, 8, activation="linear"), node)
     picture = rng.integers(0, 256, (SIZE, SIZE, 3), np.uint8)
     made, _, _ = build(Graph("window", body, "n"), (), options=Options(), calibration=[picture])
     path = tmp_path / "window.glslnn"

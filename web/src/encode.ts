@@ -1,7 +1,7 @@
 /** From numbers to the RGBA8 texels of an input: docs/bundle-format.md, "values in textures". */
 
 import { InputError } from "./errors.ts";
-import { isFixed, isMap, rangeOf, sizeOf, sizeOfFixed, type Value } from "./layout.ts";
+import { isFixed, isMap, isRanged, rangeOf, sizeOf, sizeOfFixed, type Value } from "./layout.ts";
 import { byteOf } from "./probe.ts";
 
 /** Numbers of any type, in row-major order. */
@@ -34,9 +34,10 @@ export function encoded(numbers: Numbers, value: Value, name: string): Upload[] 
   return uploads(value, (x, y, c) => {
     const number = Number(numbers[(y * width + x) * channels + c]!);
     if (Number.isNaN(number)) throw new InputError(`input '${name}': one of its numbers is NaN; give numbers alone`);
-    if (!isMap(value)) return clipped((number / value.scale) * 256, -32768, 32767);
+    if (!isRanged(value)) return clipped((number / value.scale) * 256, -32768, 32767);
     const [scale, zero] = rangeOf(value, c);
-    return clipped((number / scale) * 255 + zero, 0, 255);
+    const steps = (number / scale) * 255 + zero;
+    return isMap(value) ? clipped(steps, 0, 255) : clipped(256 * steps, 0, 65280) - 32768;
   });
 }
 

@@ -2,7 +2,7 @@
 
 import type { Members } from "./container.ts";
 import { classesOf, shapeOfOutput } from "./hostSteps.ts";
-import { isFixed, isInside, isMap, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
+import { isFixed, isInside, isMap, isRanged, sizeOfFixed, slicesOf, texturesOf, type Value } from "./layout.ts";
 import { member, type ByName } from "./lookup.ts";
 import type { Manifest, Output, Texture } from "./manifest.ts";
 import { refusalOf, refuse, type Refuse } from "./refusal.ts";
@@ -91,14 +91,13 @@ function checkValue(value: Value, fail: Refuse, textures: ByName<Texture>): void
     }
     return;
   }
-  if (isMap(value)) {
+  if (isRanged(value)) {
     const wrong = [value.scales, value.zeros].some(({ length }) => length !== 1 && length !== value.channels);
     if (wrong) fail(`${value.scales.length} scales, ${value.zeros.length} zeros; give one, or one a channel`);
     if (value.scales.includes(0)) fail("a scale is 0");
   }
-  const slices = slicesOf(value.channels);
-  const needed = isMap(value) ? slices : value.channels % 4 ? -1 : 2 * slices;
-  if (value.views.length !== needed) fail(`${value.views.length} views for ${value.channels} channels`);
+  const odd = !isRanged(value) && value.channels % 4;
+  if (odd || value.views.length !== slicesOf(value.channels, isMap(value) ? 4 : 2)) fail(`${value.views.length} views for ${value.channels} channels`);
   for (const view of value.views) {
     if (!isInside(view, value, textures.get(view.texture))) fail("a view lies outside its texture");
   }

@@ -106,6 +106,9 @@ export const OFFSET_RANGE = [0, 268435456] as const;
 /** Smallest and largest. A component of a texel. */
 export const BYTE_RANGE = [0, 255] as const;
 
+/** Smallest and largest. Bits of a number in a fine map. */
+export const BITS_RANGE = [16, 16] as const;
+
 /** Smallest and largest. Varyings of a program. */
 export const VARYINGS_RANGE = [1, 7] as const;
 
@@ -303,6 +306,7 @@ export interface Keys {
   fixed_point: "texture" | "columns" | "length" | "scale";
   fixed_map: "height" | "width" | "channels" | "scale" | "views";
   feature_map: "height" | "width" | "channels" | "gutter" | "views" | "scales" | "zeros";
+  fine_map: "height" | "width" | "channels" | "bits" | "views" | "scales" | "zeros";
 }
 
 /** Keys that an object has only and always where another of its keys has one of some words. */

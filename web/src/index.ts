@@ -25,7 +25,7 @@ export type { Given, Inputs, Picture } from "./given.ts";
 export type { Canvas } from "./gl/context.ts";
 export { classesOf, softmax } from "./hostSteps.ts";
 export { toPicture } from "./images.ts";
-export type { FeatureMap, FixedMap, FixedPoint, Value, View } from "./layout.ts";
+export type { FeatureMap, FineMap, FixedMap, FixedPoint, Value, View } from "./layout.ts";
 export type { Fit, HostStep, Input, Manifest, Output, Pass } from "./manifest.ts";
 export type { PictureSource } from "./preprocess.ts";
 export type { LayerError } from "./probe.ts";

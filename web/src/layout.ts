@@ -21,6 +21,18 @@ export interface FeatureMap {
   readonly zeros: readonly number[];
 }
 
+/** A feature map in 16 bits, two channels a texel: n of channel c, 0 to 65280, is `scales[c] * (n / 256 - zeros[c]) / 255`. */
+export interface FineMap {
+  readonly kind: "fineMap";
+  readonly height: number;
+  readonly width: number;
+  readonly channels: number;
+  readonly bits: number;
+  readonly views: readonly View[];
+  readonly scales: readonly number[];
+  readonly zeros: readonly number[];
+}
+
 /** Numbers in 16-bit fixed point, two a texel: a vector where `columns` is 0, else so many partial sums. */
 export interface FixedPoint {
   readonly kind: "fixed";
@@ -40,7 +52,7 @@ export interface FixedMap {
   readonly views: readonly View[];
 }
 
-export type Value = FeatureMap | FixedPoint | FixedMap;
+export type Value = FeatureMap | FineMap | FixedPoint | FixedMap;
 
 /** Return whether a value is no feature map. */
 export function isFixed(value: Value): value is FixedPoint {
@@ -52,13 +64,18 @@ export function isMap(value: Value): value is FeatureMap {
   return value.kind === "map";
 }
 
+/** Return whether a value is a map with a range for each channel. */
+export function isRanged(value: Value): value is FeatureMap | FineMap {
+  return "scales" in value;
+}
+
 /** Return the names of the textures that a value lies in, each once. */
 export function texturesOf(value: Value): string[] {
   return isFixed(value) ? [value.texture] : [...new Set(value.views.map((view) => view.texture))];
 }
 
 /** Return scale and zero of a channel. */
-export function rangeOf({ scales, zeros }: FeatureMap, channel: number): [number, number] {
+export function rangeOf({ scales, zeros }: FeatureMap | FineMap, channel: number): [number, number] {
   return [scales[scales.length > 1 ? channel : 0]!, zeros[zeros.length > 1 ? channel : 0]!];
 }
 

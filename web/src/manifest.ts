@@ -6,7 +6,7 @@
  */
 
 import type { FITS, HOST_STEPS, Keys, PURPOSES } from "./formatConstants.ts";
-import type { FeatureMap, FixedMap, FixedPoint, Value } from "./layout.ts";
+import type { FeatureMap, FineMap, FixedMap, FixedPoint, Value } from "./layout.ts";
 
 /** Member that every fragment shader begins with. */
 export const PRELUDE = "shaders/prelude.glsl";
@@ -179,4 +179,5 @@ export interface Objects extends Record<keyof Keys, object> {
   fixed_point: Omit<FixedPoint, "kind">;
   fixed_map: Omit<FixedMap, "kind">;
   feature_map: Omit<FeatureMap, "kind">;
+  fine_map: Omit<FineMap, "kind">;
 }

@@ -1,6 +1,7 @@
 /** The manifest from JSON, strictly: unknown keys, missing ones, wrong types and numbers out of range are refused. */
 
 import {
+  BITS_RANGE,
   BYTE_RANGE,
   COLUMNS_RANGE,
   COORDINATE_RANGE,
@@ -68,17 +69,20 @@ const view = made(tuple(text, place, place), ([texture, x, y]): View => ({ textu
 const size = { height: side, width: side, channels: count, views: list(view) };
 const fixedPoint = object("fixed_point", { texture: text, columns: place, length: count, scale: positive });
 const fixedMap = object("fixed_map", { ...size, scale: positive });
+const ranges = { scales: list(number), zeros: list(number) };
 const featureMap = object("feature_map", {
   ...size,
+  ...ranges,
   gutter: integer(...GUTTER_RANGE),
-  scales: list(number),
-  zeros: list(number),
 });
+
+const fineMap = object("fine_map", { ...size, ...ranges, bits: integer(...BITS_RANGE) });
 
 /** Where numbers lie in textures. */
 export const value: Reader<Value> = (data, where) => {
   if (!(data instanceof Map) || !data.has("views")) return { kind: "fixed", ...fixedPoint(data, where) };
   if (data.has("scale")) return { kind: "fixedMap", ...fixedMap(data, where) };
+  if (data.has("bits")) return { kind: "fineMap", ...fineMap(data, where) };
   return { kind: "map", ...featureMap(data, where) };
 };
 

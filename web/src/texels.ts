@@ -1,6 +1,6 @@
 /** From the RGBA8 texels that hold a layer's output to its numbers. */
 
-import { isFixed, isMap, rangeOf, type Value, type View } from "./layout.ts";
+import { isFixed, isMap, isRanged, rangeOf, type Value, type View } from "./layout.ts";
 
 /** A texture read back: 4 bytes a texel, first row first. */
 export interface Texels {
@@ -29,13 +29,13 @@ export function unpack(value: Value, textures: ReadonlyMap<string, Texels>): Flo
   for (let c = 0; c < channels; c++) {
     const view = viewOf(value, Math.floor(c / perTexel));
     const texels = textures.get(view.texture)!;
-    const [scale, zero] = isMap(value) ? rangeOf(value, c) : [value.scale, 0];
+    // 128 and 0 are the bytes of 0 in fixed point.
+    const [scale, zero, unit] = isRanged(value) ? [...rangeOf(value, c), 255] : [value.scale, 128, 1];
     for (let y = 0; y < height; y++) {
       for (let x = 0; x < width; x++) {
         const at = 4 * ((view.y + y) * texels.width + view.x + x) + (4 / perTexel) * (c % perTexel);
-        const byte = texels.data[at]!;
-        numbers[(y * width + x) * channels + c] =
-          perTexel === 4 ? (scale * (byte - zero)) / 255 : (joinFixed16(byte, texels.data[at + 1]!) * scale) / 256;
+        const low = perTexel === 4 ? 0 : texels.data[at + 1]! / 256;
+        numbers[(y * width + x) * channels + c] = (scale * (texels.data[at]! + low - zero)) / unit;
       }
     }
   }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glsl_infer.bundle import Bundle
@@ -14,13 +14,13 @@ from glsl_infer.compiler.delegate import crossing
 from glsl_infer.compiler.delegate.choose import cpu_layers, moved, named_layers
 from glsl_infer.compiler.delegate.partition import Part, makes, partition, reads
 from glsl_infer.compiler.delegate.put_together import together
-from glsl_infer.compiler.ranges import PreparedGraph
-from glsl_infer.errors import ModelError
+from glsl_infer.compiler.ranges import PreparedGraph, precision
+from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.program import CompiledNetwork
-from glsl_infer.program.layout import FeatureMap, Range
+from glsl_infer.program.layout import FeatureMap, FineMap, Range
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ def build(
     """
     options = options or Options()
     small = optimize.optimize(graph)
+    precision.require_known(small, options.precision_for)
     chosen = set(named_layers(small, options.delegate_for))
     if options.delegate:
         chosen.update(cpu_layers(small))
@@ -97,6 +98,11 @@ def _in_parts(
         raise ModelError(
             f"model '{graph.name}' has no layer that shaders compute; give a model that begins or ends with some"
         )
+    if options.tolerance is not None or options.budget is not None:
+        raise InputError(
+            "--tolerance and --budget are for models that the GPU computes alone, and the CPU computes a part of "
+            f"'{graph.name}'; give --precision-for LAYER=16"
+        )
     wanted = {name for part in parts for name in reads(graph, part) if not part.on_cpu}
     samples = crossing.typical(graph, wanted, calibration)
     known: dict[str, Range] = {}
@@ -119,11 +125,21 @@ def _in_parts(
         inner = gpu_graph(graph, part, known, calibrated=bool(calibration))
         names = [node.name for node in inner.inputs]
         own = [{name: sample[name] for name in names} for sample in samples]
-        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told)
+        ends = [name for name in makes(graph, part) if not _comes_back(graph, name, chosen)]
+        bundle, program, prepared = build_whole(inner, (), options=options, calibration=own, tell=told, numbers=ends)
         built.append(BuiltPart(bundle, program, prepared, own))
         made.append(bundle)
         known.update(_stored_ranges(bundle))
     return Built(together(graph, labels, made), tuple(built), graph, parts)
+
+
+def _comes_back(graph: Graph, name: str, on_cpu: Collection[str]) -> bool:
+    """Return whether the CPU makes of a tensor what the GPU reads again: it is rounded to 8 bits then anyway."""
+    readers = [node for node in graph.consumers[name] if node.name in on_cpu]
+    return any(
+        any(after.name not in on_cpu for after in graph.consumers[node.name]) or _comes_back(graph, node.name, on_cpu)
+        for node in readers
+    )
 
 
 def gpu_graph(graph: Graph, part: Part, known: dict[str, Range], *, calibrated: bool) -> Graph:
@@ -148,6 +164,6 @@ def _stored_ranges(bundle: Bundle) -> dict[str, Range]:
     ranges = {}
     for output in bundle.manifest.outputs:
         value = output.values[0]
-        if not output.steps and isinstance(value, FeatureMap) and len(value.zeros) == 1:
+        if not output.steps and isinstance(value, (FeatureMap, FineMap)) and len(value.zeros) == 1:
             ranges[output.name] = value.range
     return ranges

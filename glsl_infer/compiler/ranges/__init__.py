@@ -5,15 +5,20 @@ Both the exact reference and ``compiler.lower.to_program`` work from a prepared 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges
+from glsl_infer.compiler.ranges import precision as precision_of_layers
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges, with_room
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
+from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.compiler.ranges.precision import PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -21,6 +26,7 @@ from glsl_infer.graph.picture import has_alpha_lane
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.ops.operator import GraphOnlyOperator
+from glsl_infer.program.layout import Range
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,18 @@ class PreparedGraph:
         ranges: one choice for each 8-bit feature map.
         wide: one entry for each convolution that takes partial sums.
         scales: one choice for each 16-bit value.
+        precision: one choice for each feature map in 16 bits.
+        spent: what each layer's rounding does to the outputs, where that was measured.
+        wider: ranges for 16 bits of layers whose range in 8 pictures told.
     """
 
     graph: Graph
     ranges: tuple[RangeChoice, ...]
     wide: tuple[WideLayer, ...]
     scales: tuple[ScaleChoice, ...]
+    precision: tuple[PrecisionChoice, ...] = ()
+    spent: Spent | None = None
+    wider: Mapping[str, Range] = field(default_factory=dict)
 
 
 def prepare(
@@ -46,10 +58,16 @@ def prepare(
     percentile: float = 100.0,
     layout: str = "atlas",
     per_channel: bool = True,
-    headroom: float = HEADROOM,
+    headroom: float | None = None,
     uniform_vectors: int = UNIFORM_VECTORS,
     exactness: float = EXACTNESS,
     assumed: tuple[float, float] | None = None,
+    precision: str = precision_of_layers.EIGHT,
+    precision_for: Mapping[str, int] = MappingProxyType({}),
+    numbers: Collection[str] | None = None,
+    known_ranges: KnownRanges | None = None,
+    tolerance: float | None = None,
+    budget: float | None = None,
 ) -> PreparedGraph:
     """Prepare an optimised graph for shaders.
 
@@ -59,22 +77,44 @@ def prepare(
         percentile: see ``calibration.extremes``.
         layout: see ``compiler.lower.to_program``.
         per_channel: see ``ranges.assign_ranges``; for comparison.
-        headroom: see ``ranges.HEADROOM``; for comparison.
+        headroom: see ``ranges.assign_ranges``; for comparison.
         uniform_vectors: see ``lowering.to_program``.
         exactness: see ``wide.EXACTNESS``; for comparison.
         assumed: see ``ranges.assign_ranges``.
+        precision: see ``precision.choose``.
+        precision_for: bits of single layers; those of other names are left out.
+        numbers: see ``precision.choose``.
+        known_ranges: what calibration found before; it goes before pictures.
+        tolerance: see ``sensitivity.spend``.
+        budget: see there, too; with neither nothing is measured.
 
     Raises:
+        InputError: see ``precision.choose``.
         ModelError: a layer that has no shader where it stands, or whose range cannot be known without pictures.
     """
     require_stored_values(graph)
-    graph = assign_input_ranges(graph, pictures, headroom)
+    before = known_ranges or KnownRanges()
+    graph = assign_input_ranges(graph, pictures, HEADROOM if headroom is None else headroom)
+    wider: dict[str, Range] = dict(before.fine)
     ranged, ranges = assign_ranges(
-        graph, pictures, percentile, per_channel=per_channel, headroom=headroom, assumed=assumed
+        graph,
+        pictures,
+        percentile,
+        per_channel=per_channel,
+        headroom=headroom,
+        assumed=assumed,
+        known=before.maps,
+        wider=wider,
     )
-    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(ranged)), layout, uniform_vectors, exactness)
-    scaled, scales = assign_scales(narrow, pictures)
-    return PreparedGraph(scaled, ranges, wide, scales)
+    known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
+    chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
+    if tolerance is not None or budget is not None:
+        chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
+    stored, fine = precision_of_layers.assign(ranged, chosen)
+    stored, ranges = with_room(stored, wider, ranges)
+    narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)
+    scaled, scales = assign_scales(narrow, pictures, before.scales)
+    return PreparedGraph(scaled, ranges, wide, scales, fine, spent, wider)
 
 
 def require_stored_values(graph: Graph) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration
+from glsl_infer.compiler.ranges import calibration, expected_error, observed
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.network import IMAGE
@@ -26,7 +27,7 @@ NARROWEST = 1.0 / 64.0
 """A channel's range is at least this part of the widest channel's: one that was never seen to move may."""
 
 HEADROOM = 1.5
-"""How much wider than seen on the calibration pictures a channel's range is made."""
+"""How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
 
 SMALLEST = 2.0**-40
 """Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
@@ -39,8 +40,9 @@ class RangeChoice:
     Attributes:
         low, high: lowest and highest value that any channel can hold.
         narrowest: width of the narrowest channel's range.
-        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``maximum`` or
-            ``percentile ...`` of the pictures.
+        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``error`` (what
+            the pictures let expect), ``maximum`` or ``percentile ...`` of the pictures,
+            ``ranges`` (a file of ranges).
     """
 
     layer: str
@@ -56,8 +58,10 @@ def assign_ranges(
     percentile: float = 100.0,
     *,
     per_channel: bool = True,
-    headroom: float = HEADROOM,
+    headroom: float | None = None,
     assumed: tuple[float, float] | None = None,
+    known: Mapping[str, Range] = MappingProxyType({}),
+    wider: dict[str, Range] | None = None,
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -66,8 +70,11 @@ def assign_ranges(
         pictures: typical inputs, as ``reference.run`` takes them.
         percentile: see ``calibration.extremes``.
         per_channel: False gives all channels of a layer one range, as many other engines do; for comparison.
-        headroom: see ``HEADROOM``.
+        headroom: None chooses by expected error (``expected_error``), unless there is a percentile or one range for
+            all channels. A number, or else ``HEADROOM``, widens extremes.
         assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
+        known: ranges of layers that were learnt before; see ``stored``.
+        wider: gets those that would have another range if steps were no matter; see ``with_room``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -75,12 +82,16 @@ def assign_ranges(
     storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
     shown = _shown(graph)
     learnt = [node for node in storing if not ops.get(node.op).keeps_range and _own_range(node, shown) is None]
-    if not pictures and assumed is None and (refusal := open_refusal(graph)) is not None:
+    if not pictures and assumed is None and (refusal := open_refusal(graph, known)) is not None:
         raise refusal
-    unknown = {node.name for node in learnt if SEEN not in node.attrs}
-    seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures else {}
+    unknown = {node.name for node in learnt if SEEN not in node.attrs and node.name not in known}
+    by_error = per_channel and headroom is None and percentile >= 100.0
+    shown_of = observed.observe(graph, unknown, pictures) if pictures and by_error else {}
+    seen = calibration.extremes(graph, unknown, pictures, percentile) if pictures and not by_error else {}
+    seen.update({name: observed.extremes(found) for name, found in shown_of.items()})
+    widened = HEADROOM if headroom is None else headroom
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
-    common, equal = _constraints(graph)
+    common, equal = constraints(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
@@ -90,8 +101,21 @@ def assign_ranges(
             chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 chosen = ranges[node.inputs[0]]
+            elif chosen is None and node.name in known:
+                chosen, chosen_by = known[node.name], "ranges"
             elif chosen is None and SEEN in node.attrs:
                 chosen, chosen_by = _given_range(node), "file"
+            elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
+                low_end, high_end = float(node.activation.low), float(node.activation.high)
+                chosen = expected_error.choose(
+                    shown_of[node.name], low_end, high_end, common=node.name in common, equal=node.name in equal
+                )
+                chosen_by = "error"
+                if wider is not None:
+                    low, high = (np.clip(ends, low_end, high_end) for ends in seen[node.name])
+                    wider[node.name] = choose(
+                        low, high, common=node.name in common, equal=node.name in equal, headroom=widened
+                    )
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
                 low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
@@ -100,7 +124,7 @@ def assign_ranges(
                     high,
                     common=node.name in common,
                     equal=node.name in equal or not per_channel,
-                    headroom=headroom,
+                    headroom=widened,
                 )
                 chosen_by = by
             if chosen is None and assumed is not None and not node.activation.bounded:
@@ -116,14 +140,38 @@ def assign_ranges(
     return graph.rebuilt(nodes), tuple(choices)
 
 
-def open_refusal(graph: Graph) -> ModelError | None:
-    """Return the error about the layers of an optimised graph whose range only pictures can tell, if there are any."""
-    storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
-    unbounded = [
-        node
-        for node in storing
-        if not ops.get(node.op).keeps_range and not node.activation.bounded and SEEN not in node.attrs
-    ]
+def with_room(
+    graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
+) -> tuple[Graph, tuple[RangeChoice, ...]]:
+    """Give layers of 16 bits ranges in which nothing that was seen saturates: their steps are fine enough.
+
+    Args:
+        graph: with ranges and bits.
+        wider: from ``assign_ranges``.
+        choices: from there, too.
+    """
+    nodes: dict[str, Node] = {}
+    changed: dict[str, RangeChoice] = {}
+    for node in graph.nodes:
+        made = node
+        if node.attrs.get("bits") == 16 and node.name in wider:
+            found = wider[node.name]
+            made = node.with_attrs(scales=found.scales, zeros=found.zeros)
+            changed[node.name] = _choice(node.name, found, "maximum")
+        elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:
+            attrs = nodes[node.inputs[0]].attrs
+            if attrs.get("scales") is not None:
+                made = node.with_attrs(scales=attrs["scales"], zeros=attrs["zeros"])
+        nodes[node.name] = made
+    return graph.rebuilt(nodes.values()), tuple(changed.get(choice.layer, choice) for choice in choices)
+
+
+def open_refusal(graph: Graph, known: Collection[str] = ()) -> ModelError | None:
+    """Return the error about the layers of an optimised graph whose range only pictures can tell, if there are any.
+
+    Those of ``known`` are told.
+    """
+    unbounded = open_layers(graph, known)
     if not unbounded:
         return None
     return ModelError.layer(
@@ -131,6 +179,19 @@ def open_refusal(graph: Graph) -> ModelError | None:
         f"the values of '{unbounded[0].activation.name}' have no fixed range" + _others(unbounded),
         "give typical pictures with --calibrate DIR, or follow the layer with ReLU(max_value=...) or a sigmoid",
     )
+
+
+def open_layers(graph: Graph, known: Collection[str] = ()) -> list[Node]:
+    """Return the layers of an optimised graph whose range only pictures can tell; ``known`` are told."""
+    storing = [node for node in graph.nodes if _stores_8_bits(graph, node)]
+    return [
+        node
+        for node in storing
+        if not ops.get(node.op).keeps_range
+        and not node.activation.bounded
+        and SEEN not in node.attrs
+        and node.name not in known
+    ]
 
 
 def choose(
@@ -213,12 +274,16 @@ def _own_range(node: Node, shown: Collection[str]) -> Range | None:
 
 
 def _given_range(node: Node) -> Range:
-    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within."""
-    low, high = (np.array([float(end)]) for end in node.attrs[SEEN])
+    """Return the range that a quantised file has: bytes mean the same here, as 0 lies within.
+
+    Files give a ReLU its input's range; what the function never makes needs no bytes.
+    """
+    function = node.activation
+    low, high = (np.clip([float(end)], function.low, function.high) for end in node.attrs[SEEN])
     return choose(low, high, common=True, equal=True, headroom=1.0)
 
 
-def _constraints(graph: Graph) -> tuple[set[str], set[str]]:
+def constraints(graph: Graph) -> tuple[set[str], set[str]]:
     """Return the nodes whose channels need one zero point (a reader pads them), and those that need one scale."""
     common: set[str] = set()
     equal = _images(graph)

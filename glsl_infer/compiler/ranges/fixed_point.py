@@ -8,8 +8,9 @@ place, and what lies beyond saturates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class ScaleChoice:
         calibrated: largest value on the calibration pictures, or None without any.
         scale: the choice, a power of two.
         step: distance of two neighbouring stored values, in units of the layer's output.
-        by: ``bound`` or ``calibration``.
+        by: ``bound``, ``calibration`` or ``ranges`` (a file of ranges).
     """
 
     layer: str
@@ -58,8 +59,13 @@ def split_dense(graph: Graph) -> Graph:
     return graph.rebuilt(nodes)
 
 
-def assign_scales(graph: Graph, pictures: Sequence[Inputs] = ()) -> tuple[Graph, tuple[ScaleChoice, ...]]:
-    """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split."""
+def assign_scales(
+    graph: Graph, pictures: Sequence[Inputs] = (), known: Mapping[str, float] = MappingProxyType({})
+) -> tuple[Graph, tuple[ScaleChoice, ...]]:
+    """Set the ``scale`` of every node that stores 16-bit fixed point, in a graph whose dense layers are split.
+
+    ``known`` are scales that pictures told before; see ``stored``.
+    """
     bounds = ranges.bounds_of(graph)
     storing = {
         node.name: node for node in graph.nodes if "scale" in ops.get(node.op).attrs and not node.operator.is_input
@@ -72,6 +78,13 @@ def assign_scales(graph: Graph, pictures: Sequence[Inputs] = ()) -> tuple[Graph,
     ]
     seen = calibration.extremes(graph, coarse, pictures) if pictures and coarse else {}
     choices = {name: _choose(name, largest[name], seen.get(name), units[name]) for name in storing}
+    choices.update(
+        {
+            name: replace(choices[name], scale=scale, by="ranges", step=scale / 256.0 * units[name])
+            for name, scale in known.items()
+            if name in choices
+        }
+    )
     nodes = [node.with_attrs(scale=choices[node.name].scale) if node.name in choices else node for node in graph.nodes]
     return graph.rebuilt(nodes), tuple(choices.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM, choose
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM, choose, constraints
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.picture import input_values
@@ -25,7 +25,8 @@ def assign_input_ranges(graph: Graph, samples: Sequence[reference.Inputs] = (), 
     Raises:
         ModelError: a range is neither declared nor can it be learnt, for there are no samples.
     """
-    return graph.rebuilt([_with_range(graph, node, samples, headroom) for node in graph.nodes])
+    _, equal = constraints(graph)
+    return graph.rebuilt([_with_range(graph, node, samples, headroom, node.name in equal) for node in graph.nodes])
 
 
 def open_inputs(graph: Graph) -> list[Node]:
@@ -44,13 +45,13 @@ def open_refusal(node: Node) -> ModelError:
     )
 
 
-def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float) -> Node:
+def _with_range(graph: Graph, node: Node, samples: Sequence[reference.Inputs], headroom: float, equal: bool) -> Node:
     if not node.operator.is_input:
         return node
     if node in open_inputs(graph):
         low, high = _seen(graph, node, samples)
         if "scales" in node.attrs:
-            learnt = choose(low, high, common=True, equal=False, headroom=headroom)
+            learnt = choose(low, high, common=True, equal=equal, headroom=headroom)
             return node.with_attrs(scales=learnt.scales, zeros=learnt.zeros)
         node = node.with_attrs(low=headroom * min(float(low.min()), 0.0), high=headroom * max(float(high.max()), 0.0))
     if "scale" in node.attrs:

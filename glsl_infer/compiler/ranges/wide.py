@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.lower import gutters
+from glsl_infer.compiler.gutters import gutters
 from glsl_infer.compiler.ranges.eight_bits import bounds_of, ranges_of
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.kernels import input_channels
@@ -160,7 +160,8 @@ def _textures(graph: Graph, layout: str) -> dict[str, frozenset[str]]:
             for number, colour in enumerate(dict.fromkeys(colours if gutter else [(0, 0, 0, 0)] * len(colours))):
                 members = colours.count(colour) if gutter else len(colours)
                 own_layout = "atlas" if node.operator.is_input else layout
-                placed = place(f"{node.name}.{number}", height, width, members, gutter, own_layout)
+                tall = height if ranges[node.name].bits == 8 else 2 * height + gutter
+                placed = place(f"{node.name}.{number}", tall, width, members, gutter, own_layout)
                 names += [] if placed is None else [name for name, _, _ in placed.textures]
             textures[node.name] = frozenset(names)
     return textures
@@ -177,7 +178,9 @@ def _split(node: Node, bounds: Mapping[str, Bounds], block: int) -> tuple[Node, 
         {**attrs, "block": block},
         {"kernel": (kernel.astype(np.float64) / unit).astype(np.float32)},
     )
-    rest = {key: value for key, value in node.attrs.items() if key in ("activation", "scales", "zeros", "fused")}
+    rest = {
+        key: value for key, value in node.attrs.items() if key in ("activation", "scales", "zeros", "bits", "fused")
+    }
     blocks = -(-columns_of(kernel.shape, node.attrs["groups"]).slots // block)
     weights = {"unit": unit.astype(np.float32), "bias": node.weights["bias"]}
     total = Node(node.name, "convolution_sum", (products.name, *node.inputs[1:]), {**rest, "blocks": blocks}, weights)

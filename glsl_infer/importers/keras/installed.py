@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from glsl_infer.errors import InputError, MissingExtraError
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.support import llvm_clash
+
+OLDEST = (3, 9)
+"""The first version in which a config cannot name any function of any module."""
 
 
 def keras() -> Any:
@@ -27,4 +31,20 @@ def keras() -> Any:
             from glsl_infer.importers.keras import layers as keras_layers  # noqa: F401
     except ImportError as error:
         raise MissingExtraError.of(f"Keras with a backend ({error})", "tensorflow", "exporting a Keras model") from None
+    require_version(str(installed.__version__))
     return installed
+
+
+def require_version(version: str) -> None:
+    """Refuse a Keras that executes code of the files that it loads.
+
+    Raises:
+        InputError: it is older than ``OLDEST``.
+    """
+    numbers = tuple(int(part) for part in re.findall(r"[0-9]+", version)[:2])
+    if numbers < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise InputError(
+            f"Keras {version} can be made to execute code by a model file (CVE-2025-1550); it takes at least {oldest}: "
+            f'pip install "keras>={oldest}"'
+        )

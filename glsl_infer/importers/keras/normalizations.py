@@ -11,8 +11,7 @@ from glsl_infer.graph import Node
 from glsl_infer.importers.keras.call import Call, Converter
 from glsl_infer.importers.keras.reductions import CHANNELS, COLUMNS, ROWS, axes_of
 from glsl_infer.importers.keras.weights import array
-
-Numbers = tuple[float, ...]
+from glsl_infer.importers.shared.norms import Numbers, over_channels, over_map
 
 
 def _weight(call: Call, value: Any, default: float) -> Numbers:
@@ -30,26 +29,11 @@ def _weight(call: Call, value: Any, default: float) -> Numbers:
 
 
 def _over_channels(call: Call, kind: str, epsilon: float, gamma: Numbers = (1.0,), beta: Numbers = (0.0,)) -> Node:
-    op = "vector_norm" if len(call.shapes[0]) == 1 else "channel_norm"
-    return call.node(op, {"kind": kind, "gamma": gamma, "beta": beta, "epsilon": epsilon})
+    return over_channels(call.name, call.inputs[0], call.shapes[0], kind, epsilon, gamma, beta)
 
 
 def _over_map(call: Call, groups: int, epsilon: float, gamma: Numbers, beta: Numbers) -> list[Node]:
-    """Return the nodes of a normalisation over rows, columns and so many groups of channels."""
-    mean, deviation = call.name, f"{call.name}-deviation"
-    nodes = [
-        call.node("global_average_pool", {"scale": None}),
-        Node(deviation, "global_deviation", call.inputs, {"scale": None}),
-    ]
-    statistics = [mean, deviation]
-    if groups != call.shapes[0][2]:
-        names = [f"{call.name}-group-{part}" for part in ("mean", "deviation")]
-        for name, part in zip(names, ("mean", "deviation")):
-            attrs = {"groups": groups, "statistic": part, "scale": None}
-            nodes.append(Node(name, "group_statistics", (mean, deviation), attrs))
-        statistics = names
-    attrs = {"gamma": gamma, "beta": beta, "epsilon": epsilon}
-    return [*nodes, Node(f"{call.name}-norm", "map_norm", (*call.inputs, *statistics), attrs)]
+    return over_map(call.name, call.inputs[0], call.shapes[0], groups, epsilon, gamma, beta)
 
 
 def _layer(call: Call) -> list[Node]:

@@ -14,6 +14,7 @@ from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph, GraphOutput
 from glsl_infer.graph.network import VALUES
 from glsl_infer.importers.keras import stand_ins
+from glsl_infer.importers.keras.caution import bounded, check_file
 from glsl_infer.importers.keras.endings import ended, ending
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.quiet import stderr_silenced
@@ -68,9 +69,12 @@ def load_model(path: str | Path) -> Any:
     foreign = stand_ins.of_file(path)
     if foreign is not None:
         raise survey_of(foreign).problems[0]
+    check_file(path)
     try:
-        with stderr_silenced():
+        with stderr_silenced(), bounded(installed, path):
             return installed.saving.load_model(path, compile=False)
+    except ModelError:
+        raise
     except Exception as error:  # Keras raises a dozen kinds here; all mean that the file is not usable.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{path}: not a model that Keras can load ({reason})") from error

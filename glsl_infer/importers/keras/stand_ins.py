@@ -10,6 +10,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras.caution import READ_FILES, RUN_OTHERS, bounded, check_config
 from glsl_infer.importers.keras.installed import keras
 from glsl_infer.importers.keras.quiet import stderr_silenced
 from glsl_infer.importers.keras.saved import config_of, objects_in, require_file
@@ -41,11 +43,14 @@ def of_file(path: str | Path) -> Any | None:
     if not any(replaced):
         return None
     installed = keras()
+    check_config(path, config)
     try:
-        with stderr_silenced():
+        with stderr_silenced(), bounded(installed, path):
             return installed.saving.deserialize_keras_object(
                 config, custom_objects={NAME: _stand_in_class()}, safe_mode=True
             )
+    except ModelError:
+        raise
     except Exception:  # Keras raises a dozen kinds here; loading the file itself then says what is wrong
         return None
 
@@ -54,8 +59,9 @@ def _replace(entry: dict[str, Any]) -> bool:
     """Put a stand-in in the place of a serialized layer that is not to be loaded; return whether it was one."""
     module, kind = str(entry.get("module") or ""), entry["class_name"]
     registered = entry.get("registered_name")
-    known = module.partition(".")[0] == "keras" and kind != LAMBDA
-    if known or (kind != LAMBDA and _is_registered(str(registered or kind))):
+    never = kind in RUN_OTHERS | READ_FILES
+    known = module.partition(".")[0] == "keras" and not never
+    if known or (not never and _is_registered(str(registered or kind))):
         return False
     name = str(entry["config"].get("name", kind))
     config = {"name": name, "stands_for": kind}
@@ -80,8 +86,11 @@ def _stand_in_class() -> Any:
 
         def refusal(self) -> tuple[str, str]:
             """Return why the layer is refused, and what to do."""
-            what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
-            if self.stands_for != LAMBDA:
+            if self.stands_for == LAMBDA:
+                what = "a Lambda cannot be exported: it holds Python code, of which nothing was run"
+            elif self.stands_for in RUN_OTHERS | READ_FILES:
+                what = f"a {self.stands_for} cannot be exported: it may run code or read files, so it was not loaded"
+            else:
                 what = f"the layer's class '{self.stands_for}' is none of Keras, and its code is not in the file"
             return what, _ADVICE.get(self.stands_for, _UNKNOWN_ADVICE)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.shared import caps
 from glsl_infer.importers.shared.verdict import LayerVerdict, guess
 
 
@@ -30,6 +31,7 @@ class Collected:
         self.unknown: set[str] = set()
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
+        self._weights = caps.Weights("the model")
 
     def free_name(self, wanted: str) -> str:
         """Take the name, or with ``~1``, ``~2`` ... behind it when it is taken: a layer may be called often."""
@@ -63,6 +65,9 @@ class Collected:
 
     def add(self, nodes: Sequence[Node]) -> str:
         """Add the nodes of one layer, the first of which has its name already; return the name of the last."""
+        for given in nodes:
+            caps.check_finite(given.name, given.weights)
+            self._weights.add(sum(array.nbytes for array in given.weights.values()), given.name)
         before, renamed = len(self.nodes), {nodes[0].name: nodes[0].name}
         try:
             for given in nodes:

@@ -38,11 +38,15 @@ class Ends:
         fits: how any picture becomes the network's, by the input's name: the first word of one of ``FITS``, or all of
             it; ``none`` makes the input one of numbers.
         purposes: what an output is for, by its name.
+        sizes: (height, width) of inputs that a file leaves open, by their names.
+        outputs: names of the tensors that are to be outputs; none: those of the file.
     """
 
     ranges: Mapping[str, Range] = field(default_factory=dict)
     fits: Mapping[str, str] = field(default_factory=dict)
     purposes: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
 
 
 def input_attrs(shape: Shape) -> dict[str, Any]:
@@ -64,6 +68,8 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     names = [node.name for node in graph.inputs]
     fits = _by_name("--fit", ends.fits, names, pictures)
+    if ends.outputs:
+        graph = _with_outputs(graph, ends.outputs)
     graph = graph.rebuilt([_with_fit(node, fits.get(node.name)) for node in graph.nodes])
     pictures = [node.name for node in graph.inputs if is_picture(node)]
     ranges = _by_name("--input-range", ends.ranges, names, pictures)
@@ -74,6 +80,22 @@ def with_ends(graph: Graph, ends: Ends) -> Graph:
             raise InputError(f"--purpose {name}={purpose}; choose one of {', '.join(PURPOSES)}")
     outputs = [replace(output, purpose=purposes.get(output.name, output.purpose)) for output in graph.outputs]
     return Graph(graph.name, graph.nodes, outputs)
+
+
+def _with_outputs(graph: Graph, wanted: Iterable[str]) -> Graph:
+    """Return a graph with some of its outputs, and without what only the others need."""
+    known = {output.name: output for output in graph.outputs}
+    missing = [name for name in wanted if name not in known]
+    if missing:
+        raise InputError(f"--outputs {missing[0]}: the model has no such output; it has {', '.join(known)}")
+    outputs = [known[name] for name in wanted]
+    read = {layer for output in outputs for layer in output.layers}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.name in read:
+            read.update(node.inputs)
+            kept.append(node)
+    return Graph(graph.name, reversed(kept), outputs)
 
 
 def _by_name(option: str, given: Mapping[str, Value], names: Iterable[str], first: list[str]) -> dict[str, Value]:

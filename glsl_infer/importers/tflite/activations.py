@@ -7,6 +7,7 @@ from collections.abc import Callable
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import Activation, activation, bent, smooth
 from glsl_infer.importers.tflite.call import Call, Converter, function
+from glsl_infer.importers.tflite.written import ACTIVATION
 
 _NAMED = {
     "ABS": "absolute",
@@ -26,16 +27,23 @@ _NAMED = {
 }
 
 
+def text_of(call: Call) -> str:
+    """Return the text of the activation that an operator without operands is.
+
+    Raises:
+        ModelError: its numbers are not allowed.
+    """
+    if call.kind == ACTIVATION:
+        return str(call.option("Function"))
+    if call.kind == "GELU":
+        return (smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU).text
+    if call.kind == "LEAKY_RELU":
+        return _checked(call, lambda: bent.leaky_relu(float(call.option("Alpha"))))
+    return _NAMED[call.kind]
+
+
 def _named(call: Call) -> list[Node]:
-    return function(call.name, _source(call), _NAMED[call.kind])
-
-
-def _leaky(call: Call) -> list[Node]:
-    return _made(call, lambda: bent.leaky_relu(float(call.option("Alpha"))))
-
-
-def _gelu(call: Call) -> list[Node]:
-    return _made(call, lambda: smooth.GELU_TANH if call.option("Approximate", False) else smooth.GELU)
+    return function(call.name, _source(call), text_of(call))
 
 
 def _prelu(call: Call) -> list[Node]:
@@ -55,6 +63,8 @@ def _power(call: Call) -> list[Node]:
 
 
 def _softmax(call: Call) -> list[Node]:
+    if call.kind == "LOG_SOFTMAX":
+        return [Node(call.name, "softmax", (_source(call),)), *function(f"{call.name}-log", call.name, "log")]
     beta = float(call.option("Beta", 1.0))
     if beta == 1.0:
         return [Node(call.name, "softmax", (_source(call),))]
@@ -63,8 +73,12 @@ def _softmax(call: Call) -> list[Node]:
 
 
 def _made(call: Call, make: Callable[[], Activation]) -> list[Node]:
+    return function(call.name, _source(call), _checked(call, make))
+
+
+def _checked(call: Call, make: Callable[[], Activation]) -> str:
     try:
-        return function(call.name, _source(call), make().text)
+        return make().text
     except ValueError as error:
         raise call.refused(str(error), "its numbers must be finite") from None
 
@@ -77,8 +91,10 @@ def _source(call: Call) -> str:
 
 CONVERTERS: dict[str, Converter] = {
     **dict.fromkeys(_NAMED, _named),
-    "GELU": _gelu,
-    "LEAKY_RELU": _leaky,
+    ACTIVATION: _named,
+    "GELU": _named,
+    "LEAKY_RELU": _named,
+    "LOG_SOFTMAX": _softmax,
     "POW": _power,
     "PRELU": _prelu,
     "SOFTMAX": _softmax,

@@ -23,7 +23,7 @@ Doubles = NDArray[np.float64]
 
 def binary(call: Call) -> list[Node]:
     """Convert an operation on two tensors, or on one and a constant."""
-    if len(call.constants) != 2:
+    if len(call.constants) != 2 or None in call.tensors:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
     if len(call.inputs) == 2:
         return call.activated([_of_two(call)])

@@ -22,6 +22,9 @@ FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
 MOST_NUMBERS = 2**28
 """Of a tensor that operators make: a texture of 8192x8192 holds as many."""
 
+MOST_AXES = 6
+"""Of a tensor, with the batch; see ``cpu.kernel.LARGEST_RANK``."""
+
 _PADDINGS = ("same", "valid")
 
 
@@ -170,7 +173,10 @@ def shape_of(tensor: Tensor) -> Shape:
         ModelError: it is neither, or the file does not know it.
     """
     if tensor.free:
-        raise ModelError(f"tensor '{tensor.name:.96}' has no fixed size; convert the model with a fixed input shape")
+        raise ModelError(
+            f"tensor '{tensor.name:.96}' has no fixed size; give --input-size HEIGHTxWIDTH, or convert the model with "
+            "a fixed one"
+        )
     try:
         return mapped(tensor.shape)
     except ValueError as error:
@@ -178,24 +184,26 @@ def shape_of(tensor: Tensor) -> Shape:
 
 
 def mapped(shape: tuple[int, ...]) -> Shape:
-    """Return a shape without its batch: a feature map's, or a vector's. Rows with channels are a map of height 1.
+    """Return a shape without its batch. Rows of numbers are a map of height 1; others are tensors for the CPU.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: no tensor can have it.
     """
     if math.prod(shape) > MOST_NUMBERS:
         raise ValueError(f"the shape {shape}, more than {MOST_NUMBERS} numbers")
     if len(shape) < 2:
-        return (math.prod(shape),)
-    if shape[0] != 1 or len(shape) > 4 or not all(shape):
-        raise ValueError(
-            f"the shape {shape}; a network for one picture at a time, of tensors of up to 4 axes, can be exported"
-        )
-    return {2: shape[1:], 3: (1, *shape[1:])}.get(len(shape), shape[1:])
+        return (max(math.prod(shape), 1),)
+    if not all(shape) or len(shape) > MOST_AXES:
+        raise ValueError(f"the shape {shape}; tensors of up to {MOST_AXES} axes, of 1 or more each, can be exported")
+    if shape[0] != 1:
+        return (1, *shape) if len(shape) == 2 else shape
+    return shape if len(shape) == 3 else shape[1:]
 
 
 def full_shape(tensor: Tensor, shape: Shape) -> tuple[int, ...]:
     """Return the shape of a node as that of the tensor it computes: with the batch, and as many axes."""
+    if not tensor.free:
+        return tensor.shape
     rank = len(tensor.shape)
     if len(shape) == 1:
         return shape if rank < 2 else (*[1] * (rank - 1), *shape)

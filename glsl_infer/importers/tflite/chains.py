@@ -29,10 +29,10 @@ class Chains:
     def __init__(self, model: Model, constants: Constants, makers: Mapping[int, Operator]) -> None:
         self._model, self._constants, self._makers = model, constants, makers
 
-    def whole(self, operator: Operator) -> Operator:
-        """Return the operator that does what the chain does which an operator is the last of, or itself."""
+    def whole(self, operator: Operator) -> Operator | None:
+        """Return the operator that does what the chain does which an operator is the last of; None if there is none."""
         find = _LAST.get(operator.kind) if not operator.custom and operator.inputs else None
-        return (find(self, operator) if find is not None else None) or operator
+        return find(self, operator) if find is not None else None
 
     def _before(self, operator: Operator | None, *kinds: str) -> Operator | None:
         """Return the operator that makes the first input, if it is of one of the kinds."""
@@ -66,6 +66,28 @@ class Chains:
         size = (count, 1) if axis == 2 else (1, count)
         return Operator(UPSAMPLE, False, (expand.inputs[0],), last.outputs, {"Size": size})
 
+    def reshaped(self, last: Operator) -> Operator | None:
+        """Return the one operator that a chain is which ends in a change of shape."""
+        return self.repeated(last) or self.dense(last)
+
+    def dense(self, last: Operator) -> Operator | None:
+        """Return the dense layer of each pixel that one between two changes of shape is."""
+        layer = self._before(last, "FULLY_CONNECTED")
+        rows = self._before(layer, "RESHAPE")
+        if layer is None or rows is None:
+            return None
+        source, flat, made = (
+            self._model.tensors[index].shape for index in (rows.inputs[0], rows.outputs[0], last.outputs[0])
+        )
+        fits = len(source) > 2 and len(flat) == 2 and source[-1] == flat[-1] and source[:-1] == made[:-1]
+        if not fits or {rows.inputs[0]} & set(self._constants_of(rows)):
+            return None
+        options = {**layer.options, "KeepNumDims": True}
+        return replace(layer, inputs=(rows.inputs[0], *layer.inputs[1:]), outputs=last.outputs, options=options)
+
+    def _constants_of(self, operator: Operator) -> list[int]:
+        return [index for index in operator.inputs if index in self._constants]
+
     def dilated(self, last: Operator) -> Operator | None:
         """Return the dilated convolution that one between space to batch and batch to space is."""
         convolution = self._before(last, "CONV_2D", "DEPTHWISE_CONV_2D")
@@ -90,6 +112,6 @@ class Chains:
 
 
 _LAST: Mapping[str, Callable[[Chains, Operator], Operator | None]] = {
-    "RESHAPE": Chains.repeated,
+    "RESHAPE": Chains.reshaped,
     "BATCH_TO_SPACE_ND": Chains.dilated,
 }

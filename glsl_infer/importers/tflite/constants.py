@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.shared import caps
+from glsl_infer.importers.tflite import evaluate
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.sparse import dense
 
@@ -20,9 +22,6 @@ Numbers = NDArray[Any]
 
 Folded = Callable[[list[Numbers], Mapping[str, Any], Tensor], Numbers]
 """From the constants, the options and the tensor to be made."""
-
-MOST_BYTES = 2**30
-"""Of all constants together, once they are no longer packed: more than any network that a fragment shader runs."""
 
 _TYPES: Mapping[str, str] = {
     "FLOAT32": "<f4",
@@ -44,12 +43,13 @@ class Constants:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self.tensors: Sequence[Tensor] = model.tensors
         self._known: dict[int, Numbers] = {}
-        self._bytes = 0
+        self._weights = caps.Weights(f"model '{model.name}'")
 
     def __contains__(self, index: int) -> bool:
         """Return whether the tensor is a constant."""
-        return index in self._known or (index >= 0 and self._model.tensors[index].data is not None)
+        return index in self._known or (index >= 0 and self.tensors[index].data is not None)
 
     def __getitem__(self, index: int) -> Numbers:
         """Return a constant's numbers, in the tensor's shape: floats are float32, quantised ones what they stand for.
@@ -58,10 +58,10 @@ class Constants:
             ModelError: it has other data than its shape needs, or all are too large.
         """
         if index not in self._known:
-            tensor = self._model.tensors[index]
-            numbers = _raw(tensor, self._count)
+            tensor = self.tensors[index]
+            numbers = _raw(tensor, self._weights.add)
             if tensor.quantization is not None and numbers.dtype.kind in "iu":
-                self._count(4 * numbers.size)
+                self._weights.add(4 * numbers.size)
                 numbers = _real(tensor, numbers)
             self._known[index] = _plain(numbers)
         return self._known[index]
@@ -71,11 +71,6 @@ class Constants:
         if index not in self:
             return None
         return self[index]
-
-    def _count(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > MOST_BYTES:
-            raise ModelError(f"model '{self._model.name}': its constants take more than {MOST_BYTES} bytes")
 
     def fold(self, operator: Operator, shape_of: Callable[[int], tuple[int, ...] | None]) -> bool:
         """Compute an operator whose inputs are constants, or of which only the shape of an input counts.
@@ -104,15 +99,16 @@ class Constants:
         read = [index for index in operator.inputs if index >= 0]
         if not read or not all(index in self for index in read):
             return False
-        self._known[output] = self._computed(compute, operator, self._model.tensors[output], read)
+        self._known[output] = self._computed(compute, operator, self.tensors[output], read)
         return True
 
     def _computed(self, compute: Folded, operator: Operator, tensor: Tensor, read: Sequence[int]) -> Numbers:
         if tensor.free:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants without a known size")
-        self._count(4 * math.prod(tensor.shape))
+        self._weights.add(4 * math.prod(tensor.shape))
         try:
-            result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
+            with np.errstate(all="ignore"):
+                result = np.asarray(compute([self[index] for index in read], operator.options, tensor))
         except (ValueError, IndexError, TypeError, KeyError, ArithmeticError) as error:
             raise ModelError(f"'{tensor.name}': {operator.kind} of constants that do not fit ({error})") from None
         if result.size != math.prod(tensor.shape):
@@ -162,39 +158,8 @@ def _real(tensor: Tensor, numbers: Numbers) -> Numbers:
             raise ModelError(f"'{tensor.name}': {given.scales.size} scales for a shape of {tensor.shape}")
         shape[given.axis] = given.scales.size
     scales, zeros = given.scales.reshape(shape), given.zeros.reshape(shape)
-    return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
-
-
-def slices_of(shape: Sequence[int], operands: Sequence[Numbers], options: Mapping[str, Any]) -> tuple[list[range], int]:
-    """Return which indices of each axis a STRIDED_SLICE takes, and a mask of axes that it removes.
-
-    Raises:
-        ValueError: it adds axes, or has other numbers than the shape has axes.
-    """
-    if options.get("EllipsisMask") or options.get("NewAxisMask"):
-        raise ValueError("an ellipsis or a new axis")
-    begins, ends, strides = (np.asarray(part).reshape(-1).tolist() for part in operands)
-    if not len(begins) == len(ends) == len(strides) <= len(shape) or 0 in strides:
-        raise ValueError(f"{len(begins)} slices of {len(shape)} axes")
-    taken = [range(size) for size in shape]
-    for axis, (begin, end, stride) in enumerate(zip(begins, ends, strides)):
-        bit = 1 << axis
-        if options["ShrinkAxisMask"] & bit:
-            place = begin if begin >= 0 else begin + shape[axis]
-            taken[axis] = range(shape[axis])[place : place + 1]
-            continue
-        if options.get("Offset"):
-            end += begin  # noqa: PLW2901
-        part = slice(
-            None if options["BeginMask"] & bit else begin, None if options["EndMask"] & bit else end, int(stride)
-        )
-        taken[axis] = range(shape[axis])[part]
-    return taken, int(options["ShrinkAxisMask"])
-
-
-def _strided(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    taken, _ = slices_of(given[0].shape, given[1:4], options)
-    return given[0][np.ix_(*taken)]
+    with np.errstate(all="ignore"):
+        return (scales.astype(np.float32) * (numbers.astype(np.int32) - zeros.astype(np.int32))).astype(np.float32)
 
 
 def _first(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
@@ -209,38 +174,38 @@ def _product(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -
     return np.asarray(np.prod(given[0], axis=tuple(given[1].reshape(-1).tolist())))
 
 
-def _elementwise(compute: Callable[..., Numbers]) -> Folded:
-    def computed(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-        _require_size(math.prod(np.broadcast_shapes(*(each.shape for each in given))), tensor)
-        with np.errstate(all="ignore"):
-            return compute(*given)
-
-    return computed
+def _filled(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    return np.full(tensor.shape, given[1].reshape(-1)[0])
 
 
-def _gathered(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    axis = options["Axis"]
-    _require_size(given[0].size // given[0].shape[axis] * given[1].size, tensor)
-    return np.take(given[0], given[1], axis=axis)
+def _range(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    begin, end, step = (part.reshape(-1)[0] for part in given)
+    if math.ceil((end - begin) / step) != math.prod(tensor.shape):
+        raise ValueError("another number of numbers")
+    return np.arange(begin, end, step)
 
 
-def _joined(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    _require_size(sum(each.size for each in given), tensor)
-    return np.concatenate(given, axis=options["Axis"])
+def _divided(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+    with np.errstate(all="ignore"):
+        return given[0] / given[1] if given[0].dtype.kind == "f" else given[0] // given[1]
 
 
-def _packed(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
-    _require_size(sum(each.size for each in given), tensor)
-    return np.stack(given, axis=options["Axis"])
+def _by(table: Mapping[str, evaluate.Compute]) -> dict[str, Folded]:
+    def folded(compute: evaluate.Compute) -> Folded:
+        def fold(given: list[Numbers], options: Mapping[str, Any], tensor: Tensor) -> Numbers:
+            if table is evaluate.ELEMENTWISE:
+                evaluate.require(math.prod(np.broadcast_shapes(*(each.shape for each in given))), tensor)
+            return compute(given, options, [tensor])[0]
 
+        return fold
 
-def _require_size(size: int, tensor: Tensor) -> None:
-    """Refuse a result that is not as large as the file says, before it is computed."""
-    if size != math.prod(tensor.shape):
-        raise ValueError(f"{size} numbers")
+    return {kind: folded(compute) for kind, compute in table.items()}
 
 
 _FOLDED: Mapping[str, Folded] = {
+    **_by(evaluate.ELEMENTWISE),
+    **_by(evaluate.REDUCTIONS),
+    **_by({kind: compute for kind, compute in evaluate.MOVES.items() if kind not in ("SPLIT", "SPLIT_V", "UNPACK")}),
     "SHAPE": _first,
     "DEQUANTIZE": _first,
     "DENSIFY": _first,
@@ -249,20 +214,9 @@ _FOLDED: Mapping[str, Folded] = {
     "RESHAPE": _first,
     "SQUEEZE": _first,
     "EXPAND_DIMS": _first,
-    "TRANSPOSE": lambda given, options, tensor: given[0].transpose(given[1].reshape(-1).tolist()),
-    "PACK": _packed,
-    "CONCATENATION": _joined,
-    "STRIDED_SLICE": _strided,
-    "GATHER": _gathered,
+    "DIV": _divided,
+    "FILL": _filled,
+    "RANGE": _range,
     "REDUCE_PROD": _product,
-    "ADD": _elementwise(np.add),
-    "SUB": _elementwise(np.subtract),
-    "MUL": _elementwise(np.multiply),
-    "DIV": _elementwise(lambda x, y: x / y if x.dtype.kind == "f" else x // y),
-    "NEG": _elementwise(np.negative),
-    "MAXIMUM": _elementwise(np.maximum),
-    "MINIMUM": _elementwise(np.minimum),
-    "RSQRT": _elementwise(lambda x: 1.0 / np.sqrt(x)),
-    "SQRT": _elementwise(np.sqrt),
 }
 """Operators that are computed once where all they read are constants."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from glsl_infer.errors import ModelError
 from glsl_infer.graph.host_steps import ARGMAX, CONCATENATE, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
 from glsl_infer.importers.shared.endings import NOTHING, Ending, Layers, peeled
 from glsl_infer.importers.shared.verdict import CPU, DROPPED, LayerVerdict
@@ -15,11 +14,6 @@ _NO_CHANGE = ("DEQUANTIZE", "QUANTIZE", "CAST")
 _MOST_ROWS = 256
 """Operators at the end of a network that a table names."""
 
-_ADVICE = (
-    "rows come from a reshape of feature maps to (1, rows, columns), then a concatenation along axis 1, then a sigmoid "
-    "or softmax of all"
-)
-
 
 class Endings:
     """How the outputs of one file end."""
@@ -28,21 +22,16 @@ class Endings:
         self._model, self._constants, self._makers = model, constants, makers
 
     def of(self, index: int) -> Ending[int]:
-        """Return how the output that is a tensor ends.
-
-        Raises:
-            ModelError: it has rows that no host step makes, naming the tensor.
-        """
+        """Return how the output that is a tensor ends; rows that no host step makes are computed as they stand."""
         reached = peeled(index, Layers(self._step, self._is_join, self._inputs))
         if any(_is_rows(self._model.tensors[left]) for left in reached.tensors):
-            tensor = self._model.tensors[index]
-            kind = self._makers[index].kind if index in self._makers else "an input"
-            raise ModelError.layer(f"{tensor.name:.96}", f"an output of shape {tensor.shape} by {kind}", _ADVICE)
+            return Ending((index,), ())
         return reached
 
     def ended(self) -> list[LayerVerdict]:
         """Return rows for the operators that outputs end in."""
-        verdicts, waiting = [], [index for _, index in self._model.outputs]
+        verdicts = []
+        waiting = [index for _, index in self._model.outputs if self.of(index).tensors != (index,)]
         for _ in range(_MOST_ROWS):
             if not waiting:
                 break

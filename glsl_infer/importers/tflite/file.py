@@ -29,13 +29,15 @@ _MOST_AXES = 8
 _DAMAGED = (struct.error, ValueError, IndexError, TypeError, OverflowError, KeyError, AttributeError, AssertionError)
 """What reading outside of the file, or something else than what stands there, raises."""
 _NAME_LENGTH = 96
+_CALLS = ("CALL", "CALL_ONCE", "IF", "WHILE", "STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_WHILE")
+_SAID = 5
 
 
 def read_model(path: str | Path) -> Model:
     """Read a file.
 
     Raises:
-        ModelError: it is missing, damaged, no TensorFlow Lite file, or has several subgraphs.
+        ModelError: it is missing, damaged, no TensorFlow Lite file, or has control flow.
         MissingExtraError: the package ``tflite`` is not installed.
     """
     path = Path(path)
@@ -87,11 +89,8 @@ class _Reader:
 
     def model(self, name: str) -> Model:
         model = self._tflite.Model.GetRootAs(self._data, 0)
-        if model.SubgraphsLength() != 1:
-            raise ModelError(
-                f"{self._source}: has {model.SubgraphsLength()} subgraphs; a file with one, without if and while, can "
-                "be exported"
-            )
+        if model.SubgraphsLength() < 1:
+            raise ValueError("it has no subgraph")
         graph = model.Subgraphs(0)
         buffers = [self._buffer(buffer) for buffer in self._all(model.Buffers, model.BuffersLength())]
         tensors = tuple(self._tensor(each, buffers) for each in self._all(graph.Tensors, graph.TensorsLength()))
@@ -99,6 +98,7 @@ class _Reader:
         operators = tuple(
             self._operator(each, codes, len(tensors)) for each in self._all(graph.Operators, graph.OperatorsLength())
         )
+        self._require_no_calls(operators, tensors)
         inputs = self._indices(graph.InputsAsNumpy(), len(tensors), "the inputs")
         outputs = self._indices(graph.OutputsAsNumpy(), len(tensors), "the outputs")
         if not inputs or not outputs or min((*inputs, *outputs)) < 0:
@@ -111,6 +111,19 @@ class _Reader:
             _named(inputs, tensors, known_inputs),
             _named(outputs, tensors, known_outputs),
         )
+
+    def _require_no_calls(self, operators: tuple[Operator, ...], tensors: tuple[Tensor, ...]) -> None:
+        """Refuse operators that run other subgraphs, all of them by name."""
+        calls = [operator for operator in operators if operator.kind in _CALLS and not operator.custom]
+        if calls:
+            named = ", ".join(
+                f"{call.kind} '{tensors[max(call.outputs, default=0)].name:.60}'" for call in calls[:_SAID]
+            )
+            more = f" and {len(calls) - _SAID} more" if len(calls) > _SAID else ""
+            raise ModelError(
+                f"{self._source}: {named}{more}: operators that run other subgraphs cannot be exported; convert the "
+                "model with loops unrolled and conditions decided, or a function of it without them"
+            )
 
     def _all(self, get: Callable[[int], Any], count: int) -> Iterator[Any]:
         self._count(count, _MOST)
@@ -222,9 +235,10 @@ class _Reader:
 
     def _signature(self, model: Any) -> tuple[dict[int, str], dict[int, str]]:
         """Return the names of inputs and outputs, by tensor, where a file says them."""
-        if model.SignatureDefsLength() != 1:
+        signatures = self._all(model.SignatureDefs, model.SignatureDefsLength())
+        given = next((signature for signature in signatures if signature.SubgraphIndex() == 0), None)
+        if given is None:
             return {}, {}
-        given = model.SignatureDefs(0)
         return tuple(  # type: ignore[return-value]
             {entry.TensorIndex(): _text(entry.Name()) for entry in self._all(get, count)}
             for get, count in ((given.Inputs, given.InputsLength()), (given.Outputs, given.OutputsLength()))

@@ -9,11 +9,16 @@ import numpy as np
 
 from glsl_infer.graph import Node, Shape
 from glsl_infer.importers.shared import pixels
+from glsl_infer.importers.shared.arranged import Arrangement
 from glsl_infer.importers.tflite.call import Call, Converter, mapped
 from glsl_infer.importers.tflite.chains import UPSAMPLE
-from glsl_infer.importers.tflite.constants import slices_of
+from glsl_infer.importers.tflite.evaluate import slices_of
+from glsl_infer.importers.tflite.written import ARRANGEMENT
 
 _MODES = ("reflect", "symmetric")
+
+MOST_CHANNELS = 2**16
+"""That are made of nothing."""
 
 
 def _identity(call: Call) -> list[Node]:
@@ -86,7 +91,7 @@ def _channels_padded(call: Call, before: list[Node], around: tuple[int, int]) ->
     """
     source = before[-1].name if before else call.inputs[0]
     channels = call.feature_map()[2]
-    if sum(around) > 16 * 4096:
+    if sum(around) > MOST_CHANNELS:
         raise call.refused(f"by {sum(around)} channels", "the file is damaged")
     width = min(4, max(around), channels)
     name = f"{call.name}-zeros" if before else call.name
@@ -112,6 +117,58 @@ def mirror_pad(call: Call) -> list[Node]:
     if any(around[3]) or not 0 <= mode < len(_MODES):
         raise call.refused(f"by {around}", "rows and columns can be mirrored")
     return [call.node("mirror_padding", {"padding": (*around[1], *around[2]), "mode": _MODES[mode]})]
+
+
+def arranged(call: Call) -> list[Node]:
+    """Convert numbers that several operators move; see ``written``."""
+    moved: Arrangement = call.option("Arrangement")
+    return moved.nodes(call.name, call.inputs[0], call.feature_map())
+
+
+def gathered(call: Call) -> list[Node]:
+    """Convert a GATHER of constant rows, columns or channels, or of numbers of a vector."""
+    indices, rank = call.integers(1, "its indices"), len(call.given)
+    axis = call.option("Axis", 0) % rank - rank
+    shape = call.shapes[0]
+    if not indices or not all(0 <= index < shape[axis] for index in indices) or len(call.shapes) != 1:
+        raise call.refused(f"{indices[:8]} of {shape}", "give indices that there are")
+    if axis == -1:
+        op = "vector_gather" if len(shape) == 1 else "channel_gather"
+        return [Node(call.name, op, call.inputs, {"channels": tuple(indices)})]
+    step = indices[1] - indices[0] if len(indices) > 1 else 1
+    line = range(indices[0], indices[0] + step * len(indices), step or 1)
+    call.feature_map()
+    if axis < -3 or list(line) != indices:
+        raise call.refused(f"{indices[:8]} of {shape}", "rows and columns can be taken at equal steps")
+    taken = [range(length) for length in shape]
+    taken[axis] = line
+    return pixels.part_of(call.name, call.inputs[0], shape, (taken[0], taken[1], taken[2]))
+
+
+def reversed_(call: Call) -> list[Node]:
+    """Convert a REVERSE_V2 of rows, columns or channels."""
+    shape, rank = call.feature_map(), len(call.given)
+    axes = {axis % rank - rank for axis in call.integers(1, "axes")}
+    if min(axes) < -3:
+        raise call.refused("of the batch", "rows, columns and channels can be mirrored")
+    rows, columns, channels = (range(n)[::-1] if axis in axes else range(n) for axis, n in zip((-3, -2, -1), shape))
+    return pixels.part_of(call.name, call.inputs[0], shape, (rows, columns, channels))
+
+
+def repeated(call: Call) -> list[Node]:
+    """Convert a BROADCAST_TO or TILE that makes a larger map of one pixel, or of one row or column."""
+    height, width, channels = call.feature_map()
+    made = call.shape
+    if len(made) != 3 or (made[2] != channels and channels != 1) or (height > 1 and made[0] != height):
+        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
+    if (width > 1 and made[1] != width) or made[2] > MOST_CHANNELS:
+        raise call.refused(f"from {(height, width, channels)} to {made}", "one pixel, row or column can be repeated")
+    nodes: list[Node] = []
+    if made[2] != channels:
+        nodes = [Node(call.name, "channel_gather", call.inputs[:1], {"channels": (0,) * made[2]})]
+    size = (made[0] // height, made[1] // width)
+    name, source = (f"{call.name}-pixels", call.name) if nodes else (call.name, call.inputs[0])
+    return [*nodes, Node(name, "upsample_nearest", (source,), {"size": size})]
 
 
 def _around(call: Call) -> list[tuple[int, int]]:
@@ -226,11 +283,14 @@ def _part(call: Call, taken: Sequence[range], *, reshaped: bool = False) -> list
 
 
 CONVERTERS: dict[str, Converter] = {
+    ARRANGEMENT: arranged,
+    "BROADCAST_TO": repeated,
     "CAST": _identity,
     "CONCATENATION": concatenate,
     "DEPTH_TO_SPACE": depth_to_space,
     "DEQUANTIZE": _identity,
     "EXPAND_DIMS": reshape,
+    "GATHER": gathered,
     "MIRROR_PAD": mirror_pad,
     "PAD": pad,
     "PADV2": pad,
@@ -238,12 +298,14 @@ CONVERTERS: dict[str, Converter] = {
     "RESHAPE": reshape,
     "RESIZE_BILINEAR": resize,
     "RESIZE_NEAREST_NEIGHBOR": resize,
+    "REVERSE_V2": reversed_,
     "SLICE": slice_,
     "SPACE_TO_DEPTH": space_to_depth,
     "SPLIT": split,
     "SPLIT_V": split,
     "SQUEEZE": reshape,
     "STRIDED_SLICE": strided_slice,
+    "TILE": repeated,
     "TRANSPOSE": transpose,
     UPSAMPLE: upsample,
 }

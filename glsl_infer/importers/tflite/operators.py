@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from glsl_infer.cpu import custom
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Node
-from glsl_infer.importers.tflite import activations, arithmetic, convolutions, geometry, pooling
+from glsl_infer.importers.tflite import (
+    activations,
+    arithmetic,
+    convolutions,
+    geometry,
+    normalizations,
+    pooling,
+    tensors,
+)
 from glsl_infer.importers.tflite.call import Call, Converter
 
 OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
     **geometry.CONVERTERS,
+    **normalizations.CONVERTERS,
     **pooling.CONVERTERS,
     "CONV_2D": convolutions.convolution,
     "DEPTHWISE_CONV_2D": convolutions.depthwise,
@@ -25,16 +35,53 @@ CUSTOM: Mapping[str, Converter] = {"Convolution2DTransposeBias": convolutions.tr
 """Converters of custom operators, by the name that their author gave them."""
 
 
+TEXTURE_RANKS = (1, 3)
+"""Axes of what textures hold, without the batch: vectors and maps."""
+
+
 def convert(call: Call) -> list[Node]:
-    """Return the nodes of an operator.
+    """Return the nodes of an operator: of shaders if they can do it, else of the CPU.
 
     Raises:
         ModelError: it cannot be exported, naming it.
     """
-    kind, custom = call.kind, call.operator.custom
-    converter = (CUSTOM if custom else OPERATORS).get(kind)
+    kind = call.kind
+    if call.operator.custom:
+        return _custom(call)
+    on_cpu = tensors.TENSORS.get(kind)
+    in_textures = all(len(shape) in TEXTURE_RANKS for shape in (*call.shapes, call.shape))
+    converter = OPERATORS.get(kind)
+    if converter is None and on_cpu is None:
+        raise ModelError.layer(
+            call.name, f"{with_article(kind)} cannot be exported", _known({*OPERATORS, *tensors.TENSORS})
+        )
+    if converter is None or (on_cpu is not None and not in_textures):
+        assert on_cpu is not None
+        return on_cpu(call)
+    try:
+        return converter(call)
+    except ModelError:
+        if on_cpu is None:
+            raise
+        try:
+            return on_cpu(call)
+        except ModelError:
+            pass
+        raise
+
+
+def _custom(call: Call) -> list[Node]:
+    converter, function = CUSTOM.get(call.kind), custom.function_of(call.kind)
+    if function is not None:
+        return tensors.custom(call, function)
     if converter is not None:
         return converter(call)
-    what = f"the custom operator '{kind:.60}'" if custom else with_article(kind)
-    known = ", ".join(sorted(CUSTOM if custom else OPERATORS))
-    raise ModelError.layer(call.name, f"{what} cannot be exported", f"these can: {known}")
+    raise ModelError.layer(
+        call.name,
+        f"the custom operator '{call.kind:.60}' cannot be exported",
+        f"give a function of yours that computes it on the CPU: --operator {call.kind:.60}=MODULE:FUNCTION",
+    )
+
+
+def _known(kinds: set[str]) -> str:
+    return f"these can: {', '.join(sorted(kinds))}"

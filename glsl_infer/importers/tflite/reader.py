@@ -18,6 +18,7 @@ from glsl_infer.importers.shared.pieces import whole_functions
 from glsl_infer.importers.shared.verdict import Survey
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.shapes import Sizes
 from glsl_infer.importers.tflite.walk import Walk, span_of
 
 
@@ -49,7 +50,9 @@ def survey(path: str | Path, input_range: Range | None = None, ends: Ends | None
     return survey_of(read_model(path), input_range, ends)
 
 
-def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+def to_graph(
+    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
+) -> Graph:
     """Return the graph of a file.
 
     Inputs and outputs are called as in the file's signature, or like their tensors. An input of 1, 3 or 4 channels is
@@ -60,21 +63,25 @@ def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None =
         input_range: the values that byte 0 and byte 255 of the picture stand for. By default what a quantised file
             says, else (0, 1).
         ends: what else is known of inputs and outputs.
+        sizes: (height, width) of inputs whose own are free, by name; the empty name stands for all of them.
 
     Raises:
         ModelError: operators that are not supported, naming them and what to change.
         InputError: ``input_range`` or ``ends`` do not fit the model.
     """
-    return survey_of(model, input_range, ends).whole()
+    return survey_of(model, input_range, ends, sizes=sizes).whole()
 
 
-def survey_of(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+def survey_of(
+    model: Model, input_range: Range | None = None, ends: Ends | None = None, *, sizes: Sizes | None = None
+) -> Survey:
     """As ``to_graph``, with what is refused as a part of the result.
 
     Raises:
         ModelError: a file that is damaged as a whole.
     """
-    walk, outputs = _walked(model)
+    sizes = sizes or (ends.sizes if ends is not None else None)
+    walk, outputs = _walked(model, sizes)
     collected = walk.collected
     rows = (*collected.rows.values(), *walk.endings.ended())
     known = [output for output in outputs if not collected.unknown & set(output.layers)]
@@ -93,25 +100,18 @@ def survey_of(model: Model, input_range: Range | None = None, ends: Ends | None 
     return Survey(rows, graph, frozenset(collected.guessed), tuple(problems))
 
 
-def tensors_of(model: Model) -> dict[str, int]:
-    """Return the tensor that a node of ``to_graph(model)`` computes, by the node's name."""
-    walk, _ = _walked(model)
+def tensors_of(model: Model, sizes: Sizes | None = None) -> dict[str, int]:
+    """Return the tensor that a node of ``to_graph(model, sizes=sizes)`` computes, by the node's name."""
+    walk, _ = _walked(model, sizes)
     return walk.made
 
 
-def _walked(model: Model) -> tuple[Walk, list[GraphOutput]]:
+def _walked(model: Model, sizes: Sizes | None = None) -> tuple[Walk, list[GraphOutput]]:
     """Return the walk through a whole file, and the outputs that it can say something of."""
-    walk = Walk(model)
-    endings: dict[str, Ending[int]] = {}
-    refusals = []
-    for name, index in model.outputs:
-        try:
-            endings[name] = walk.endings.of(index)
-        except ModelError as refusal:
-            refusals.append(refusal)
+    walk = Walk(model, sizes)
+    endings: dict[str, Ending[int]] = {name: walk.endings.of(index) for name, index in model.outputs}
     walk.need([tensor for ending in endings.values() for tensor in ending.tensors])
     walk.all()
-    walk.collected.refusals += refusals
     outputs = [
         GraphOutput(name, tuple(walk.node_of(index) for index in ending.tensors), ending.steps)
         for name, ending in endings.items()

@@ -27,7 +27,7 @@ def dense(tensor: Tensor, sparsity: Sparsity, values: NDArray[Any]) -> NDArray[A
     """
     rank, blocks = len(tensor.shape), len(sparsity.block_axes)
     problem = ModelError(f"'{tensor.name}': sparse weights that do not fit a shape of {tensor.shape}")
-    if sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
+    if not rank or sorted(sparsity.order) != list(range(rank + blocks)) or len(sparsity.levels) != rank + blocks:
         raise problem
     if any(not 0 <= axis < rank for axis in sparsity.block_axes):
         raise problem

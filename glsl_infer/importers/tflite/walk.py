@@ -14,14 +14,16 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.node import SEEN
 from glsl_infer.importers.shared.collected import Collected
 from glsl_infer.importers.shared.ends import Range, input_attrs
-from glsl_infer.importers.shared.verdict import DROPPED, SHADER, UNKNOWN, LayerVerdict
-from glsl_infer.importers.tflite.call import Call, full_shape, shape_of
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants
 from glsl_infer.importers.tflite.endings import Endings
 from glsl_infer.importers.tflite.file import clean
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
 from glsl_infer.importers.tflite.operators import convert
+from glsl_infer.importers.tflite.shapes import Sizes, resolved
+from glsl_infer.importers.tflite.written import Written
 from glsl_infer.ops.operator import CopyOperator
 
 STORED: Mapping[str, tuple[float, float]] = {
@@ -46,19 +48,25 @@ class Walk:
         made: the tensor that each node computes, by the node's name.
     """
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-        self._constants = Constants(model)
+    def __init__(self, model: Model, sizes: Sizes | None = None) -> None:
+        self._model, self._constants = model, Constants(model)
         self._makers: dict[int, Operator] = {}
         known = {index for _, index in model.inputs}
-        for operator in model.operators:
+        places: dict[int, int] = {}
+        for place, operator in enumerate(model.operators):
             self._require_made(operator, known)
             for index in operator.outputs:
                 if index in self._makers or index < 0:
                     raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
                 self._makers[index] = operator
+                places[index] = place
+        model, self._constants = resolved(model, sizes)
+        self._model = model
         chains = Chains(model, self._constants, self._makers)
-        self._operators = tuple(chains.whole(operator) for operator in model.operators)
+        written = Written(model.tensors, self._constants, self._makers, places)
+        self._operators = tuple(
+            chains.whole(operator) or written.whole(operator) or operator for operator in model.operators
+        )
         self._makers.update({index: operator for operator in self._operators for index in operator.outputs})
         self.endings = Endings(model, self._constants, self._makers)
         self.collected = Collected()
@@ -94,7 +102,7 @@ class Walk:
                 self._input(name, index)
         for operator in self._operators:
             wanted = [number for number, index in enumerate(operator.outputs) if index in self._needed]
-            if not wanted or self._constants.fold(operator, self._full_shape):
+            if not wanted or all(operator.outputs[number] in self._constants for number in wanted):
                 continue
             for number in wanted:
                 if operator.outputs[number] not in self._names:
@@ -110,18 +118,14 @@ class Walk:
             raise ModelError(f"output '{self._model.tensors[index].name:.96}' does not depend on any input")
         return self._names[index]
 
-    def _full_shape(self, index: int) -> tuple[int, ...] | None:
-        """Return the shape of a tensor as it is, with the batch: a file does not know all of them."""
-        name = self._names.get(index)
-        if name is None or name not in self.collected.shapes:
-            return None
-        return full_shape(self._model.tensors[index], self.collected.shapes[name])
-
     def _input(self, name: str, index: int) -> None:
         tensor = self._model.tensors[index]
         shape = shape_of(tensor)
         if tensor.type not in (*_FLOATS, *STORED):
             raise ModelError.layer(name, f"an input of type {tensor.type}", "inputs of float, int8 or uint8 are read")
+        if len(shape) not in (1, 3) or (len(tensor.shape) > 1 and tensor.shape[0] != 1):
+            what = f"an input of shape {tensor.shape}"
+            raise ModelError.layer(name, what, "inputs are one picture, map or vector at a time, with a batch of 1")
         free = self.collected.free_name(name)
         node = Node(free, "input_fixed", (), {"shape": shape})
         if len(shape) == 3:
@@ -148,7 +152,8 @@ class Walk:
             self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
             return
         operators = tuple(node.op for node in collected.nodes[before:])
-        runs = DROPPED if operators == ("identity",) else SHADER
+        on_cpu = any(ops.get(op).on_cpu for op in operators)
+        runs = DROPPED if operators == ("identity",) else CPU if on_cpu else SHADER
         collected.rows[name] = replace(row, shape=collected.shapes[last], runs=runs, operators=operators)
         self._names[index] = last
         self.made[last] = index
@@ -204,8 +209,9 @@ def span_of(tensor: Tensor) -> Range | None:
     if given is None or tensor.type not in STORED or given.scales.size != 1:
         return None
     # In the file's own precision: 255 times its 1/255 is 1.
-    low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
-    return (low, high) if low < high else None
+    with np.errstate(all="ignore"):
+        low, high = (float(np.float32(given.scales[0] * (stored - given.zeros[0]))) for stored in STORED[tensor.type])
+    return (low, high) if low < high and math.isfinite(high - low) else None
 
 
 def _sizes(tensor: Tensor) -> tuple[int | None, ...]:

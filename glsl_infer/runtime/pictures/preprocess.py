@@ -23,12 +23,15 @@ from PIL import ExifTags, Image, ImageCms, UnidentifiedImageError
 from glsl_infer.bundle.manifest import CENTER_SQUARE, Input
 from glsl_infer.errors import ImageError
 from glsl_infer.runtime.pictures import scaling
+from glsl_infer.runtime.pictures.decoding import fit_into_memory
 from glsl_infer.runtime.pictures.scaling import area_average
 from glsl_infer.support.files import not_a_file
 
 __all__ = ["ImageSource", "area_average", "load", "load_for", "open_image", "to_square"]
 
 ImageSource = Union[str, Path, Image.Image, NDArray[np.uint8]]
+
+_MORE_THAN_16 = "pictures with more than 16 bits a channel are not supported; save it with 8 or 16"
 
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -57,9 +60,8 @@ def load(
         ImageError: the picture cannot be read; the message names the file.
     """
     height, width = (size, size) if isinstance(size, int) else size
-    return scaling.fit(
-        _read(source, whole=fit != CENTER_SQUARE, alpha=channels == 4, grey=channels == 1), fit, height, width
-    )
+    whole, alpha, grey = fit != CENTER_SQUARE, channels == 4, channels == 1
+    return scaling.fit(_read(source, whole=whole, alpha=alpha, grey=grey, least=max(height, width)), fit, height, width)
 
 
 def load_for(source: ImageSource, entry: Input) -> NDArray[np.uint8]:
@@ -78,12 +80,12 @@ def open_image(source: ImageSource) -> Image.Image:
 
     Raises:
         ImageError: the file is missing, is no picture, is damaged, is larger than Pillow's safety limit
-            (about 179 million pixels), or the array has another shape or type.
+            (about 179 million pixels), would take more memory than is free, or the array has another shape or type.
     """
     return _read(source, whole=True)
 
 
-def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool = False) -> Image.Image:
+def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool = False, least: int = 0) -> Image.Image:
     """Do the work of ``open_image``.
 
     Args:
@@ -91,12 +93,13 @@ def _read(source: ImageSource, *, whole: bool, alpha: bool = False, grey: bool =
         whole: if false, what the centred square leaves out may be missing.
         alpha: return RGBA instead of laying the picture over white.
         grey: return L.
+        least: pixels that the shorter side of a file must keep where memory is short; 0: all of them.
     """
-    image = _opened(source, whole=whole, alpha=alpha)
+    image = _opened(source, whole=whole, alpha=alpha, least=least)
     return image.convert("L") if grey else image
 
 
-def _opened(source: ImageSource, *, whole: bool, alpha: bool) -> Image.Image:
+def _opened(source: ImageSource, *, whole: bool, alpha: bool, least: int) -> Image.Image:
     if isinstance(source, np.ndarray):
         return _to_srgb(_from_array(source), whole=whole, alpha=alpha)
     what = "the Pillow image" if isinstance(source, Image.Image) else str(source)
@@ -111,6 +114,9 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool) -> Image.Image:
             with Image.open(Path(source)) as image:
                 if image.format == "EPS":  # Pillow would start Ghostscript
                     raise ImageError("PostScript is not supported; save it as PNG or JPEG")
+                if image.mode in ("I", "F") and any(";32" in word for tile in image.tile for word in _words(tile[3])):
+                    raise ImageError(_MORE_THAN_16)
+                fit_into_memory(image, whole=whole, least=least)
                 return _to_srgb(image, whole=whole, alpha=alpha)
     except FileNotFoundError:
         raise ImageError(f"{what}: no such file") from None
@@ -132,6 +138,11 @@ def _opened(source: ImageSource, *, whole: bool, alpha: bool) -> Image.Image:
             raise ImageError(f"{what}: cannot be read ({error.strerror})") from error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ImageError(f"{what}: the picture is damaged or cannot be read ({reason}); copy it again") from error
+
+
+def _words(arguments: object) -> list[str]:
+    """Return what names the pixels of a tile among the arguments of Pillow's decoder: 'I;32S' for example."""
+    return [word for word in (arguments if isinstance(arguments, tuple) else (arguments,)) if isinstance(word, str)]
 
 
 def to_square(image: Image.Image, size: int) -> NDArray[np.uint8]:
@@ -204,7 +215,7 @@ def _turn(image: Image.Image) -> Image.Transpose | None:
 def _to_8_bit(image: Image.Image) -> Image.Image:
     values = np.asarray(image)
     if image.mode == "F" or values.min() < 0 or values.max() > 65535:
-        raise ImageError("pictures with more than 16 bits a channel are not supported; save it with 8 or 16")
+        raise ImageError(_MORE_THAN_16)
     if "transparency" in image.info:  # the one value of a grey PNG that is transparent
         values = np.where(values == image.info["transparency"], 65535, values)
     return Image.fromarray(((values.astype(np.uint32) * 2 + 257) // 514).astype(np.uint8))

@@ -24,7 +24,7 @@ def check(path: Path) -> None:
     if not path.parent.is_dir():
         raise InputError(f"--plot {path}; no such folder")
     output_file(path)
-    _figure(1, 1)
+    figure_of(1, 1)
 
 
 def profile(result: dict[str, Any], path: Path) -> None:
@@ -34,7 +34,7 @@ def profile(result: dict[str, Any], path: Path) -> None:
         InputError: the file cannot be written.
     """
     rows = result["profile"]["layers"]
-    figure = _figure(9.0, 1.2 + 0.19 * len(rows))
+    figure = figure_of(9.0, 1.2 + 0.19 * len(rows))
     axes = figure.add_subplot()
     places, medians = range(len(rows)), [row["ms"]["median"] for row in rows]
     spreads = [
@@ -47,7 +47,7 @@ def profile(result: dict[str, Any], path: Path) -> None:
     axes.set_xlim(left=0)
     axes.set_xlabel(f"ms, median of {result['profile']['runs']} runs, 5 % to 95 %; by {result['profile']['by']}")
     axes.set_title(_title(result), fontsize=9)
-    _save(figure, path)
+    save(figure, path)
 
 
 def sustained(result: dict[str, Any], path: Path) -> None:
@@ -57,7 +57,7 @@ def sustained(result: dict[str, Any], path: Path) -> None:
         InputError: the file cannot be written.
     """
     windows = result["sustained"]["windows"]
-    figure = _figure(9.0, 4.0)
+    figure = figure_of(9.0, 4.0)
     axes = figure.add_subplot()
     minutes = [window["from_s"] / 60.0 for window in windows]
     low, median, high = ([window["ms"][key] for window in windows] for key in ("p5", "median", "p95"))
@@ -68,7 +68,7 @@ def sustained(result: dict[str, Any], path: Path) -> None:
     axes.set_ylabel("ms a frame")
     axes.set_title(_title(result), fontsize=9)
     axes.legend(loc="lower right")
-    _save(figure, path)
+    save(figure, path)
 
 
 def _title(result: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _title(result: dict[str, Any]) -> str:
     return f"{Path(result['model']['file']).name} on {machine['renderer']}, {machine['cpu']}".replace("$", r"\$")
 
 
-def _figure(width: float, height: float) -> Any:
+def figure_of(width: float, height: float) -> Any:
     """Return an empty figure of so many inches, apart from Matplotlib's global state."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -89,7 +89,12 @@ def _figure(width: float, height: float) -> Any:
     return figure
 
 
-def _save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path) -> None:
+    """Write a figure as PNG.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
     try:
         with writing(path) as file:
             figure.savefig(file, format="png")

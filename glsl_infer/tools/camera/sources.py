@@ -55,6 +55,8 @@ def open_source(name: str) -> CameraSource:
     if name == PICAMERA2:
         library = raspberry_pi.library()
         return CameraSource(name, True, raspberry_pi.copied(library), partial(raspberry_pi.shared, library))
+    if name.isdecimal() and not Path(name).exists():
+        raise InputError(f"--source {name}: name the camera by its path: --source /dev/video{int(name)}")
     path = Path(name)
     try:
         mode = path.stat().st_mode

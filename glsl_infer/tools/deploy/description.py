@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -46,18 +47,27 @@ class Model(Settings):
         return "://" in self.source
 
     @property
+    def shown(self) -> str:
+        """The source as messages and files show it (``shown``)."""
+        return shown(self.source)
+
+    @property
     def is_bundle(self) -> bool:
         """Whether the source is exported already."""
-        return self.source.endswith(".glslnn")
+        return self._path.endswith(".glslnn")
+
+    @property
+    def _path(self) -> str:
+        return self.source.partition("?")[0] if self.is_url else self.source
 
     def conflict(self) -> str | None:
         """Return what does not go together."""
         if self.is_url and not self.source.startswith(("https://", "http://")):
-            return f"source {self.source}: only https:// and http:// are downloaded"
+            return f"source {self.shown}: only https:// and http:// are downloaded"
         if self.is_url and not self.sha256:
-            return f"source {self.source}: a URL needs sha256, so that nobody can put something else there"
-        if not self.source.endswith((".keras", ".glslnn")):
-            return f"source {self.source}: it must end in .keras or .glslnn"
+            return f"source {self.shown}: a URL needs sha256, so that nobody can put something else there"
+        if not self._path.endswith((".keras", ".glslnn")):
+            return f"source {self.shown}: it must end in .keras or .glslnn"
         if self.is_bundle:
             given = [
                 key
@@ -65,7 +75,7 @@ class Model(Settings):
                 if getattr(self, key) != default
             ] + ["input_range"] * (self.input_range != (0.0, 0.0))
             if given:
-                return f"{', '.join(given)}: {self.source} is exported already; say so when it is exported"
+                return f"{', '.join(given)}: {self.shown} is exported already; say so when it is exported"
         return None
 
 
@@ -104,9 +114,9 @@ class Deployment(Settings):
     def conflict(self) -> str | None:
         """Return what does not go together."""
         names = [model.name for model in self.models]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            return f"the model '{twice[0]}' is there twice; every model needs a name of its own"
+        twice = min((name for name, count in Counter(names).items() if count > 1), default=None)
+        if twice is not None:
+            return f"the model '{twice}' is there twice; every model needs a name of its own"
         if self.service.model and self.service.model not in names:
             return f"service.model is '{self.service.model}'; the models are {', '.join(names)}"
         return None
@@ -115,6 +125,16 @@ class Deployment(Settings):
     def served(self) -> str:
         """The name of the model that the service uses."""
         return self.service.model or self.models[0].name
+
+
+def shown(source: str) -> str:
+    """Return a path as it is, and a URL without password and query, which may be secrets."""
+    scheme, separator, rest = source.partition("://")
+    if not separator:
+        return source
+    place, slash, path = rest.partition("/")
+    path, question, _ = path.partition("?")
+    return f"{scheme}://{place.rpartition('@')[2]}{slash}{path}{'?...' if question else ''}"
 
 
 def read(path: Path) -> Deployment:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import threading
 import urllib.error
+import urllib.parse
 import urllib.request
-from collections.abc import Callable
-from http.client import HTTPException
+from dataclasses import dataclass
+from http.client import HTTPException, InvalidURL
 from pathlib import Path
 
 from glsl_infer.errors import InputError, RunError
+from glsl_infer.support import signatures
 from glsl_infer.support.files import not_a_file
-from glsl_infer.tools.deploy.description import Model
+from glsl_infer.tools.deploy.description import Model, shown
 
 MAX_BYTES = 1 << 30
 """Most bytes of a download."""
@@ -19,23 +23,38 @@ MAX_BYTES = 1 << 30
 _TIMEOUT = 30.0
 """Seconds without a byte after which a download is given up."""
 
+SECONDS = 900.0
+"""Most that a download may take, unless ``--timeout`` says otherwise."""
+
 _CHUNK = 1 << 16
 
 
-def fetch(model: Model, base: Path, folder: Path, done: Callable[[int], object]) -> Path:
-    """Return the file of a model's source; what is downloaded lies in ``folder``.
+@dataclass(frozen=True)
+class Sources:
+    """Where sources are, and what they must be.
 
-    Args:
-        model: whose source.
+    Attributes:
         base: what a relative path begins at.
         folder: where to download to.
-        done: hears of every byte that came.
+        seconds: most that a download may take.
+        key: a public key of minisign that every source must be signed with; None: none need be.
+    """
+
+    base: Path
+    folder: Path
+    seconds: float = SECONDS
+    key: str | None = None
+
+
+def fetch(model: Model, sources: Sources) -> Path:
+    """Return the file of a model's source.
 
     Raises:
-        InputError: there is no such file, or it has another hash.
+        InputError: there is no such file, or it has another hash or no right signature.
         RunError: the download failed.
     """
-    path = _downloaded(model, folder, done) if model.is_url else base / model.source
+    name = f"{model.name}{'.glslnn' if model.is_bundle else '.keras'}"
+    path = _downloaded(model, sources, model.source, name) if model.is_url else sources.base / model.source
     try:
         kind = not_a_file(path)
     except (OSError, ValueError) as error:
@@ -46,9 +65,14 @@ def fetch(model: Model, base: Path, folder: Path, done: Callable[[int], object])
     digest = sha256_of(path)
     if model.sha256 and digest != model.sha256:
         raise InputError(
-            f"model '{model.name}': {model.source} has the sha256 {digest}, not {model.sha256}; it is another file "
+            f"model '{model.name}': {model.shown} has the sha256 {digest}, not {model.sha256}; it is another file "
             "than the one that was described: if that is right, write its hash into the deployment file"
         )
+    if sources.key is not None:
+        if model.is_url:
+            place, question, query = model.source.partition("?")
+            _downloaded(model, sources, place + signatures.SUFFIX + question + query, name + signatures.SUFFIX)
+        signatures.require(path, sources.key)
     return path
 
 
@@ -61,17 +85,49 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _downloaded(model: Model, folder: Path, done: Callable[[int], object]) -> Path:
-    path, size = folder / f"{model.name}{'.glslnn' if model.is_bundle else '.keras'}", 0
-    try:
-        with urllib.request.urlopen(model.source, timeout=_TIMEOUT) as answer, path.open("wb") as file:
-            for chunk in iter(lambda: answer.read(_CHUNK), b""):
-                size += len(chunk)
-                if size > MAX_BYTES:
-                    raise InputError(f"model '{model.name}': {model.source} is larger than {MAX_BYTES >> 30} GiB")
-                file.write(chunk)
-                done(len(chunk))
-    except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise RunError(f"model '{model.name}': {model.source} cannot be downloaded ({reason})") from None
+def _downloaded(model: Model, sources: Sources, url: str, name: str) -> Path:
+    """Download in a thread of its own: names, headers and bytes may all come drop by drop, which nothing else ends."""
+    path = sources.folder / name
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            _copy(url, path)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=work, name="download", daemon=True)
+    thread.start()
+    thread.join(sources.seconds)
+    what = f"model '{model.name}': {shown(url)}"
+    if thread.is_alive():
+        raise RunError(
+            f"{what} was not downloaded in {sources.seconds:g} seconds; try again, or give --timeout SECONDS"
+        )
+    for error in failed:
+        if isinstance(error, InputError):
+            raise error
+        if not isinstance(error, (urllib.error.URLError, HTTPException, OSError, ValueError)):
+            raise error
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        reason = "its address cannot be used" if isinstance(error, InvalidURL) else getattr(error, "reason", None)
+        raise RunError(f"{what} cannot be downloaded ({reason or error})") from None
     return path
+
+
+def _copy(url: str, path: Path) -> None:
+    parts = urllib.parse.urlsplit(url)
+    address = parts._replace(netloc=parts.netloc.rpartition("@")[2])
+    request = urllib.request.Request(urllib.parse.urlunsplit(address))
+    if parts.username is not None:
+        words = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
+        told = base64.b64encode(words.encode()).decode("ascii")
+        request.add_unredirected_header("Authorization", f"Basic {told}")
+    size = 0
+    with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer, path.open("xb") as file:
+        for chunk in iter(lambda: answer.read(_CHUNK), b""):
+            size += len(chunk)
+            if size > MAX_BYTES:
+                raise InputError(f"{shown(url)}: is larger than {MAX_BYTES >> 30} GiB")
+            file.write(chunk)

@@ -14,9 +14,10 @@ from glsl_infer import __version__
 from glsl_infer import bundle as bundles
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.support.child_process import module_command
+from glsl_infer.support.files import put_folder
 from glsl_infer.tools.deploy import raspberry_pi, wheel
 from glsl_infer.tools.deploy.description import Deployment, Model
-from glsl_infer.tools.deploy.fetch import fetch, sha256_of
+from glsl_infer.tools.deploy.fetch import SECONDS, Sources, fetch, sha256_of
 
 CONTENTS = "deployment.json"
 """What is in the folder, as data; also by which a folder is known to be a deployment."""
@@ -24,7 +25,15 @@ CONTENTS = "deployment.json"
 Say = Callable[[str], object]
 
 
-def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: None) -> dict[str, Any]:
+def make(
+    deployment: Deployment,
+    base: Path,
+    out: Path,
+    say: Say = lambda _: None,
+    *,
+    seconds: float = SECONDS,
+    key: str | None = None,
+) -> dict[str, Any]:
     """Make the folder ``out``, in place of an older deployment there, and return what is in it.
 
     Args:
@@ -32,6 +41,8 @@ def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: Non
         base: where relative paths of the deployment file begin.
         out: the folder.
         say: hears what is being done.
+        seconds: most that a download may take.
+        key: a public key of minisign that every source must be signed with (``signatures``).
 
     Raises:
         InputError: a source, or what is at ``out`` already, cannot be used.
@@ -44,29 +55,27 @@ def make(deployment: Deployment, base: Path, out: Path, say: Say = lambda _: Non
     try:
         with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.absolute().parent) as name:
             new = Path(name) / "new"
-            description = _fill(deployment, base, new, Path(name), say)
-            if out.exists():
-                out.rename(Path(name) / "old")
-            new.rename(out)
+            description = _fill(deployment, Sources(base, Path(name), seconds, key), new, say)
+            put_folder(new, out)
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
     return description
 
 
-def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
+def _fill(deployment: Deployment, sources: Sources, new: Path, say: Say) -> dict[str, Any]:
     (new / "models").mkdir(parents=True)
-    models = [_model(model, base, new, work, say) for model in deployment.models]
+    models = [_model(model, sources, new, say) for model in deployment.models]
     files = {model["file"]: model["sha256"] for model in models}
     if deployment.target == "raspberry-pi":
+        say("glsl-infer: packing the wheel")
+        packed = wheel.write(new)
         for name, text, mode in (
             (raspberry_pi.UNIT, raspberry_pi.unit(deployment), 0o644),
-            (raspberry_pi.INSTALL, raspberry_pi.install(deployment), 0o755),
+            (raspberry_pi.INSTALL, raspberry_pi.install(deployment, packed), 0o755),
         ):
             (new / name).write_text(text, "utf-8")
             (new / name).chmod(mode)
-        say("glsl-infer: packing the wheel")
-        packed = wheel.write(new)
-        files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed) if name})
+        files.update({name: sha256_of(new / name) for name in (raspberry_pi.UNIT, packed)})
     sums = "".join(f"{digest}  {file}\n" for file, digest in files.items())
     (new / raspberry_pi.SUMS).write_text(sums, "utf-8")
     description: dict[str, Any] = {"glsl_infer": __version__, "target": deployment.target, "models": models}
@@ -77,15 +86,15 @@ def _fill(deployment: Deployment, base: Path, new: Path, work: Path, say: Say) -
     return description
 
 
-def _model(model: Model, base: Path, new: Path, work: Path, say: Say) -> dict[str, Any]:
-    say(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.source}")
-    source = fetch(model, base, work, lambda _: None)
+def _model(model: Model, sources: Sources, new: Path, say: Say) -> dict[str, Any]:
+    say(f"{model.name}: {'downloading' if model.is_url else 'reading'} {model.shown}")
+    source = fetch(model, sources)
     target = new / "models" / f"{model.name}{bundles.SUFFIX}"
     if model.is_bundle:
         shutil.copyfile(source, target)
     else:
         say(f"{model.name}: exporting")
-        _export(model, source, base, target)
+        _export(model, source, sources.base, target)
     bundle = bundles.read(target)
     size = bundle.manifest.input.size
     if model.input_size and size != model.input_size:
@@ -95,7 +104,7 @@ def _model(model: Model, base: Path, new: Path, work: Path, say: Say) -> dict[st
         "file": f"models/{target.name}",
         "sha256": sha256_of(target),
         "bytes": target.stat().st_size,
-        "source": model.source,
+        "source": model.shown,
         "source_sha256": sha256_of(source),
         "input_size": size,
         "labels": len(bundle.labels),

@@ -7,8 +7,6 @@ from glsl_infer.tools.deploy.description import Deployment
 UNIT = "glsl-infer.service"
 INSTALL = "install.sh"
 SUMS = "SHA256SUMS"
-MAKE_WHEEL = "in a checkout of glsl-infer: pip wheel --no-deps --wheel-dir FOLDER ."
-"""How a person gets a wheel into a folder; nothing of ours is installed by name, which anybody may own on an index."""
 
 
 def unit(deployment: Deployment, prefix: str = "/opt/glsl-infer") -> str:
@@ -44,10 +42,16 @@ WantedBy=multi-user.target
 """
 
 
-def install(deployment: Deployment) -> str:
-    """Return the script, for a POSIX shell."""
-    camera = " python3-picamera2" if deployment.service.source == "picamera2" else ""
-    extra = "" if deployment.service.source == "picamera2" else "[camera]"
+def install(deployment: Deployment, wheel: str) -> str:
+    """Return the script, for a POSIX shell.
+
+    It asks no index of Python packages for anything, ours least of all: by its name anybody might have put one there.
+
+    Args:
+        deployment: what is installed.
+        wheel: name of the file of this glsl-infer, whose hash is among the sums.
+    """
+    camera = "python3-picamera2" if deployment.service.source == "picamera2" else "python3-av"
     return f"""#!/bin/sh
 # Installs the models of this folder and a service on a Raspberry Pi (Raspberry Pi OS Bookworm or later).
 #   sudo ./install.sh               everything
@@ -56,16 +60,13 @@ set -eu
 umask 022  # the service's user reads what root puts there
 cd "$(dirname "$0")"
 
-sha256sum --check --strict --quiet {SUMS} || {{ echo "error: a file is damaged; copy the folder again" >&2; exit 1; }}
+fail() {{ echo "error: $1" >&2; exit "$2"; }}
+sha256sum --check --strict --quiet {SUMS} >&2 || fail "a file is missing or damaged; copy the folder again" 1
 
 prefix=/opt/glsl-infer
 if [ "${{1:-}}" = --files-only ]; then
-    [ $# -eq 2 ] || {{ echo "error: --files-only needs a folder" >&2; exit 2; }}
+    [ $# -eq 2 ] || fail "--files-only needs a folder" 2
     prefix=$2
-else
-    wheel=
-    for file in ./glsl_infer-*.whl; do [ ! -e "$file" ] || wheel=$file; done
-    [ -n "$wheel" ] || {{ echo "error: no wheel of glsl-infer in $PWD; make one there, {MAKE_WHEEL}" >&2; exit 2; }}
 fi
 mkdir -p "$prefix/models"
 for model in models/*.glslnn; do
@@ -74,14 +75,18 @@ for model in models/*.glslnn; do
 done
 [ "${{1:-}}" != --files-only ] || exit 0
 
-[ "$(id -u)" -eq 0 ] || {{ echo "error: run it with sudo" >&2; exit 2; }}
-id {deployment.service.user} >/dev/null || {{ echo "error: no user {deployment.service.user}" >&2; exit 2; }}
-# What Debian has compiled need not be compiled here.
-apt-get install --yes --no-install-recommends python3-venv python3-numpy python3-pil python3-opengl \\
-    libegl1 libgles2 libgl1-mesa-dri{camera}
+[ "$(id -u)" -eq 0 ] || fail "run it with sudo" 2
+id {deployment.service.user} >/dev/null || fail "no user {deployment.service.user}" 2
+# What Debian has compiled need not be compiled here, and what is there already needs no network.
+packages="python3-venv python3-numpy python3-pil python3-opengl libegl1 libgles2 libgl1-mesa-dri {camera}"
+for package in $packages; do
+    case $(dpkg-query --show --showformat='${{Status}}' "$package" 2>/dev/null) in
+        *" installed") ;;
+        *) apt-get install --yes --no-install-recommends $packages; break ;;
+    esac
+done
 [ -x "$prefix/venv/bin/python" ] || python3 -I -m venv --system-site-packages "$prefix/venv"
-"$prefix/venv/bin/pip" install --quiet --no-deps --force-reinstall "$wheel"  # also over the same version
-"$prefix/venv/bin/pip" install --quiet "$wheel{extra}"                       # and what it needs
+"$prefix/venv/bin/pip" install --quiet --no-index --no-deps --force-reinstall ./{wheel}
 for model in "$prefix"/models/*.glslnn; do
     "$prefix/venv/bin/glsl-infer" selfcheck "$model" >/dev/null
 done

@@ -19,22 +19,25 @@ NAME = f"glsl_infer-{__version__}-py3-none-any.whl"
 
 _DIST_INFO = f"glsl_infer-{__version__}.dist-info"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: glsl-infer deploy\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-_SUFFIXES = (".py", ".typed", ".json")
+_SUFFIXES = (".py", ".typed", ".json", ".jpg")
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")
 """What an installer, and not the wheel, put beside the metadata; or what is written anew."""
 
 _DATE = (2020, 2, 2, 0, 0, 0)  # one for all, so that the same files make the same wheel
 
 
-def write(folder: Path) -> str | None:
-    """Write the wheel into a folder.
+_NOT_INSTALLED = {
+    "METADATA": f"Metadata-Version: 2.1\nName: glsl-infer\nVersion: {__version__}\nRequires-Python: >=3.9\n",
+    "entry_points.txt": (
+        "[console_scripts]\nclassify = glsl_infer.cli:main_classify\nglsl-infer = glsl_infer.cli:main\n"
+    ),
+}
+"""What a checkout on PYTHONPATH has no files for."""
 
-    Returns:
-        Its name; None where this glsl-infer is not installed (a checkout on PYTHONPATH): then there is no metadata.
-    """
-    about = _metadata()
-    if about is None:
-        return None
+
+def write(folder: Path) -> str:
+    """Write the wheel into a folder; return its name."""
+    about = _metadata() or {f"{_DIST_INFO}/{name}": text.encode() for name, text in _NOT_INSTALLED.items()}
     members = {**_package(), **about, f"{_DIST_INFO}/WHEEL": _WHEEL.encode()}
     members[f"{_DIST_INFO}/RECORD"] = _record(members)
     with zipfile.ZipFile(folder / NAME, "w") as archive:
@@ -56,7 +59,7 @@ def _package() -> dict[str, bytes]:
 
 
 def _metadata() -> dict[str, bytes] | None:
-    """Return what lies in the ``.dist-info`` folder, apart from what installers add."""
+    """Return what lies in the ``.dist-info`` folder, apart from what installers add; None where there is none."""
     try:
         distribution = importlib.metadata.distribution("glsl-infer")
     except importlib.metadata.PackageNotFoundError:

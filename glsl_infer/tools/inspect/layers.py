@@ -13,6 +13,7 @@ from glsl_infer.compiler.placement import place_of
 from glsl_infer.compiler.trial import Trial, compile_on_trial
 from glsl_infer.errors import InputError, ModelError
 from glsl_infer.graph import Graph
+from glsl_infer.importers.shared.ends import Ends
 from glsl_infer.importers.shared.verdict import CPU, PLACES, SHADER, LayerVerdict, Survey
 
 NEEDS_PICTURES = "export needs --calibrate DIR with typical pictures, for the ranges of layers whose values have none"
@@ -27,12 +28,14 @@ class Inspected:
         rows: one for each layer, in an order in which each comes after those that it reads.
         problems: all that stops an export, whole messages.
         needs_pictures: whether an export needs typical pictures.
+        graph: the model, with an input in place of every refused layer; None where not even that can be made.
     """
 
     path: str
     rows: tuple[LayerVerdict, ...]
     problems: tuple[str, ...]
     needs_pictures: bool
+    graph: Graph | None = None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -52,13 +55,17 @@ class Inspected:
         }
 
 
-def inspect_file(path: Path) -> Inspected:
+def inspect_file(path: Path, sizes: Mapping[str, tuple[int, int]] | None = None) -> Inspected:
     """Say what each layer of a model file becomes.
+
+    Args:
+        path: the file.
+        sizes: (height, width) of inputs that it leaves open, by their names.
 
     Raises:
         InputError: the file cannot be read as a model at all.
     """
-    return inspected(importers.survey(path), str(path))
+    return inspected(importers.survey(path, ends=Ends(sizes=sizes or {})), str(path))
 
 
 def inspected(survey: Survey, path: str) -> Inspected:
@@ -74,14 +81,14 @@ def inspected(survey: Survey, path: str) -> Inspected:
             problems += trial.problems
             needs_pictures = bool(trial.unranged)
             rows = _with_trial(rows, survey.graph, trial)
-    return Inspected(path, rows, tuple(str(problem) for problem in problems), needs_pictures)
+    return Inspected(path, rows, tuple(str(problem) for problem in problems), needs_pictures, survey.graph)
 
 
 def _with_trial(rows: Sequence[LayerVerdict], graph: Graph, trial: Trial) -> tuple[LayerVerdict, ...]:
     """Return the rows with what the compiler has refused, and with what is left to the CPU."""
     refused: dict[str, ModelError] = {}
     for error in trial.problems:
-        refused.setdefault(_row_of(error.name or "", rows), error)
+        refused.setdefault(row_of(error.name or "", rows), error)
     hosted = {node.name for node in graph.nodes if ops.get(node.op).host_step(node)} - _drawn(trial.graph)
     places = {node.name: CPU if node.name in trial.on_cpu else place_of(node) for node in trial.graph.nodes}
     return tuple(_verdict(row, refused.get(row.layer), hosted, places) for row in rows)
@@ -102,7 +109,7 @@ def _drawn(small: Graph) -> set[str]:
     return {name for node in small.nodes for name in (node.name, *node.attrs.get("fused", ()))}
 
 
-def _row_of(name: str, rows: Sequence[LayerVerdict]) -> str:
+def row_of(name: str, rows: Sequence[LayerVerdict]) -> str:
     """Return the layer that a node was made for: itself, or the longest whose name it begins with."""
     named = [row.layer for row in rows if name == row.layer or name.startswith(f"{row.layer}-")]
     return max(named, key=len, default="")

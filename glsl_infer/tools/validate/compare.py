@@ -32,6 +32,13 @@ from glsl_infer.tools.validate.measures import Agreement
 
 Tell = Callable[[int], object]
 
+_FRAMEWORKS = {
+    "keras": ("Keras", "keras_outputs"),
+    "onnx": ("ONNX Runtime", "onnx_outputs"),
+    "tflite": ("LiteRT", "litert_outputs"),
+}
+"""The framework that runs a kind of model, and the module here that has it run."""
+
 
 def compare(
     model: Path,
@@ -46,7 +53,7 @@ def compare(
     """Return how far the bundle on this GPU is from its model.
 
     Args:
-        model: a saved ``.keras`` or ``.tflite`` file.
+        model: a saved ``.keras``, ``.onnx`` or ``.tflite`` file.
         bundle: the exported model.
         samples: an array for each input, by name, in each: pictures as the network reads them, numbers. At least one.
         layer_pictures: how many of them, from the first on, are compared layer by layer.
@@ -160,7 +167,7 @@ def _in_framework(
 
 def _framework(model: Path) -> tuple[str, str]:
     """Return the framework that a model is of, and the module that runs it."""
-    return ("LiteRT", "litert_outputs") if importers.is_tflite(model) else ("Keras", "keras_outputs")
+    return _FRAMEWORKS[importers.kind_of(model)]
 
 
 def _shares(output: Output, total: Agreement) -> dict[str, float]:

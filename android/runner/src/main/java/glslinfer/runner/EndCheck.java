@@ -1,9 +1,9 @@
 package glslinfer.runner;
 
 import glslinfer.runner.Errors.BundleError;
-import glslinfer.runner.Layout.FeatureMap;
 import glslinfer.runner.Layout.FixedMap;
 import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Ranged;
 import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import glslinfer.runner.Layout.View;
@@ -137,7 +137,7 @@ final class EndCheck {
         if (value instanceof FixedMap) {
             fits &= tiles.channels % 4 == 0;
         } else {
-            checkRanges((FeatureMap) value, where);
+            checkRanges((Ranged) value, where);
         }
         if (!fits) {
             throw new BundleError(where + ": " + tiles.views.size() + " views for " + tiles.channels + " channels");
@@ -150,7 +150,7 @@ final class EndCheck {
         }
     }
 
-    private static void checkRanges(FeatureMap map, String where) {
+    private static void checkRanges(Ranged map, String where) {
         for (double[] numbers : new double[][] {map.scales, map.zeros}) {
             if (numbers.length != 1 && numbers.length != map.channels) {
                 throw new BundleError(where + ": " + map.scales.length + " scales, " + map.zeros.length

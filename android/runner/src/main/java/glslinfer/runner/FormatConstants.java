@@ -109,6 +109,9 @@ final class FormatConstants {
     /** Smallest and largest. A component of a texel. */
     static final int[] BYTE_RANGE = {0, 255};
 
+    /** Smallest and largest. Bits of a number in a fine map. */
+    static final int[] BITS_RANGE = {16, 16};
+
     /** Smallest and largest. Varyings of a program. */
     static final int[] VARYINGS_RANGE = {1, 7};
 

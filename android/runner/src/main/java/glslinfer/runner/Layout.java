@@ -102,15 +102,13 @@ public final class Layout {
         }
     }
 
-    /** 8 bits: byte b of channel c stands for {@code scale(c) * (b - zero(c)) / 255}. */
-    public static final class FeatureMap extends Tiles {
-        public final int gutter;
+    /** Tiles with a range for each channel. */
+    public abstract static class Ranged extends Tiles {
         final double[] scales;
         final double[] zeros;
 
-        FeatureMap(int height, int width, int channels, int gutter, List<View> views, double[] scales, double[] zeros) {
+        Ranged(int height, int width, int channels, List<View> views, double[] scales, double[] zeros) {
             super(height, width, channels, views);
-            this.gutter = gutter;
             this.scales = scales;
             this.zeros = zeros;
         }
@@ -124,6 +122,16 @@ public final class Layout {
         public double zero(int channel) {
             return zeros[zeros.length == 1 ? 0 : channel];
         }
+    }
+
+    /** 8 bits: byte b of channel c stands for {@code scale(c) * (b - zero(c)) / 255}. */
+    public static final class FeatureMap extends Ranged {
+        public final int gutter;
+
+        FeatureMap(int height, int width, int channels, int gutter, List<View> views, double[] scales, double[] zeros) {
+            super(height, width, channels, views, scales, zeros);
+            this.gutter = gutter;
+        }
 
         @Override
         int channelsOfView() {
@@ -134,6 +142,27 @@ public final class Layout {
         List<Object> parts() {
             return Arrays.<Object>asList(
                     height, width, channels, gutter, views, Arrays.toString(scales), Arrays.toString(zeros));
+        }
+    }
+
+    /** 16 bits: n of channel c, from 0 to 65280, stands for {@code scale(c) * (n / 256 - zero(c)) / 255}. */
+    public static final class FineMap extends Ranged {
+        /** What {@link Texels#fixed16} is of the bytes of n = 0. */
+        static final int FIRST = -32768;
+
+        FineMap(int height, int width, int channels, List<View> views, double[] scales, double[] zeros) {
+            super(height, width, channels, views, scales, zeros);
+        }
+
+        @Override
+        int channelsOfView() {
+            return 2;
+        }
+
+        @Override
+        List<Object> parts() {
+            return Arrays.<Object>asList(
+                    height, width, channels, views, Arrays.toString(scales), Arrays.toString(zeros));
         }
     }
 

@@ -1,8 +1,9 @@
 package glslinfer.runner;
 
-import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FineMap;
 import glslinfer.runner.Layout.FixedMap;
 import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Ranged;
 import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.Value;
 import java.nio.ByteBuffer;
@@ -178,10 +179,12 @@ abstract class Stored {
         @Override
         int at(int x, int y, int channel) {
             double number = numbers[(y * width + x) * channels + channel];
-            if (value instanceof FeatureMap) {
-                FeatureMap map = (FeatureMap) value;
-                double stored = Math.floor(number / map.scale(channel) * 255 + map.zero(channel) + 0.5);
-                return (int) Math.max(0, Math.min(255, stored));
+            if (value instanceof Ranged) {
+                Ranged map = (Ranged) value;
+                double steps = number / map.scale(channel) * 255 + map.zero(channel);
+                boolean fine = value instanceof FineMap;
+                double stored = Math.floor(fine ? 256 * steps + 0.5 : steps + 0.5);
+                return (int) Math.max(0, Math.min(fine ? 65280 : 255, stored)) + (fine ? FineMap.FIRST : 0);
             }
             double scale = value instanceof FixedMap ? ((FixedMap) value).scale : ((FixedPoint) value).scale;
             return (int) Math.max(-32768, Math.min(32767, Math.floor(number / scale * 256 + 0.5)));

@@ -1,8 +1,9 @@
 package glslinfer.runner;
 
-import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FineMap;
 import glslinfer.runner.Layout.FixedMap;
 import glslinfer.runner.Layout.FixedPoint;
+import glslinfer.runner.Layout.Ranged;
 import glslinfer.runner.Layout.Tiles;
 import glslinfer.runner.Layout.View;
 import java.nio.ByteBuffer;
@@ -59,8 +60,11 @@ final class Texels {
         if (value instanceof FixedMap) {
             return pair(texels, from + 2 * lane) * (((FixedMap) value).scale / 256.0);
         }
-        FeatureMap map = (FeatureMap) value;
-        return map.scale(channel) * ((texels.get(from + lane) & 255) - map.zero(channel)) / 255.0;
+        Ranged map = (Ranged) value;
+        double step = value instanceof FineMap
+                ? (pair(texels, from + 2 * lane) - FineMap.FIRST) / 256.0
+                : texels.get(from + lane) & 255;
+        return map.scale(channel) * (step - map.zero(channel)) / 255.0;
     }
 
     private static int pair(ByteBuffer texels, int at) {

@@ -2,6 +2,7 @@ package glslinfer.runner;
 
 import glslinfer.runner.Errors.BundleError;
 import glslinfer.runner.Layout.FeatureMap;
+import glslinfer.runner.Layout.FineMap;
 import glslinfer.runner.Layout.FixedMap;
 import glslinfer.runner.Layout.FixedPoint;
 import glslinfer.runner.Layout.Value;
@@ -48,8 +49,15 @@ final class ValueReader {
         if (fields.has("scale")) {
             return new FixedMap(height, width, channels, scale(fields), views);
         }
-        int gutter = fields.integer("gutter", FormatConstants.GUTTER_RANGE);
+        boolean fine = fields.has("bits");
+        if (fine) {
+            fields.integer("bits", FormatConstants.BITS_RANGE);
+        }
+        int gutter = fine ? 0 : fields.integer("gutter", FormatConstants.GUTTER_RANGE);
         double[] scales = fields.numbers("scales");
+        if (fine) {
+            return new FineMap(height, width, channels, views, scales, fields.numbers("zeros"));
+        }
         return new FeatureMap(height, width, channels, gutter, views, scales, fields.numbers("zeros"));
     }
 

@@ -1,0 +1,78 @@
+"""What to do instead, for arguments that cannot be used: near names, models where they are given elsewhere, URLs."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+
+MODEL = "--model"
+SUFFIX = ".glslnn"
+
+_FIRST = ("benchmark", "export", "inspect", "report", "run", "selfcheck", "validate", "vc4")
+"""Commands whose first argument is a model."""
+
+_OPTION = ("camera", "classify")
+"""Commands that take a model by ``--model``."""
+
+_CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)$")
+_URL = re.compile(r"(https?|ftp|file):/+")
+
+
+def models_anywhere(words: Sequence[str]) -> list[str]:
+    """Return arguments in which a model stands where its command wants it: ``--model`` or first, either is right."""
+    given = list(words)
+    if not given:
+        return given
+    command, rest = given[0], given[1:]
+    if command in _FIRST:
+        for place, word in enumerate(rest):
+            if word.startswith(f"{MODEL}="):
+                return [command, word.partition("=")[2], *rest[:place], *rest[place + 1 :]]
+            if word == MODEL and place + 1 < len(rest):
+                return [command, rest[place + 1], *rest[:place], *rest[place + 2 :]]
+    elif command in _OPTION and not any(word.partition("=")[0] == MODEL for word in rest):
+        models = [word for word in rest if word.endswith(SUFFIX) and not word.startswith("-")]
+        if len(models) == 1:
+            rest.remove(models[0])
+            return [command, MODEL, models[0], *rest]
+    return given
+
+
+def improved(message: str, options: Iterable[str]) -> str:
+    """Return a message of argparse with what may have been meant.
+
+    Args:
+        message: what it says.
+        options: all that there are.
+    """
+    choice = _CHOICE.search(message)
+    if choice:
+        return message + _meant(choice[1], re.findall(r"[^\s,']+", choice[2]))
+    if message.startswith("unrecognized arguments: "):
+        unknown = [word.partition("=")[0] for word in message.split()[2:] if word.startswith("-")]
+        return message + (_meant(unknown[0], options) if unknown else "")
+    return message
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(given, list(known), 1, 0.6)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def refuse_urls(args: argparse.Namespace) -> None:
+    """Refuse a URL where a file is wanted.
+
+    Raises:
+        InputError: saying how to get it.
+    """
+    for value in vars(args).values():
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(one, Path) and _URL.match(str(one)):
+                raise InputError(
+                    "a URL cannot be read; download it and give the file: curl --location --output FILE URL"
+                )

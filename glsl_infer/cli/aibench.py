@@ -1,0 +1,133 @@
+"""Run the AI Benchmark: nine tests, a row each, and a score.
+
+docs/aibench.md has the rules and what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.cli import progress
+from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.gl.context import CHOICES
+
+MEMORY = 256
+LARGEST_LIMIT, QUICK_LIMIT, QUICK_PICTURES = 60.0, 10.0, 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--only", metavar="N,N", help="numbers of tests, such as 4,8 (default: all)")
+    parser.add_argument(
+        "--quick", action="store_true", help="small pictures, a few of each, the small networks; no score"
+    )
+    parser.add_argument(
+        "--models",
+        type=Path,
+        metavar="DIR",
+        help="where the bundles are, or are built once, in minutes (default: a folder in the cache)",
+    )
+    parser.add_argument(
+        "--memory",
+        type=int,
+        default=MEMORY,
+        metavar="MB",
+        help=f"what picture and result of test 9 may take (default: {MEMORY})",
+    )
+    parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw each test beside a Pixel 2")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the tests; a test that fails is a row that says so."""
+    from glsl_infer.tools.aibench import bundles, tests
+
+    try:
+        chosen = tests.chosen(args.only, args.quick)
+    except ValueError as error:
+        raise InputError(f"--only {error}") from None
+    if args.memory < 1:
+        raise InputError(f"--memory {args.memory}; give at least 1 MB")
+    if args.plot is not None:
+        from glsl_infer.tools.aibench import plot
+
+        plot.check(args.plot)
+    if args.models is not None and args.models.exists() and not args.models.is_dir():
+        raise InputError(f"--models {args.models}: not a folder")
+    folder = args.models or bundles.default_folder()
+    rows: list[dict[str, Any]] = []
+    machine: dict[str, Any] = {}
+    for test in chosen:
+        with progress.status(f"{test.number} {test.task}") as tell:
+            row: dict[str, Any] = {"test": test.number, "task": test.task, "network": test.network}
+            try:
+                row.update(_done(test, args, folder, machine, tell))
+            except (GlslInferError, MemoryError) as error:
+                row["failed"] = str(error) or "out of memory"
+        rows.append(row)
+        if not args.json:
+            print_lines([_line(row)])
+    result = {"machine": machine, "quick": args.quick, "tests": rows, "score": _score(rows, args)}
+    if args.plot is not None:
+        plot.bars(result, args.plot)
+    if args.json:
+        print(json.dumps(result, indent=1))
+    elif result["score"] is not None:
+        print_lines([f"score {result['score']:.0f} (a Pixel 2 has 1293)"])
+    return 1 if all("failed" in row for row in rows) else 0
+
+
+def _done(test: Any, args: argparse.Namespace, folder: Path, machine: dict[str, Any], tell: Any) -> dict[str, Any]:
+    """Run a test; return what its row has."""
+    from glsl_infer.runtime.session import Session
+    from glsl_infer.tools.aibench import bundles, largest, timing
+    from glsl_infer.tools.aibench.tests import LARGEST
+    from glsl_infer.tools.benchmark.machine import describe
+
+    path = bundles.bundle_of(test, folder, args.quick, tell)
+    tell("running")
+    started = time.perf_counter()
+    with Session(path, context=args.context) as session:
+        machine.update(describe(session.context))
+        if test.number == LARGEST:
+            limit, sizes = (QUICK_LIMIT, largest.MEGAPIXELS[:1]) if args.quick else (LARGEST_LIMIT, largest.MEGAPIXELS)
+            found = largest.largest(session, args.memory << 20, limit, tell, sizes)
+            return {"megapixels": found.megapixels, "seconds": found.seconds, "stopped": found.why}
+        most = QUICK_PICTURES if args.quick else timing.MOST_PICTURES
+        times = timing.timed(session, test.limit or LARGEST_LIMIT, started, most)
+        width, height = bundles.size_of(test, args.quick)
+        return {
+            "width": width, "height": height, "pictures": times.pictures, "ms": times.ms, "first_ms": times.first,
+            "passes": len(session.bundle.manifest.passes), "file_bytes": path.stat().st_size,
+        }  # fmt: skip
+
+
+def _score(rows: list[dict[str, Any]], args: argparse.Namespace) -> float | None:
+    """Return the score of a whole run, None of a part of one."""
+    from glsl_infer.tools.aibench import score
+
+    if args.quick or args.only is not None:
+        return None
+    results: dict[int, float] = {
+        row["test"]: row["ms"] if "ms" in row else row["megapixels"] for row in rows if "failed" not in row
+    }
+    return score.score(results)
+
+
+def _line(row: dict[str, Any]) -> str:
+    """Return a row as a line of text."""
+    begin = f"{row['test']}  {row['task']:20} {row['network']:20}"
+    if "failed" in row:
+        return f"{begin} failed: {row['failed']}"
+    if "megapixels" in row:
+        return f"{begin} {row['megapixels']:g} megapixels in {row['seconds']:.1f} s; {row['stopped']}"
+    return (
+        f"{begin} {row['width']}x{row['height']:<5} {row['ms']:9.1f} ms a picture, {row['pictures']} done, "
+        f"first after {row['first_ms'] / 1000:.1f} s"
+    )

@@ -1,0 +1,62 @@
+"""Learn the ranges of a model's layers from typical pictures, for export --ranges."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from glsl_infer.cli import ends, progress
+from glsl_infer.cli.export import MAX_CALIBRATION, spread
+from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures import paths as pictures
+from glsl_infer.support.files import output_file
+
+SUFFIX = ".json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a model to export: *.keras, *.tflite or *.onnx")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.json", help="the file to write")
+    parser.add_argument(
+        "--calibrate",
+        type=Path,
+        action="append",
+        required=True,
+        metavar="DIR",
+        help=f"typical pictures (at most {MAX_CALIBRATION} are used), or *.npz files; may be given several times",
+    )
+    ends.add_input_range(parser)
+    ends.add_fit(parser)
+    ends.add_input_size(parser)
+    ends.add_outputs(parser)
+    ends.add_purpose(parser)
+    ends.add_max_weights(parser)
+    ends.add_operator(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Learn ranges, write them, and print how many."""
+    from glsl_infer.compiler.build import Options
+    from glsl_infer.tools.calibrate import calibrate
+    from glsl_infer.tools.calibration import NUMBERS
+
+    if args.out.suffix != SUFFIX:
+        raise InputError(f"{args.out}: name the file *{SUFFIX}")
+    if not args.out.parent.is_dir():
+        raise InputError(f"{args.out.parent}: no such folder")
+    output_file(args.out)
+    files = spread(pictures.find(args.calibrate, also=(NUMBERS,)), MAX_CALIBRATION)
+    options = Options(
+        input_ranges=ends.by_name("--input-range", args.input_range),
+        fits=ends.by_name("--fit", args.fit),
+        purposes=ends.by_name("--purpose", args.purpose),
+        input_sizes=ends.by_name("--input-size", args.input_size),
+        outputs=args.outputs,
+    )
+    ends.allow_weights(args.max_weights)
+    ends.load_operators(args.operator)
+    with progress.status("calibrate") as tell:
+        stored = calibrate(args.model, args.out, files, options=options, tell=tell)
+    print(f"{args.out}: ranges of {len(stored.known.maps)} layers, from {len(files)} files")
+    return 0

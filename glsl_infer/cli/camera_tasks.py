@@ -1,0 +1,195 @@
+"""``camera --task``: find something in every frame, and follow it; in a window, as lines, or in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.cli import on_pictures
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.support.files import writing
+from glsl_infer.support.plain_text import one_line
+from glsl_infer.tools.camera.presence import Presence, Reaction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from glsl_infer.tasks import Task
+    from glsl_infer.tools.camera.frame import Frame
+    from glsl_infer.tools.camera.sources import CameraSource
+    from glsl_infer.tools.window.window import PictureWindow
+
+_RATE_OVER = 30
+"""Frames that the frame rate is the mean of."""
+
+_OPTIONS = ("serve", "on_appear", "snapshot", "appear_after", "leave_after")
+APPEAR_AFTER, LEAVE_AFTER = 3, 15
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``camera`` that need ``--task``."""
+    parser.add_argument(
+        "--task",
+        metavar="TASK",
+        help="find something in the frames: faces, face-mesh, hand, people, selfie and more, or a file *.json of your "
+        "own, see docs/tasks.md (default: classify them)",
+    )
+    parser.add_argument(
+        "--serve", type=int, metavar="PORT", help="with --task: show the frames to browsers on this machine, as MJPEG"
+    )
+    parser.add_argument(
+        "--on-appear", metavar="COMMAND", help="with --task: start this when something appears; it is not waited for"
+    )
+    parser.add_argument(
+        "--snapshot", type=_path, metavar="DIR", help="with --task: write a picture here when something appears"
+    )
+    parser.add_argument(
+        "--appear-after",
+        type=int,
+        metavar="N",
+        help=f"frames in a row that have to show something until it has appeared (default: {APPEAR_AFTER})",
+    )
+    parser.add_argument(
+        "--leave-after",
+        type=int,
+        metavar="N",
+        help=f"frames in a row without anything until it has left (default: {LEAVE_AFTER})",
+    )
+
+
+def _path(text: str) -> Any:
+    from pathlib import Path
+
+    return Path(text)
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be used or does not go together.
+
+    Raises:
+        InputError: saying so.
+    """
+    if args.task is None:
+        for name in _OPTIONS:
+            if getattr(args, name) is not None:
+                raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
+        return
+    for name in ("appear_after", "leave_after"):
+        number = getattr(args, name)
+        if number is not None and number < 1:
+            raise InputError(f"--{name.replace('_', '-')} {number}; at least 1 is possible")
+    if args.serve is not None and not 0 <= args.serve <= 65535:
+        raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
+
+
+def run(args: argparse.Namespace, source: CameraSource, window: PictureWindow | None) -> None:
+    """Find, follow and show until the source ends.
+
+    Args:
+        args: the command's, checked.
+        source: where frames come from.
+        window: where they are shown, if they are.
+
+    Raises:
+        InputError: the task or the port cannot be used.
+        RunError: the camera gives no more frames.
+    """
+    from glsl_infer.tasks import open_task
+    from glsl_infer.tools.camera.mjpeg import FrameServer
+
+    reaction = Reaction(args.on_appear, args.snapshot)
+    presence = Presence(args.appear_after or APPEAR_AFTER, args.leave_after or LEAVE_AFTER)
+    with contextlib.ExitStack() as stack:
+        context = args.context if window is None else window.context
+        task = stack.enter_context(open_task(args.task, model=args.model, context=context))
+        on_pictures.check(task, args)
+        server = None if args.serve is None else stack.enter_context(FrameServer(args.serve))
+        if server is not None:
+            print(f"frames at {server.address}", file=sys.stderr, flush=True)
+        tell = _teller(args, source, task)
+        for number, (frame, dropped) in enumerate(stack.enter_context(_frames(args, source)), 1):
+            with frame:
+                pixels = frame.pixels()
+                result = task.follow(pixels)
+                task.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
+                event = presence.update(result.present)
+                drawn = None
+                if window is not None or server is not None:
+                    drawn = result.draw(pixels)
+                snapshot = reaction.appeared(_image(pixels)) if event == "appeared" else None
+                rate = tell(frame, result, dropped, event, snapshot)
+                if server is not None and drawn is not None:
+                    server.show(drawn)
+                if window is not None and drawn is not None:
+                    window.show(drawn, (), f"{args.source}, {rate:.1f} frames a second - glsl-infer")
+                    window.poll()
+                    if not window.is_open:
+                        break
+            if number == args.frames:
+                break
+        if window is not None and args.screenshot is not None:
+            try:
+                with writing(args.screenshot) as file:
+                    window.screenshot().save(file, "PNG")
+            except OSError as error:
+                raise RunError(f"{args.screenshot}: cannot be written ({error.strerror or error})") from None
+
+
+def _teller(args: argparse.Namespace, source: CameraSource, task: Task[Any]) -> Callable[..., float]:
+    """Return what prints a line for each frame, unless a window shows them, and returns the frame rate."""
+    started, ends = time.monotonic(), deque[float](maxlen=_RATE_OVER)
+
+    def tell(frame: Frame, result: Any, dropped: int, event: str | None, snapshot: Any) -> float:
+        ends.append(time.monotonic())
+        rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
+        if args.json:
+            line = {
+                "frame": frame.index,
+                **({} if frame.name is None else {"file": frame.name}),
+                "seconds": round(ends[-1] - started, 3),
+                "fps": round(rate, 2),
+                **({"dropped": dropped} if source.live else {}),
+                **({} if event is None else {"event": event}),
+                **({} if snapshot is None else {"snapshot": str(snapshot)}),
+                **result.as_json(),
+            }
+            print(json.dumps(line), flush=True)
+        elif not args.window:
+            what = "something" if result.present else "nothing"
+            if isinstance(getattr(result, "items", None), tuple):
+                what = f"{len(result)} found"
+            note = "" if event is None else f"; {event}" + ("" if snapshot is None else f", {snapshot}")
+            name = frame.name or f"frame {frame.index}"
+            print(one_line(f"{name}: {task.description.name}: {what} ({rate:.1f} frames a second){note}"), flush=True)
+        return rate
+
+    return tell
+
+
+@contextlib.contextmanager
+def _frames(args: argparse.Namespace, source: CameraSource) -> Iterator[Iterable[tuple[Frame, int]]]:
+    """Yield frames of pixels, each with how many were lost so far: all of a film or folder, the newest of a camera."""
+    from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.sources import every
+
+    frames = every(source.frames, args.every)
+    with contextlib.ExitStack() as stack:
+        latest = stack.enter_context(Latest(frames)) if source.live else None
+        if latest is None:
+            stack.callback(getattr(frames, "close", lambda: None))
+            yield ((frame, 0) for frame in frames)
+        else:
+            yield ((frame, latest.dropped) for frame in latest)
+
+
+def _image(pixels: NDArray[np.uint8]) -> Any:
+    from PIL import Image
+
+    return Image.fromarray(pixels)

@@ -1,0 +1,35 @@
+"""Find faces, palms or people on pictures: boxes, points and scores."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import on_pictures
+
+if TYPE_CHECKING:
+    from glsl_infer.tasks import Detection, Found
+
+TASKS = ("faces", "faces-far", "hands", "people")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    on_pictures.add_arguments(parser, TASKS, "the picture with what was found drawn on it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find, print and draw."""
+    from glsl_infer.tasks import Detector
+
+    return on_pictures.run(args, Detector, args.task, _words, lambda found, path: found.draw(path))
+
+
+def _words(found: Found[Detection]) -> str:
+    if not found:
+        return "nothing found"
+    things = []
+    for thing in found:
+        left, top, right, bottom = (round(side) for side in thing.box)
+        things.append(f"{thing.label} {100 * thing.score:.0f} % at {left},{top} {right - left}x{bottom - top}".strip())
+    return f"{len(found)} found: {'; '.join(things)}"

@@ -1,0 +1,97 @@
+"""Fetch published networks once, checked and exported; without a name, list them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import progress
+from glsl_infer.errors import InputError
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.get.catalogue import Model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="networks, or tasks that use them (default: list all)")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="the network's file, fetched by hand")
+    parser.add_argument("--again", action="store_true", help="export anew what is here already")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """List the networks, or get some."""
+    from glsl_infer.tools.get import catalogue
+
+    models = catalogue.read()
+    if not args.names:
+        if args.file is not None:
+            raise InputError("--file is one network's; name it as well")
+        _list(list(models.values()), as_json=args.json)
+        return 0
+    wanted = catalogue.chosen(args.names, models)
+    if args.file is not None:
+        wanted = [_alone(args, models)]
+    made = [_get(model, args) for model in wanted]
+    if args.json:
+        print(json.dumps(made, indent=1))
+    return 0
+
+
+def _alone(args: argparse.Namespace, models: dict[str, Model]) -> Model:
+    """Return the network that a file given by hand is."""
+    if len(args.names) != 1 or args.names[0] not in models:
+        raise InputError(f"--file is the file of one network; name it: {', '.join(models)}")
+    return models[args.names[0]]
+
+
+def _list(models: list[Model], *, as_json: bool) -> None:
+    from glsl_infer.tools.get import making
+
+    if as_json:
+        rows = [
+            {
+                "name": model.name,
+                "what": model.what,
+                "tasks": model.tasks,
+                "bytes": model.bytes,
+                "licence": model.licence,
+                "zero_ms": model.zero_ms,
+                "here": making.bundle_of(model).is_file(),
+            }
+            for model in models
+        ]
+        print(json.dumps(rows, indent=1))
+        return
+    print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'here':4}  task: what it finds")
+    for model in models:
+        here = "yes" if making.bundle_of(model).is_file() else "-"
+        time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
+        print(
+            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:4}  "
+            f"{', '.join(model.tasks)}: {model.what}"
+        )
+    print("Pi Zero: milliseconds a frame of a Pi Zero W, estimated. To fetch one: glsl-infer get NAME")
+
+
+def _get(model: Model, args: argparse.Namespace) -> dict[str, object]:
+    from glsl_infer.tools.get import fetching, making
+
+    bundle = making.bundle_of(model)
+    fetched = False
+    with progress.status(model.name) as tell:
+        if args.file is not None:
+            making.make(model, fetching.by_hand(args.file, model), tell)
+        elif not making.kept_file(model).is_file():
+            tell("fetching")
+            making.make(model, fetching.fetch(model), tell)
+            fetched = True
+        elif args.again or not bundle.is_file():
+            making.make(model, fetching.by_hand(making.kept_file(model), model), tell)
+    if not args.json:
+        how = "fetched" if fetched else "here"
+        print(f"{model.name}: {how}, {bundle}; {model.author}, {model.licence}: {making.licence_of(model)}")
+    return {"name": model.name, "bundle": str(bundle), "fetched": fetched, "licence": model.licence}

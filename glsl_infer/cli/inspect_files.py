@@ -1,0 +1,82 @@
+"""The files of ``glsl-infer inspect``: ``--html``, a page, and ``--onnx-view``, a graph for viewers of ONNX files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import progress
+from glsl_infer.errors import GlslInferError, InputError
+from glsl_infer.support import files
+
+if TYPE_CHECKING:
+    import argparse
+
+    from glsl_infer.bundle import Bundle
+    from glsl_infer.tools.inspect.layers import Inspected
+    from glsl_infer.tools.videocore.report import Report
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse files of other names, so that no model is replaced, and places where none can be written.
+
+    Raises:
+        InputError: naming the option.
+    """
+    wanted = (("--html", args.html, (".html", ".htm")), ("--onnx-view", args.onnx_view, (".onnx",)))
+    for option, path, suffixes in wanted:
+        if path is None:
+            continue
+        if path.suffix.lower() not in suffixes:
+            raise InputError(f"{option} {path}; name the file *{suffixes[0]}")
+        if not path.parent.is_dir():
+            raise InputError(f"{option} {path}; no such folder: {path.parent}")
+        if files.output_file(path).resolve() == args.model.resolve():
+            raise InputError(f"{option} {path} is the model itself; name another file")
+
+
+def write_of_bundle(args: argparse.Namespace, bundle: Bundle) -> list[str]:
+    """Write the files that are wanted of a bundle; return their names."""
+    written = []
+    if args.html is not None:
+        from glsl_infer.tools.inspect.bundle_page import bundle_page
+
+        page = bundle_page(bundle, *_cost(args.model, bundle))
+        written.append(_written(args.html, page.encode()))
+    if args.onnx_view is not None:
+        from glsl_infer.tools.inspect.onnx_view import onnx_view
+
+        written.append(_written(args.onnx_view, onnx_view(bundle)))
+    return written
+
+
+def write_of_model(args: argparse.Namespace, inspected: Inspected) -> list[str]:
+    """Write the page of a model that is not exported yet, if it is wanted; return its name."""
+    if args.html is None:
+        return []
+    from glsl_infer.tools.inspect.model_page import model_page
+
+    return [_written(args.html, model_page(inspected).encode())]
+
+
+def _written(path: Path, data: bytes) -> str:
+    try:
+        with files.writing(path) as file:
+            file.write(data)
+    except (OSError, ValueError) as error:
+        raise files.cannot_be_written(path, error) from None
+    return str(path)
+
+
+def _cost(path: Path, bundle: Bundle) -> tuple[Report | None, str]:
+    """Return what a VideoCore IV's compiler says of a bundle, or why there is nothing."""
+    from glsl_infer.tools.videocore import driver
+    from glsl_infer.tools.videocore.measure import measure
+    from glsl_infer.tools.videocore.report import report
+
+    if bundle.parts:
+        return None, "What shaders cost is counted for models that the GPU computes alone."
+    try:
+        return report(*measure(path, driver.find(), watch=progress.bar), str(path)), ""
+    except GlslInferError as error:
+        return None, f"What shaders cost is left out: {error}"

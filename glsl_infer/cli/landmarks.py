@@ -1,0 +1,32 @@
+"""Find the points of faces (468 each) or hands (21 each) on pictures."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import on_pictures
+
+if TYPE_CHECKING:
+    from glsl_infer.tasks import Found, Landmarks
+
+TASKS = {"face": "face-mesh", "hand": "hand"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    on_pictures.add_arguments(parser, tuple(TASKS), "the picture with the points drawn on it")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find, print and draw."""
+    from glsl_infer.tasks import Landmarker
+
+    task = TASKS.get(args.task, args.task)
+    return on_pictures.run(args, Landmarker, task, _words, lambda found, path: found.draw(path))
+
+
+def _words(found: Found[Landmarks]) -> str:
+    if not found:
+        return "nothing found"
+    return f"{len(found)} found: " + "; ".join(f"{len(item.points)} points, {100 * item.score:.0f} %" for item in found)

@@ -1,0 +1,51 @@
+"""Cut a person out of pictures, or put another background behind."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from glsl_infer.cli import on_pictures
+from glsl_infer.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from PIL import Image
+
+    from glsl_infer.tasks import Mask
+
+TASKS = ("selfie", "selfie-landscape")
+_ALPHA = (".png", ".webp", ".tif", ".tiff")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    on_pictures.add_arguments(parser, TASKS, "what was found, the rest transparent or the background")
+    parser.add_argument(
+        "--background",
+        metavar="WHAT",
+        help="blur, a colour (white, '#204080') or a picture file, behind what was found (default: transparent)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find, print and cut out."""
+    from glsl_infer.tasks import Segmenter
+    from glsl_infer.tasks.masks import ground
+
+    if args.background is not None:
+        if args.out is None:
+            raise InputError(f"--background {args.background}: name the file to write as well, with -o")
+        ground(args.background)
+    elif args.out is not None and args.out.suffix.lower() not in _ALPHA:
+        raise InputError(f"{args.out}: has no transparency; name the file *.png, or give --background")
+
+    def drawn(mask: Mask, path: Path) -> Image.Image:
+        return mask.cut_out(path) if args.background is None else mask.over(path, args.background)
+
+    return on_pictures.run(args, Segmenter, args.task, _words, drawn)
+
+
+def _words(mask: Mask) -> str:
+    return f"{100 * mask.share:.1f} % of the picture" if mask.present else "nothing found"

@@ -1,0 +1,164 @@
+"""The range of a layer that loses least: by what pictures show, and by what pictures like them may show yet.
+
+The error of a range is ``step ** 2 / 12`` wherever a value is rounded, and whatever its ends cut off, which counts
+``SATURATION`` times: a value that saturates is wrong in the same direction all around it, and is often the one that a
+network looks for.
+
+Pictures count by how exact their layer could be: one on which a layer explodes must not make the steps of all others
+coarse, and a channel that only one picture moves must not be cut off. So errors of a picture are divided by ``NOISE``
+of its energy and by its own error, which the ranges decide: a few rounds find them (the sum of the errors' logarithms
+becomes least).
+
+What no picture shows: a channel may behave like any other of its layer, with the weight of ``PRIOR`` pictures, and
+every value may be larger, by less the more pictures there are (``SPREAD``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.compiler.ranges.observed import OCTAVES, STEPS, Shown
+from glsl_infer.program.layout import Range, compact
+
+SATURATION = 4.0
+NOISE = 1e-4
+"""Of a layer's energy: an error so small that less gains nothing, as the layers before have as much."""
+PRIOR = 0.05
+SPREAD = 0.4
+"""Standard deviation of the natural logarithm of how much larger values are in a picture than in the only one seen."""
+NARROWEST = 1.0 / 64.0
+DEEP = 14
+"""Octaves below a layer's largest value that are looked at."""
+ROOM = 2
+"""Octaves above it."""
+FINER = 6
+"""Scales that are tried, to an octave."""
+BELOW = 7
+ROUNDS = 3
+ZEROS: NDArray[np.float64] = np.arange(0.0, 256.0, 5.0)
+CHUNK = 128
+
+Array = NDArray[np.float64]
+
+
+def fits(extremes: tuple[Array, Array]) -> bool:
+    """Return whether a layer's values are neither so small nor so large that no grid has them."""
+    return bool(
+        2.0 ** (2 - OCTAVES) < max(-float(extremes[0].min()), float(extremes[1].max())) < 2.0 ** (OCTAVES - ROOM)
+    )
+
+
+def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equal: bool) -> Range:
+    """Return the range of least expected error, with whole zero points.
+
+    Args:
+        seen: what each picture shows.
+        low: the lowest value that the layer's function can reach.
+        high: the highest.
+        common: all channels get the same zero point, for a gutter has one colour.
+        equal: and the same scale.
+    """
+    lowest = min(float(np.min([one.low for one in seen])), 0.0)
+    highest = max(float(np.max([one.high for one in seen])), 0.0)
+    scales, zeros = _candidates(lowest, highest, low, high)
+    last = max(one.first + one.shares.shape[2] for one in seen) + ROOM * STEPS
+    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
+    tails = [_tails(seen, side, last) for side in range(2)]
+    moved = np.stack([one.moved for one in seen])
+    energy = np.stack([one.energy for one in seen]).mean(axis=1)
+    # Where most pictures are black, the median is 0; where all are, any weight will do.
+    energy = np.maximum(energy, max(0.01 * np.median(energy), 1e-6 * energy.max()) or 1.0)
+    floor, weights = NOISE * energy, 1.0 / energy
+    above, below = scales * (255.0 - zeros[:, None]) / 255.0, scales * zeros[:, None] / 255.0
+    step = (scales / 255.0) ** 2 / 12.0
+    share = PRIOR / (len(seen) + PRIOR)
+    for _ in range(ROUNDS):
+        summed = [np.einsum("p,pce->ce", weights, side) for side in tails]
+        summed = [(1.0 - share) * side + share * side.mean(axis=0) for side in summed]
+        rounded = weights @ moved
+        errors = np.empty((len(rounded), len(zeros), len(scales)), np.float32)
+        for first in range(0, len(rounded), CHUNK):
+            part = slice(first, first + CHUNK)
+            cut = _at(summed[0][part], edges, above, high) + _at(summed[1][part], edges, below, -low)
+            errors[part] = rounded[part, None, None] * step + SATURATION * cut
+        zero, scale = _least(errors, common=common, equal=equal)
+        zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
+        ends = above[zero, scale], below[zero, scale]
+        cut = sum(_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low)))
+        weights = 1.0 / (floor + (moved * step[scale] + SATURATION * cut).mean(axis=1))
+    found = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
+    return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
+
+
+def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple[Array, Array]:
+    """Return scales and zero points to try."""
+    zeros = ZEROS
+    if lowest >= 0.0:
+        zeros = ZEROS[:1]
+    elif highest <= 0.0:
+        zeros = ZEROS[-1:]
+    largest = highest - lowest
+    powers = np.arange(-BELOW * FINER, ROOM * FINER + 1) / FINER
+    scales = largest * 2.0**powers
+    if high < np.inf and lowest >= 0.0:
+        scales = np.append(scales[scales < high], high)
+    return scales, zeros
+
+
+def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of zero points and scales, for each channel or for all."""
+    if equal:
+        total = errors.sum(axis=0)
+        zero, scale = np.unravel_index(int(total.argmin()), total.shape)
+        return np.array([zero]), np.array([scale])
+    scale = errors.argmin(axis=2)
+    best = errors.min(axis=2)
+    zero = np.full(len(best), best.sum(axis=0).argmin()) if common else best.argmin(axis=1)
+    return zero, np.take_along_axis(scale, zero[:, None], axis=1)[:, 0]
+
+
+def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
+    """Return what ends on the grid cut off: the mean of ``max(x - end, 0) ** 2``, (pictures, channels, ends)."""
+    count = (DEEP + ROOM) * STEPS
+    first = last - count
+    shares = np.zeros((len(seen), len(seen[0].low), count))
+    for number, one in enumerate(seen):
+        kept = one.shares[side]
+        begin = max(first - one.first, 0)
+        if begin >= kept.shape[1]:  # all of its values end before the grid does, as those of a black picture
+            continue
+        place = one.first + begin - first
+        shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
+    places = np.arange(count)
+    width = SPREAD * len(seen) ** -0.5 * STEPS / np.log(2.0)
+    kernel = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2)
+    shares = shares @ (kernel / kernel.sum(axis=1, keepdims=True))
+    middle = 2.0 ** ((np.arange(first, last) + 0.5) / STEPS - OCTAVES)
+    edges = 2.0 ** (np.arange(first, last) / STEPS - OCTAVES)
+    none, one_, two = ((shares * middle**power)[..., ::-1].cumsum(axis=-1)[..., ::-1] for power in range(3))
+    return np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+
+
+def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return the place of ends in the grid: the one below, and how far beyond it."""
+    place = np.log2(np.maximum(ends, edges[0]) / edges[0]) * STEPS
+    place = np.clip(place, 0.0, len(edges) - 1.001)
+    whole = place.astype(np.int64)
+    return whole, place - whole
+
+
+def _at(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
+    """Return what (channels, grid) say of any ends, (channels, zeros, scales); beyond ``limit`` there is nothing."""
+    whole, share = _place(edges, ends)
+    return np.where(ends >= limit, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
+
+
+def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
+    """Return what (pictures, channels, grid) say of an end for each channel, (pictures, channels)."""
+    whole, share = _place(edges, ends)
+    channel = np.arange(len(ends))
+    found = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
+    return np.where(ends >= limit, 0.0, found)

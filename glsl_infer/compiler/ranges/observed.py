@@ -1,0 +1,103 @@
+"""What typical pictures show of layers: how often each channel takes values of which size, picture by picture."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Graph, reference
+from glsl_infer.graph.reference import Inputs
+
+STEPS = 4
+"""Sizes are told apart in so many steps to an octave."""
+
+OCTAVES = 24
+"""The sizes go from ``2 ** -OCTAVES`` to ``2 ** OCTAVES``; what is smaller or larger counts as that."""
+
+SIZES = 2 * OCTAVES * STEPS
+DEEP = 10
+"""So many octaves below a layer's largest value are kept of each picture: the rest only counts as not 0."""
+
+
+def _places() -> NDArray[np.int32]:
+    """Return where each value counts, by the upper 16 bits of its float32.
+
+    Negative values stand ``SIZES`` behind positive ones, and 0 behind both.
+    """
+    upper = np.arange(2**15, dtype=np.uint32)
+    with np.errstate(all="ignore"):
+        middle = ((upper << 16) + 0x8000).view(np.float32).astype(np.float64)
+        places = np.floor(np.log2(middle) * STEPS) + OCTAVES * STEPS
+    places = np.clip(np.nan_to_num(places, nan=0, posinf=SIZES - 1), 0, SIZES - 1).astype(np.int32)
+    places[0] = 2 * SIZES
+    return np.concatenate([places, np.where(places == 2 * SIZES, places, places + SIZES)])
+
+
+PLACES = _places()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one picture shows of a layer.
+
+    Attributes:
+        low, high: (channels,): the extremes.
+        energy: (channels,): the mean square.
+        moved: (channels,): the share of values that are not 0, which no rounding changes.
+        first: place in the grid of the first size that is kept.
+        shares: (2, channels, sizes): the share of positive and of negative values of each size.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    energy: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    first: int
+    shares: NDArray[np.float32]
+
+
+def observe(graph: Graph, names: Collection[str], pictures: Sequence[Inputs]) -> dict[str, list[Shown]]:
+    """Return what each picture shows of some layers, computed in float32.
+
+    Args:
+        graph: at any step.
+        names: layers to look at.
+        pictures: typical inputs, as ``reference.run`` takes them; at least one.
+    """
+    seen: dict[str, list[Shown]] = {name: [] for name in names}
+    for picture in pictures:
+        for name, value in reference.layers(graph, picture, mode="float"):
+            if name in seen:
+                seen[name].append(_shown(np.asarray(value, np.float32).reshape(-1, value.shape[-1])))
+    return seen
+
+
+def extremes(seen: Sequence[Shown]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lowest and the highest value of every channel, (channels,) each, over all pictures."""
+    return np.min([one.low for one in seen], axis=0), np.max([one.high for one in seen], axis=0)
+
+
+def _shown(values: NDArray[np.float32]) -> Shown:
+    """Return what (pixels, channels) show."""
+    values = np.ascontiguousarray(values)
+    pixels, channels = values.shape
+    upper = values.view(np.uint16).reshape(pixels, channels, 2)[..., 1]
+    width = 2 * SIZES + 1
+    place = PLACES[upper] + np.arange(channels, dtype=np.int32) * width
+    counts = np.bincount(place.ravel(), minlength=channels * width).reshape(channels, width)
+    both = np.stack([counts[:, :SIZES], counts[:, SIZES : 2 * SIZES]])
+    met = np.flatnonzero(both.any(axis=(0, 1)))
+    end = int(met[-1]) + 1 if len(met) else DEEP * STEPS
+    first = max(end - DEEP * STEPS, 0)
+    low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
+    return Shown(
+        low,
+        high,
+        np.einsum("pc,pc->c", values, values, dtype=np.float64) / pixels,
+        1.0 - counts[:, -1] / pixels,
+        first,
+        (both[..., first:end] / pixels).astype(np.float32),
+    )

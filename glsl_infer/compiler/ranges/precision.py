@@ -1,0 +1,243 @@
+"""Graph with ranges -> graph: how many bits each feature map has, 8 or 16.
+
+A map of 16 bits has the range of the same map in 8 and 256 times its steps. It is written by two draws a slice and read
+by two fetches a texel (``lowering.fine``). ``assign`` takes any choice of bits: a rule's, a person's or a search's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from glsl_infer import ops
+from glsl_infer.compiler.gutters import gutters
+from glsl_infer.errors import InputError, together
+from glsl_infer.graph import Graph, Node, host_steps
+from glsl_infer.graph.network import IMAGE, MASK
+from glsl_infer.lowering.fine import ONE_DRAW
+from glsl_infer.ops.operator import CopyOperator
+
+PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
+"""``auto``: outputs that are numbers, and what they are made of, in 16 bits; else all maps in 8, or in 16."""
+
+BITS = (8, 16)
+
+BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
+"""Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with."""
+
+MOST_ADDED = 0.08
+"""Of a network's work, how much the inputs of the last layers may add: the rest of 1.15 is theirs, and for draws."""
+
+
+@dataclass(frozen=True)
+class PrecisionChoice:
+    """A feature map in 16 bits: one line of the export report.
+
+    Attributes:
+        layer: its name.
+        why: one of ``BY_RULE``, ``BEFORE``, ``BY_NAME`` and ``WITH_OTHERS``, or what a search says.
+        added: about what it adds to the network's work: the share of that in 8 bits.
+    """
+
+    layer: str
+    why: str
+    added: float = 0.0
+
+
+def choose(
+    graph: Graph, precision: str, precision_for: Mapping[str, int], numbers: Collection[str] | None = None
+) -> dict[str, PrecisionChoice | None]:
+    """Return for layers why they have 16 bits, or None for those that a person wants in 8.
+
+    Args:
+        graph: with ranges.
+        precision: one of ``PRECISIONS``.
+        precision_for: 8 or 16 for single layers, by their names, whatever ``precision`` is.
+        numbers: layers of outputs to which ``auto`` applies; all, if not given.
+
+    Raises:
+        InputError: an unknown precision, or a layer that cannot have its bits.
+    """
+    for given in (precision, *map(str, precision_for.values())):
+        if given not in (PRECISIONS if given == precision else (EIGHT, SIXTEEN)):
+            raise InputError(f"precision '{given}'; choose one of {', '.join(PRECISIONS)}")
+    possible = possible_layers(graph)
+    problems = [
+        InputError(f"layer '{name}' cannot be stored in 16 bits: {_why_not(graph, graph.by_name[name])}")
+        for name, bits in precision_for.items()
+        if bits == 16 and name not in possible
+    ]
+    if problems:
+        raise together(problems)
+    chosen: dict[str, PrecisionChoice | None] = {}
+    if precision == AUTO:
+        chosen = {name: PrecisionChoice(name, why) for name, why in _of_numbers(graph, possible, numbers).items()}
+    elif precision == SIXTEEN:
+        chosen = {name: PrecisionChoice(name, BY_NAME) for name in possible}
+    for name, bits in precision_for.items():
+        chosen[name] = PrecisionChoice(name, BY_NAME) if bits == 16 else None
+    return chosen
+
+
+def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[Graph, tuple[PrecisionChoice, ...]]:
+    """Set ``bits`` of every layer: as chosen, and of what only copies, or pools in its input's range, as of its input.
+
+    What is joined has the same bits everywhere: 16 where all of it can have them.
+
+    Args:
+        graph: with ranges.
+        chosen: see ``choose``; layers that are not in it have 8 bits.
+
+    Returns:
+        The graph, and all its layers of 16 bits.
+    """
+    possible, fixed = possible_layers(graph), dict(chosen)
+    while True:
+        bits = _bits(graph, fixed)
+        mixed = next((node for node in graph.nodes if _joins(node) and len({bits[i] for i in node.inputs}) > 1), None)
+        if mixed is None:
+            break
+        makers = list(dict.fromkeys(maker for name in mixed.inputs for maker in _makers(graph, name)))
+        rises = all(maker in possible and fixed.get(maker, "") is not None for maker in makers)
+        for maker in makers:
+            fixed[maker] = (fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS)) if rises else None
+    nodes, made = [], []
+    whole = sum(_work(graph, node) for node in graph.nodes)
+    for node in graph.nodes:
+        known = "bits" in node.operator.attrs
+        nodes.append(node.with_attrs(bits=bits[node.name]) if known else node)
+        if known and bits[node.name] == 16:
+            choice = fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS)
+            made.append(replace(choice, added=added(graph, node) / whole))
+    return graph.rebuilt(nodes), tuple(made)
+
+
+def possible_layers(graph: Graph) -> dict[str, Node]:
+    """Return the layers that may be stored in 16 bits, by name, in order."""
+    around, images = gutters(graph), _images(graph)
+    return {
+        node.name: node
+        for node in graph.nodes
+        if _stores(graph, node)
+        and node.name not in images
+        and not (around[node.name] and node.attrs["zeros"] is not None and len({*node.attrs["zeros"]}) > 1)
+    }
+
+
+def require_known(graph: Graph, names: Mapping[str, int]) -> None:
+    """Refuse names that no layer of an optimised graph has whose bits can be chosen.
+
+    Raises:
+        InputError: naming all of them, and the layers that there are.
+    """
+    there = [node.name for node in graph.nodes if _stores(graph, node)]
+    unknown = [name for name in names if name not in there]
+    if unknown:
+        wrong = ", ".join(f"'{name}'" for name in unknown)
+        raise InputError(f"no layer {wrong} has a precision to choose; there are: {', '.join(there)}")
+
+
+def _stores(graph: Graph, node: Node) -> bool:
+    """Return whether a node computes a feature map, of which bits can be chosen."""
+    operator = ops.get(node.op)
+    return "bits" in operator.attrs and len(graph.shapes[node.name]) == 3 and not isinstance(operator, CopyOperator)
+
+
+def _why_not(graph: Graph, node: Node) -> str:
+    if node.name in _images(graph):
+        return "it is an image, of which runners show 8; give --purpose OUTPUT=values"
+    if _stores(graph, node):
+        return "its channels have several zero points, and a reader pads it"
+    return "it copies what others store, or stores no feature map in a range"
+
+
+def _bits(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> dict[str, int]:
+    bits: dict[str, int] = {}
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if node.name in chosen and not isinstance(operator, CopyOperator):
+            bits[node.name] = 8 if chosen[node.name] is None else 16
+        elif operator.keeps_range and len(graph.shapes[node.name]) == 3:
+            bits[node.name] = max(bits[name] for name in node.inputs)
+        else:
+            bits[node.name] = 8
+    return bits
+
+
+def _joins(node: Node) -> bool:
+    return isinstance(node.operator, CopyOperator) and len(node.inputs) > 1
+
+
+def _makers(graph: Graph, name: str) -> Iterator[str]:
+    """Yield the layers that compute what a value is copied from."""
+    node = graph.by_name[name]
+    if isinstance(node.operator, CopyOperator):
+        for source in node.inputs:
+            yield from _makers(graph, source)
+    else:
+        yield name
+
+
+def _images(graph: Graph) -> set[str]:
+    """Return the layers whose values runners show as they are: those of images, and what these are copied from."""
+    ends = [layer for output in graph.outputs if graph.purpose(output) == IMAGE for layer in output.layers]
+    shown = set(ends)
+    for node in reversed(graph.nodes):
+        if node.name in shown and ops.get(node.op).keeps_range:
+            shown.update(node.inputs)
+    return shown
+
+
+def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[str] | None) -> dict[str, str]:
+    """Return the layers of outputs that are numbers, and their inputs as far as these cost little: why, by name.
+
+    An output is numbers where it is no image, no mask, and nothing behind it makes probabilities or a class of it: then
+    every step of it counts. A sigmoid's own bytes are probabilities, too.
+    """
+    ends: dict[str, None] = {}
+    for output in graph.outputs:
+        kinds = {step.step for step in output.steps}
+        if graph.purpose(output) in (IMAGE, MASK) or kinds & {*host_steps.PROBABLE, host_steps.ARGMAX}:
+            continue
+        for layer in output.layers if numbers is None else [layer for layer in output.layers if layer in numbers]:
+            for maker in _makers(graph, layer):
+                if maker in possible and not _is_probable(graph.by_name[maker]):
+                    ends[maker] = None
+    whole = sum(_work(graph, node) for node in graph.nodes)
+    left = MOST_ADDED * whole
+    before: dict[str, None] = {}
+    for end in ends:
+        for name in graph.by_name[end].inputs:
+            makers = [maker for maker in _makers(graph, name) if maker not in ends and maker not in before]
+            more = sum(added(graph, graph.by_name[maker]) for maker in makers)
+            if all(maker in possible for maker in makers) and more <= left:
+                left -= more
+                before.update(dict.fromkeys(makers))
+    return {name: BY_RULE if name in ends else BEFORE for name in possible if name in ends or name in before}
+
+
+def _is_probable(node: Node) -> bool:
+    """Return whether a layer's function has a range of its own that is no clip: a sigmoid's."""
+    return node.activation.bounded and not node.activation.clips
+
+
+def _work(graph: Graph, node: Node) -> float:
+    """Return about how many operations a layer takes: products, and some for each fetch and each number stored."""
+    shape = graph.shapes[node.name]
+    stored = math.prod(shape)
+    kernel = node.weights.get("kernel")
+    if kernel is None or len(shape) != 3:
+        return float(stored * 4)
+    each = math.prod(kernel.shape[:3])
+    return float(shape[0] * shape[1] * shape[2] * (each + 3 + each / 4))
+
+
+def added(graph: Graph, node: Node) -> float:
+    """Return about what it adds that a layer is stored in 16 bits: it is drawn twice, and read by two fetches.
+
+    Shares of the work of each, read off Mesa's vc4 compiler.
+    """
+    height, width, _ = graph.shapes[node.name]
+    readers = sum(_work(graph, reader) * 0.5 for reader in graph.consumers[node.name])
+    return _work(graph, node) * (0.8 if height * width <= ONE_DRAW else 0.6) + readers

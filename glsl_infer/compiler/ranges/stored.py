@@ -1,0 +1,103 @@
+"""Ranges as data: what calibration found of a network, so that others make the same bundle without its pictures."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.compiler.ranges import PreparedGraph
+from glsl_infer.compiler.ranges.eight_bits import open_layers
+from glsl_infer.compiler.ranges.known import KnownRanges
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph
+from glsl_infer.program.layout import Range
+
+LEARNT = ("error", "maximum", "percentile")
+"""How ranges are chosen that pictures tell."""
+
+
+@dataclass(frozen=True)
+class StoredRanges:
+    """What calibration found.
+
+    Attributes:
+        model: the network's name.
+        fingerprint: of the network; see ``fingerprint``.
+        known: the ranges.
+    """
+
+    model: str
+    fingerprint: str
+    known: KnownRanges = field(default_factory=KnownRanges)
+
+    def of(self, graph: Graph, where: str, *, calibrated: bool = False) -> KnownRanges:
+        """Return the ranges for an optimised graph.
+
+        Args:
+            graph: the whole network.
+            where: the file, for messages.
+            calibrated: whether there are pictures, which tell what the file does not.
+
+        Raises:
+            InputError: they are another network's, or some layer has none, naming all layers that do not fit.
+        """
+        if self.fingerprint == fingerprint(graph):
+            missing = [] if calibrated else [repr(node.name) for node in open_layers(graph, self.known.maps)]
+            if missing:
+                raise InputError(f"{where}: no range for {', '.join(missing)}; give pictures with --calibrate DIR, too")
+            return self.known
+        foreign = sorted({*self.known.maps, *self.known.scales} - set(_names(graph, self.known.scales)))
+        what = f"it has no {', '.join(map(repr, foreign))}" if foreign else "its layers or weights are others"
+        raise InputError(
+            f"{where}: ranges of another network, '{self.model}'; of '{graph.name}' {what}; give the model that they "
+            "were learnt for, with the same --input-range, or make others with 'glsl-infer calibrate'"
+        )
+
+
+def _names(graph: Graph, scales: Mapping[str, float]) -> Sequence[str]:
+    """Return the names of layers, and those that stages of them would have."""
+    return [*graph.by_name, *(name for name in scales if name.rpartition("-")[0] in graph.by_name)]
+
+
+def learnt(prepared: Sequence[PreparedGraph]) -> KnownRanges:
+    """Return what pictures told of a network: of its GPU parts, of which the whole may be the only one."""
+    maps: dict[str, Range] = {}
+    fine: dict[str, Range] = {}
+    scales: dict[str, float] = {}
+    for part in prepared:
+        for choice in part.ranges:
+            if choice.by.partition(" ")[0] in LEARNT:
+                attrs = part.graph.by_name[choice.layer].attrs
+                maps[choice.layer] = Range(tuple(attrs["scales"]), tuple(attrs["zeros"]))
+        fine.update(part.wider)
+        scales.update({choice.layer: choice.scale for choice in part.scales if choice.by == "calibration"})
+    return KnownRanges(maps, fine, scales)
+
+
+def fingerprint(graph: Graph) -> str:
+    """Return a digest of all that an optimised graph computes; file names and the order of attributes do not count."""
+    digest = hashlib.sha256()
+    for node in graph.nodes:
+        attrs = {key: value for key, value in node.attrs.items() if key != "fused"}
+        digest.update(
+            repr((node.name, node.op, node.inputs, sorted((key, _plain(attrs[key])) for key in attrs))).encode()
+        )
+        for name in sorted(node.weights):
+            weights = np.ascontiguousarray(node.weights[name], "<f4")
+            digest.update(repr((name, weights.shape)).encode() + weights.tobytes())
+    return digest.hexdigest()
+
+
+def _plain(value: Any) -> str:
+    """Return a text of an attribute that is the same for a list and a tuple, and for NumPy's numbers and Python's."""
+    if isinstance(value, (list, tuple)):
+        return f"({','.join(map(_plain, value))})"
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value))
+    if isinstance(value, (int, float, np.number)):
+        return f"{float(value):.9g}"
+    return repr(value)

@@ -1,0 +1,179 @@
+"""What a Keras file may make this process do, looked at before Keras does it.
+
+Keras makes objects by the names in a file's config, and unpacks whatever weights the file says it has. Old versions
+execute code on the way; ``installed.keras`` refuses those. What is here does not depend on Keras' version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.keras.saved import CONFIG, MOST_CONFIG
+from glsl_infer.importers.shared import caps
+
+RUN_OTHERS = frozenset({"FlaxLayer", "JaxLayer", "Lambda", "TFSMLayer", "TorchModuleWrapper"})
+"""Layers that execute what a file brings along."""
+
+READ_FILES = frozenset({"IndexLookup", "IntegerLookup", "StringLookup", "TextVectorization"})
+"""Layers that read any file whose path the config has."""
+
+_ROOMS = frozenset(
+    {
+        *("activations", "constraints", "dtype_policies", "initializers", "layers", "losses", "metrics", "models"),
+        *("ops", "optimizers", "quantizers", "random", "regularizers"),
+    }
+)
+"""Modules of Keras that only compute. Others download, unpack, or switch the safe mode off."""
+
+_H5 = ("h5", "hdf5")
+_MOST_OBJECTS = 100_000
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file whose config names what it has no business with, or whose weights take too much.
+
+    Raises:
+        ModelError: it does, or the file is damaged.
+    """
+    try:
+        if zipfile.is_zipfile(path):
+            _check_zip(path)
+        elif path.suffix.lower().lstrip(".") in _H5:
+            _check_h5(path, str(path), with_config=True)
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        RecursionError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+    ) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"{path}: not a model that Keras can load ({reason})") from None
+
+
+def check_config(source: object, config: Any) -> None:
+    """Refuse a config that names objects which may do more than compute.
+
+    Raises:
+        ModelError: naming the first of them.
+    """
+    stack = [config]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack += value
+        elif isinstance(value, dict):
+            stack += value.values()
+            name = value.get("class_name")
+            if isinstance(name, str):
+                _check_object(source, name, value)
+
+
+def _check_object(source: object, name: str, entry: dict[str, Any]) -> None:
+    module = entry.get("module")
+    kind = name.rpartition(">")[2]
+    if kind in RUN_OTHERS | READ_FILES or name == "__lambda__":
+        what = (
+            "executes code of the file" if kind in RUN_OTHERS or name == "__lambda__" else "reads files by their path"
+        )
+        raise ModelError(
+            f"{source}: holds a {kind}, which {what}; nothing of it was loaded; build the model without it"
+        )
+    parts = str(module or "").split(".")
+    inside = parts[2:] if parts[1:2] == ["src"] else parts[1:]
+    if parts[0] == "keras" and inside and inside[0] not in _ROOMS:
+        given = entry.get("config") if name == "function" else name
+        raise ModelError(
+            f"{source}: names '{module}.{given:.60}', which is no part of a network; nothing of it was loaded; do not "
+            "trust this file"
+        )
+    if name == "function" and parts[0] not in ("", "builtins", "keras"):
+        raise ModelError(
+            f"{source}: names the function '{module}.{entry.get('config')!s:.60}', which is none of Keras; nothing of "
+            "it was loaded; do not trust this file"
+        )
+
+
+@contextlib.contextmanager
+def bounded(keras: Any, source: object) -> Iterator[None]:
+    """While a model is made, count the weights that its layers ask for, before each is made.
+
+    Raises:
+        ModelError: all together take too much.
+    """
+    weights, refusals = caps.Weights(source), list[ModelError]()
+    kind = keras.layers.Layer
+    original = kind.add_weight
+
+    def add_weight(self: Any, shape: Any = None, *args: Any, **options: Any) -> Any:
+        given = shape if isinstance(shape, (tuple, list)) else (shape,)
+        sizes = [size for size in given if isinstance(size, int)]
+        try:
+            weights.add(4 * math.prod(sizes), str(getattr(self, "name", "")))
+        except ModelError as error:
+            refusals.append(error)  # Keras wraps what is raised here in its own words
+            raise
+        return original(self, shape, *args, **options)
+
+    kind.add_weight = add_weight
+    try:
+        yield
+    except Exception:
+        if refusals:
+            raise refusals[0] from None
+        raise
+    finally:
+        kind.add_weight = original
+
+
+def _check_zip(path: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        caps.check_zip(path, members)
+        config = next((member for member in members if member.filename == CONFIG), None)
+        if config is not None:
+            if config.file_size > MOST_CONFIG:
+                raise ModelError(f"{path}: its config has {config.file_size:,} bytes; at most {MOST_CONFIG:,} are read")
+            check_config(path, json.loads(archive.read(config)))
+        for member in members:
+            if member.filename.endswith(".h5"):
+                _check_h5(io.BytesIO(archive.read(member)), f"{path}: {member.filename}", with_config=False)
+
+
+def _check_h5(file: Any, source: str, *, with_config: bool) -> None:
+    """Refuse an HDF5 file with data that is elsewhere, or unpacks to too much."""
+    import h5py
+
+    weights, seen = caps.Weights(source), set[int]()
+    with h5py.File(file, "r") as root:
+        if with_config and "model_config" in root.attrs:
+            check_config(source, json.loads(root.attrs["model_config"]))
+        stack = [root]
+        while stack:
+            group = stack.pop()
+            for name in group:
+                if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                    raise ModelError(f"{source}: '{name:.60}' is a link to another place; save the model again")
+                item = group[name]
+                address = h5py.h5o.get_info(item.id).addr
+                if address in seen:
+                    continue
+                seen.add(address)
+                if len(seen) > _MOST_OBJECTS:
+                    raise ModelError(f"{source}: holds more than {_MOST_OBJECTS:,} objects")
+                if isinstance(item, h5py.Group):
+                    stack.append(item)
+                elif isinstance(item, h5py.Dataset):
+                    if item.is_virtual or item.external:
+                        raise ModelError(f"{source}: the numbers of '{name:.60}' are in another file; save it again")
+                    weights.add(math.prod(item.shape or ()) * item.dtype.itemsize, item.name or name)

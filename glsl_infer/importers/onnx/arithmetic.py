@@ -1,0 +1,247 @@
+"""Operators of tensors and constants, number by number -> nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph.activations import activation
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.activations import applied
+from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
+from glsl_infer.importers.onnx.view import View, default_order, fresh
+
+_OPERATIONS = {
+    "Add": "add",
+    "Div": "divide",
+    "Max": "maximum",
+    "Mean": "add",
+    "Min": "minimum",
+    "Mul": "multiply",
+    "Sub": "subtract",
+    "Sum": "add",
+}
+
+_NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
+
+Doubles = NDArray[np.float64]
+
+
+def binary(call: Call) -> list[View]:
+    """Convert an operation on tensors and constants, from left to right."""
+    operation = _OPERATIONS[call.kind]
+    given = list(call.given)
+    if not given or any(value is None for value in given):
+        raise call.refused(f"of {len(given)} tensors", "give it one or more")
+    result: Given = given[0]
+    for value in given[1:]:
+        result = of_two(call, operation, result, value)
+    if call.kind == "Mean" and len(given) > 1:
+        result = of_two(call, "divide", result, np.asarray(float(len(given))))
+    assert isinstance(result, View)
+    return applied(call, "linear") if len(given) == 1 else [result]
+
+
+def of_two(call: Call, operation: str, a: Given, b: Given) -> View | NDArray[Any]:
+    """Return an operation on two tensors, or on one and a constant; a constant of two constants."""
+    if isinstance(a, View) and isinstance(b, View):
+        return _tensors(call, operation, a, b)
+    if isinstance(a, View):
+        return _with_constant(call, operation, a, np.asarray(b), first=False)
+    if isinstance(b, View):
+        return _with_constant(call, operation, b, np.asarray(a), first=True)
+    compute = {"add": np.add, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum}
+    result: NDArray[Any] = np.asarray(compute[operation](np.asarray(a), np.asarray(b)), np.float64)
+    return result
+
+
+def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.generic], *, first: bool) -> View:
+    constant = call.finite(value, "a constant")
+    whole = np.broadcast_shapes(view.shape, constant.shape)
+    if whole != view.shape:
+        if np.prod(whole) != view.size:
+            return _widened(call, operation, view, constant, first=first)
+        grown = view.reshaped(call.file_shape(whole))
+        assert grown is not None
+        view = grown
+    node, fine, held = _beside(call, view, constant)
+    result = _constant_node(call, operation, node, held, first=first)
+    return View(result, fine.stored, fine.axes)
+
+
+def _beside(call: Call, view: View, constant: Doubles) -> tuple[str, View, Doubles]:
+    """Return a node, its tensor, and a constant as an array that is broadcast to the node's."""
+    shape = call.nodes.shape(view.node)
+    cut = view.cut(shape)
+    if cut is None:
+        node = call.nodes.shaped(view.node, tuple(atom.size for atom in view.stored))
+        view = View(node, view.stored, view.axes)
+        return node, view, view.as_stored(constant)
+    fine, groups = cut
+    held = fine.as_stored(constant)
+    sizes: list[int] = []
+    place = 0
+    whole = list(held.shape)
+    for group in groups:
+        lengths = held.shape[place : place + len(group)]
+        full = any(length > 1 for length in lengths)
+        for offset, atom in enumerate(group):
+            whole[place + offset] = atom.size if full else 1
+        sizes.append(int(np.prod([atom.size for atom in group])) if full else 1)
+        place += len(group)
+    return view.node, fine, np.broadcast_to(held, whole).reshape(sizes)
+
+
+def _constant_node(call: Call, operation: str, node: str, value: Doubles, *, first: bool) -> str:
+    nodes = call.nodes
+    unit, nothing = np.ones(1), np.zeros(1)
+    if operation == "add":
+        return nodes.affine(node, unit, value)
+    if operation == "subtract":
+        return nodes.affine(node, -unit if first else unit, value if first else -value)
+    if operation == "multiply":
+        return nodes.affine(node, value, nothing)
+    if operation == "divide" and not first:
+        if not value.all():
+            raise call.refused("by 0", "give a number other than 0")
+        return nodes.affine(node, 1.0 / value, nothing)
+    if operation == "divide":
+        return nodes.affine(nodes.function(node, "reciprocal"), value, nothing)
+    if value.size == 1:
+        bound = float(value.reshape(-1)[0])
+        low = f"at_least({bound:.9g})" if bound else "relu"
+        return nodes.function(node, low if operation == "maximum" else f"at_most({bound:.9g})")
+    sign = np.asarray([1.0 if operation == "maximum" else -1.0])
+    bent = nodes.function(nodes.affine(node, sign, -sign * value), "relu")
+    return nodes.affine(bent, sign, value)
+
+
+def _widened(call: Call, operation: str, view: View, constant: Doubles, *, first: bool) -> View:
+    """Return an operation with a constant that has more numbers than the tensor."""
+    shape = call.file_shape(np.broadcast_shapes(view.shape, constant.shape))
+    rank = len(shape)
+    own = (1,) * (rank - len(view.shape)) + view.shape
+    grown = view.reshaped(own)
+    assert grown is not None
+    node = relayout.in_file_order(call.nodes, grown, own)
+    result = call.nodes.constant(
+        operation, node, constant.reshape((1,) * (rank - constant.ndim) + constant.shape), first=first
+    )
+    return fresh(result, shape)
+
+
+def _tensors(call: Call, operation: str, a: View, b: View) -> View:
+    shape = call.file_shape(np.broadcast_shapes(a.shape, b.shape))
+    rank = len(shape)
+    a, b = (_of_rank(view, rank) for view in (a, b))
+    order = _common_order(a, b, shape)
+    views = [relayout.ordered(call.nodes, view, order) for view in (a, b)]
+    same = a.shape == b.shape and call.nodes.shape(views[0].node) == call.nodes.shape(views[1].node)
+    if same:
+        return View(_two(call, operation, [view.node for view in views]), views[0].stored, views[0].axes)
+    long = [axis for axis in order if shape[axis] > 1]
+    dims = _dimensions(call, views, shape, long)
+    if dims is None:
+        dims = [[axis] for axis in long]
+    sources = []
+    for view in views:
+        sizes = tuple(int(np.prod([view.shape[axis] for axis in group])) for group in dims)
+        sources.append(call.nodes.shaped(view.node, sizes or (1,)))
+    node = _two(call, operation, sources)
+    return fresh(node, shape, order)
+
+
+def _two(call: Call, operation: str, sources: Sequence[str]) -> str:
+    shapes = [call.nodes.shape(source) for source in sources]
+    if any(len(shape) not in TEXTURE_RANKS for shape in shapes) or all(map(call.nodes.on_cpu, sources)):
+        return call.nodes.emit("tensor_binary", *sources, part=operation, operation=operation)
+    if operation == "add" and shapes[0] == shapes[1]:
+        return call.nodes.emit("add", *sources, part="add", activation="linear")
+    return call.nodes.emit("binary", *sources, part=operation, operation=operation)
+
+
+def _of_rank(view: View, rank: int) -> View:
+    return View(view.node, view.stored, ((),) * (rank - len(view.axes)) + view.axes)
+
+
+def _common_order(a: View, b: View, shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of axes for both: that of the one with more numbers, with axes of the other where they fit."""
+    rank = len(shape)
+    for view in sorted((a, b), key=lambda each: -each.size):
+        order = view.order()
+        if order is None:
+            continue
+        missing = [axis for axis in range(rank) if shape[axis] > 1 and axis not in order]
+        if not missing:
+            return (*order, *(axis for axis in range(rank) if axis not in order))
+        usual = [axis for axis in default_order(rank) if axis in order or axis in missing]
+        if tuple(axis for axis in usual if axis in order) == order:
+            return (*usual, *(axis for axis in range(rank) if axis not in usual))
+    return default_order(rank)
+
+
+def _dimensions(call: Call, views: Sequence[View], shape: Sequence[int], long: Sequence[int]) -> list[list[int]] | None:
+    """Return which axes each dimension of the nodes has: those of a map if one of them is a map, else a vector's."""
+    if len(long) <= 1 and all(len(call.nodes.shape(view.node)) == 1 for view in views):
+        return [list(long)]
+    if len(shape) == 4 and shape[0] == 1:
+        placed = [axis for axis in long]
+        usual = [axis for axis in (2, 3, 1) if axis in placed]
+        if placed == usual:
+            return [[2], [3], [1]]
+        if len(long) == 3:
+            return [[axis] for axis in long]
+    for view in views:
+        dims = call.nodes.shape(view.node)
+        groups: list[list[int]] = []
+        axes = list(long)
+        for size in dims:
+            group: list[int] = []
+            while axes and int(np.prod([shape[axis] for axis in group])) < size:
+                group.append(axes.pop(0))
+            groups.append(group)
+            if int(np.prod([shape[axis] for axis in group])) != size:
+                break
+        else:
+            if not axes and _uniform(views, groups, shape):
+                return groups
+    return None
+
+
+def _uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequence[int]) -> bool:
+    """Return whether every tensor has all of the axes of a dimension, or none of them."""
+    for view in views:
+        for group in groups:
+            whole = [view.shape[axis] == shape[axis] for axis in group]
+            if any(whole) != all(whole) and group:
+                return False
+            if group and not any(whole) and any(view.shape[axis] > 1 for axis in group):
+                return False
+    return True
+
+
+def _power(call: Call) -> list[View]:
+    if not call.is_constant(1):
+        raise call.refused(
+            "an exponent that the network computes, or a constant to its power", "give a constant exponent"
+        )
+    exponent = call.finite(call.constant(1, "an exponent"), "an exponent").reshape(-1)
+    if exponent.size != 1 and (exponent != exponent[0]).any():
+        raise call.refused(f"{exponent.size} exponents", "give one number")
+    return applied(call, activation(f"power({float(exponent[0]):.9g})").text)
+
+
+def _negated(call: Call) -> list[View]:
+    view = call.view()
+    return [View(call.nodes.affine(view.node, np.asarray([-1.0]), np.zeros(1)), view.stored, view.axes)]
+
+
+CONVERTERS: dict[str, Converter] = {
+    **dict.fromkeys(_OPERATIONS, binary),
+    "Neg": _negated,
+    "Pow": _power,
+}

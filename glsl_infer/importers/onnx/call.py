@@ -1,0 +1,181 @@
+"""What a converter gets: one operator of a file, and the tensors that it reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Shape
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.model import Numbers, Operator
+from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
+from glsl_infer.importers.onnx.view import View, fresh
+
+Given = Union[View, Numbers, None]
+"""What an operator reads: what the network computes, a constant, or nothing."""
+
+
+class Call:
+    """One operator.
+
+    Attributes:
+        operator: as the file has it.
+        given: what it reads, in the file's order.
+        nodes: makes its nodes.
+    """
+
+    def __init__(self, operator: Operator, given: Sequence[Given], nodes: Nodes) -> None:
+        self.operator, self.given, self.nodes = operator, tuple(given), nodes
+
+    @property
+    def kind(self) -> str:
+        """The operator's type."""
+        return self.operator.kind
+
+    @property
+    def opset(self) -> int:
+        """The version of its domain."""
+        return self.operator.opset
+
+    def refused(self, given: str, advice: str) -> ModelError:
+        """Return the error that says what cannot be exported, and what to do."""
+        return ModelError.layer(self.nodes.name, f"{self.kind}: {given}", advice)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute; an array where it is a tensor.
+
+        Raises:
+            ModelError: there is none, and no default.
+        """
+        value = self.operator.attributes.get(name, default)
+        if value is None:
+            raise self.refused(f"without its attribute {name}", "the file is damaged; convert the model anew")
+        return value
+
+    def has(self, place: int) -> bool:
+        """Return whether it reads something at ``place``."""
+        return place < len(self.given) and self.given[place] is not None
+
+    def view(self, place: int = 0) -> View:
+        """Return the tensor that it reads at ``place``, which the network computes.
+
+        Raises:
+            ModelError: it is a constant, or left out.
+        """
+        value = self.given[place] if place < len(self.given) else None
+        if not isinstance(value, View):
+            what = "a constant" if isinstance(value, np.ndarray) else "nothing"
+            raise self.refused(f"{what} as its input {place + 1}", "give it a tensor that the network computes")
+        return value
+
+    @property
+    def views(self) -> list[View]:
+        """All tensors that it reads and the network computes."""
+        return [value for value in self.given if isinstance(value, View)]
+
+    def is_constant(self, place: int) -> bool:
+        """Return whether it reads a constant at ``place``."""
+        return place < len(self.given) and isinstance(self.given[place], np.ndarray)
+
+    def constant(self, place: int, what: str) -> Numbers:
+        """Return the constant that it reads at ``place``.
+
+        Raises:
+            ModelError: it is none.
+        """
+        value = self.given[place] if place < len(self.given) else None
+        if not isinstance(value, np.ndarray):
+            raise self.refused(f"{what} that the network computes", f"{what} must be a constant of the file")
+        return value
+
+    def integers(self, place: int, what: str, attribute: str = "") -> list[int] | None:
+        """Return whole numbers that stand in an attribute in old files, and in a constant in newer ones; None: none."""
+        if attribute and attribute in self.operator.attributes:
+            value = self.operator.attributes[attribute]
+            return [int(number) for number in (value if isinstance(value, tuple) else (value,))]
+        if not self.has(place):
+            return None
+        return [int(number) for number in self.constant(place, what).reshape(-1)]
+
+    def number(self, place: int, what: str, attribute: str, default: float) -> float:
+        """Return a number that stands in an attribute in old files, and in a constant in newer ones."""
+        if attribute and attribute in self.operator.attributes:
+            return float(self.operator.attributes[attribute])
+        if not self.has(place):
+            return default
+        value = self.constant(place, what)
+        if value.size != 1:
+            raise self.refused(f"{what} of shape {value.shape}", f"give {what} of one number")
+        return float(value.reshape(-1)[0])
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the first.
+
+        Raises:
+            ModelError: there is no such axis.
+        """
+        if not -rank <= axis < rank:
+            raise self.refused(f"axis {axis} of a tensor with {rank} axes", "the file is damaged; convert it anew")
+        return axis % rank
+
+    def finite(self, value: NDArray[Any], what: str) -> NDArray[np.float64]:
+        """Return a constant as numbers with 64 bits.
+
+        Raises:
+            ModelError: some are not finite.
+        """
+        numbers = np.asarray(value, np.float64)
+        if not np.isfinite(numbers).all():
+            raise self.refused(f"{what} that is not finite", "give finite numbers")
+        return numbers
+
+    def map(self, place: int = 0) -> tuple[str, Shape]:
+        """Return the node, and its shape (height, width, channels), of a map that it reads.
+
+        A tensor (batch, channels, length) is a map of height 1.
+
+        Raises:
+            ModelError: it is none, or of several pictures.
+        """
+        view = self.view(place)
+        shape = view.shape
+        if len(shape) not in (2, 3, 4) or shape[0] != 1:
+            raise self.refused(
+                f"on a tensor of shape {shape}", "it needs (1, channels, height, width): one picture at a time"
+            )
+        return relayout.as_map(self.nodes, view if len(shape) == 4 else _spread(view))
+
+    def mapped(self, node: str, rank: int = 4) -> View:
+        """Return the tensor (1, channels, height, width) that a map is; with fewer axes where ``rank`` says so."""
+        height, width, channels = self.nodes.shape(node)
+        view = fresh(node, (1, channels, height, width), (2, 3, 1))
+        if rank == 4:
+            return view
+        shorter = view.reshaped((1, channels, height * width) if rank == 3 else (1, channels))
+        assert shorter is not None
+        return shorter
+
+    def file_shape(self, shape: Sequence[int]) -> Shape:
+        """Return a shape of the file after a look at its size.
+
+        Raises:
+            ModelError: it is too large, or empty.
+        """
+        if math.prod(shape) > MOST_NUMBERS or any(size < 1 for size in shape):
+            raise self.refused(f"a tensor of shape {tuple(shape)}", f"give 1 to {MOST_NUMBERS} numbers")
+        return tuple(shape)
+
+
+def _spread(view: View) -> View:
+    """Return (batch, channels, length) as (batch, channels, 1, length), and (batch, channels) with two axes more."""
+    missing = 4 - len(view.axes)
+    return View(view.node, view.stored, (*view.axes[:2], *((),) * missing, *view.axes[2:]))
+
+
+Converter = Callable[[Call], "list[View]"]
+"""From a call to its outputs; fewer where nobody reads the rest."""

@@ -1,0 +1,113 @@
+"""The outputs of an ONNX model: the node that each is, and its end as host steps; see ``importers.shared.endings``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from glsl_infer.graph import Graph, GraphOutput, Node, Shape
+from glsl_infer.graph.host_steps import ARGMAX, NORMALIZE, ROWS, SIGMOID, SOFTMAX, HostStep
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.nodes import Nodes
+from glsl_infer.importers.onnx.placing import is_part
+from glsl_infer.importers.onnx.view import View
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.endings import NOTHING, Layers, peeled
+from glsl_infer.importers.shared.verdict import CPU, LayerVerdict
+
+_CHANNELS_LAST = ((2, 3, 1), (1, 2, 3))
+"""Of maps: as the file has channels first, or last."""
+
+
+def ended(view: View, name: str, collected: Collected) -> View:
+    """Return an output as a node in the shape that a bundle gives it: a map, rows, or a vector.
+
+    Maps have channels last, and rows the order in which the network computes them: nothing is transposed for it.
+    """
+    nodes = Nodes(collected, name)
+    shape = view.shape
+    if len(shape) == 4 and shape[0] == 1:
+        order = view.order()
+        axes = next((axes for axes in _CHANNELS_LAST if order is not None and is_part(order, axes)), (2, 3, 1))
+        moved = relayout.ordered(nodes, view, axes)
+        held: Shape = tuple(shape[axis] for axis in axes)
+        if sum(size > 1 for size in held) < 2 and len(nodes.shape(moved.node)) == 1:
+            return moved
+        return View(nodes.shaped(moved.node, held), moved.stored, moved.axes)
+    simple = relayout.simple(nodes, view)
+    order = simple.order() or ()
+    own = shape[1:] if len(shape) > 1 and shape[0] == 1 else shape
+    held = tuple(shape[axis] for axis in order) if len(order) > 1 else own
+    if len(shape) == 3 and len(order) < 2 and min(own) == 1:
+        held = own
+    return View(nodes.shaped(simple.node, held or (1,)), simple.stored, simple.axes)
+
+
+def with_steps(name: str, node: str, graph: Sequence[Node], shapes: Mapping[str, Shape]) -> GraphOutput:
+    """Return an output with as many nodes taken off its end as are host steps."""
+    ends = _Ends({each.name: each for each in graph}, shapes)
+    reached = peeled(node, Layers(ends.step, ends.is_join, ends.inputs))
+    return GraphOutput(name, reached.tensors, reached.steps)
+
+
+class _Ends:
+    """What is asked of nodes that outputs end in."""
+
+    def __init__(self, nodes: Mapping[str, Node], shapes: Mapping[str, Shape]) -> None:
+        self._nodes, self._shapes = nodes, shapes
+
+    def inputs(self, name: str) -> Sequence[str]:
+        return self._nodes[name].inputs
+
+    def is_join(self, name: str) -> bool:
+        node = self._nodes[name]
+        return node.op == "tensor_concat" and len(self._shapes[name]) == 2 and node.attrs["axis"] in (0, -2)
+
+    def step(self, name: str) -> HostStep | None:
+        node, shape = self._nodes[name], self._shapes[name]
+        if len(node.inputs) != 1 or node.weights:
+            return None
+        given = self._shapes[node.inputs[0]]
+        if node.op == "identity":
+            return NOTHING
+        if node.op in ("channel_argmax", "tensor_argmax") and len(given) == 3:
+            last = node.op == "channel_argmax" or node.attrs["axis"] in (2, -1)
+            return HostStep(ARGMAX) if last and not node.attrs.get("smallest") else None
+        if node.op in ("channel_norm", "vector_norm"):
+            plain = node.attrs["kind"] == "unit" and node.attrs["gamma"] == (1.0,) and node.attrs["beta"] == (0.0,)
+            return HostStep(NORMALIZE) if plain and not node.attrs["epsilon"] else None
+        if len(shape) != 2:
+            return None
+        if node.op in ("reshape", "tensor_reshape"):
+            return NOTHING if given == shape else HostStep(ROWS, shape[1])
+        if node.op in ("activation", "tensor_function") and node.attrs["function"] == SIGMOID:
+            return HostStep(SIGMOID)
+        return HostStep(SOFTMAX) if node.op == "tensor_softmax" and node.attrs["axis"] in (1, -1) else None
+
+
+def kept(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
+    """Return the nodes that outputs need, and the inputs."""
+    read = {layer for output in outputs for layer in output.layers}
+    left = []
+    for node in reversed(nodes):
+        if node.name in read or node.operator.is_input:
+            read.update(node.inputs)
+            left.append(node)
+    return left[::-1]
+
+
+def with_ended(
+    rows: Mapping[str, LayerVerdict], graph: Graph | None, outputs: Sequence[GraphOutput]
+) -> list[LayerVerdict]:
+    """Return the rows of a survey, where layers that outputs end in are host steps."""
+    if graph is None:
+        return list(rows.values())
+    left = {node.name for node in graph.nodes}
+    steps = [step.step for output in outputs for step in output.steps]
+    made = []
+    for row in rows.values():
+        gone = row.operators and row.layer not in left and not any(name.startswith(f"{row.layer}-") for name in left)
+        if gone and steps and row.runs == CPU:
+            made.append(LayerVerdict(row.layer, row.kind, row.shape, CPU, note="a host step of an output"))
+        else:
+            made.append(row)
+    return made

@@ -1,0 +1,168 @@
+"""Bytes of an ONNX file -> plain data, whatever the bytes are.
+
+The package ``onnx`` reads the bytes, and never more than there are. What is left are counts, names, types, and numbers
+in other files, which must lie beside the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.functions import inlined
+from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes
+from glsl_infer.importers.onnx.stored import Stored, text
+from glsl_infer.support.files import not_a_file
+
+LARGEST_FILE = 2**30
+MOST_OPERATORS = 65_536
+MOST_PARTS_DEEP = 16
+"""Graphs inside graphs."""
+_MOST_AXES = 16
+_NAME_LENGTH = 256
+
+DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft"}
+"""Domains whose operators are known, by their names in files."""
+
+
+def read_model(path: str | Path) -> Model:
+    """Read a file.
+
+    Raises:
+        ModelError: it is missing, damaged or no ONNX file.
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+    path = Path(path)
+    onnx = schema()
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise ModelError(f"{path}: is {kind}, not an .onnx file")
+        if path.stat().st_size > LARGEST_FILE:
+            raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {LARGEST_FILE} are read")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        proto = onnx.ModelProto.FromString(data)
+    except Exception as error:  # of the protobuf that is installed: each has a class of its own
+        raise ModelError(f"{path}: not an ONNX file, or a damaged one ({_line(error)}); get it anew") from None
+    return parse(proto, str(path), path.stem, path.parent)
+
+
+def parse(proto: Any, source: str = "the model", name: str = "model", folder: Path | None = None) -> Model:
+    """Return what an ``onnx.ModelProto`` holds.
+
+    Args:
+        proto: the model.
+        source: what messages call it.
+        name: of the model.
+        folder: where numbers in other files are; None: there are none.
+
+    Raises:
+        ModelError: it is damaged, or too large.
+    """
+    onnx = schema()
+    if not proto.HasField("graph") or not (proto.graph.node or proto.graph.output):
+        raise ModelError(f"{source}: not an ONNX file, or a damaged one: there is no graph in it; get it anew")
+    versions: dict[str, int] = {}
+    for opset in proto.opset_import:
+        domain = text(opset.domain)
+        versions[DOMAINS.get(domain, domain)] = int(opset.version)
+    reader = _Reader(onnx, source, Stored(onnx, source, folder), versions)
+    try:
+        graph = inlined(proto, source, MOST_OPERATORS)
+        return reader.model(graph, name)
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, UnicodeError) as error:
+        raise ModelError(f"{source}: a damaged ONNX file ({_line(error)}); get it anew") from None
+
+
+def _line(error: Exception) -> str:
+    return str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+
+
+class _Reader:
+    """Reads one model, and counts what it reads."""
+
+    def __init__(self, onnx: Any, source: str, stored: Stored, versions: Mapping[str, int]) -> None:
+        self._onnx, self._source, self._stored, self._versions = onnx, source, stored, versions
+        self._left = MOST_OPERATORS
+
+    def model(self, graph: Any, name: str) -> Model:
+        part = self._part(graph, 0)
+        inputs = tuple(self._declared(value) for value in graph.input if text(value.name) not in part.constants)
+        outputs = tuple(self._declared(value) for value in graph.output)
+        for what, values in (("inputs", inputs), ("outputs", outputs)):
+            names = [value.name for value in values]
+            if not names or not all(names) or len(set(names)) != len(names):
+                raise ModelError(
+                    f"{self._source}: its {what} are {names[:8]}; it needs one or more, each with its name"
+                )
+        known = {text(value.name): self._declared(value) for value in graph.value_info}
+        return Model(name, part, inputs, outputs, known)
+
+    def _part(self, graph: Any, depth: int) -> Part:
+        if depth > MOST_PARTS_DEEP:
+            raise ValueError("graphs inside graphs inside graphs")
+        self._left -= len(graph.node) + len(graph.initializer)
+        if self._left < 0:
+            raise ModelError(f"{self._source}: has more than {MOST_OPERATORS} operators and constants")
+        constants: dict[str, Callable[[], Numbers]] = {}
+        for tensor in graph.initializer:
+            constants[text(tensor.name)] = self._stored.tensor(tensor)
+        for sparse in graph.sparse_initializer:
+            constants[text(sparse.values.name)] = self._stored.sparse(sparse)
+        operators = tuple(self._operator(node, depth) for node in graph.node)
+        return Part(operators, constants, tuple(text(value.name) for value in graph.output))
+
+    def _operator(self, node: Any, depth: int) -> Operator:
+        domain = DOMAINS.get(text(node.domain), text(node.domain))
+        return Operator(
+            text(node.op_type),
+            domain,
+            self._versions.get(domain, 1),
+            text(node.name)[:_NAME_LENGTH],
+            tuple(map(text, node.input)),
+            tuple(map(text, node.output)),
+            {text(attribute.name): self._attribute(attribute, depth) for attribute in node.attribute},
+        )
+
+    def _attribute(self, attribute: Any, depth: int) -> Any:
+        kinds = self._onnx.AttributeProto
+        kind = attribute.type
+        if kind == kinds.FLOAT:
+            return float(attribute.f)
+        if kind == kinds.INT:
+            return int(attribute.i)
+        if kind == kinds.STRING:
+            return attribute.s.decode("utf-8", "replace")
+        if kind == kinds.FLOATS:
+            return tuple(map(float, attribute.floats))
+        if kind == kinds.INTS:
+            return tuple(map(int, attribute.ints))
+        if kind == kinds.STRINGS:
+            return tuple(text.decode("utf-8", "replace") for text in attribute.strings)
+        if kind == kinds.TENSOR:
+            return self._stored.tensor(attribute.t)
+        if kind == kinds.SPARSE_TENSOR:
+            return self._stored.sparse(attribute.sparse_tensor)
+        return self._part(attribute.g, depth + 1) if kind == kinds.GRAPH else None
+
+    def _declared(self, value: Any) -> Declared:
+        kind = value.type.WhichOneof("value")
+        if kind not in (None, "tensor_type"):
+            return Declared(text(value.name), None, kind.removesuffix("_type"))
+        tensor = value.type.tensor_type
+        shape = self._sizes(tensor.shape.dim) if tensor.HasField("shape") else None
+        return Declared(text(value.name), shape, self._stored.type_name(tensor.elem_type))
+
+    def _sizes(self, sizes: Iterable[Any]) -> Sizes:
+        found = tuple(int(size.dim_value) if size.dim_value > 0 else None for size in sizes)
+        if len(found) > _MOST_AXES:
+            raise ValueError(f"a tensor of {len(found)} axes")
+        return found

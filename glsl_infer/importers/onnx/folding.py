@@ -1,0 +1,75 @@
+"""Operators of constants, which are computed once, in NumPy: what exporters write to find out sizes, and the like.
+
+No result is computed before its size is known to fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.folded_moves import MOVES
+from glsl_infer.importers.onnx.folded_numbers import NUMBERS
+from glsl_infer.importers.onnx.model import Numbers, Operator
+from glsl_infer.importers.onnx.view import View
+
+Folded = Callable[[Sequence[Any], Operator, int], Any]
+"""From the constants (None for what is left out), the operator, and the most bytes that a result may have."""
+
+_MISFITS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, MemoryError)
+
+
+def fold(operator: Operator, given: Sequence[Any], most: int) -> list[Numbers] | None:
+    """Return what an operator makes, if that is known already; else None.
+
+    Args:
+        operator: of the file.
+        given: what it reads: arrays, views, None for what is left out.
+        most: bytes that the results may have.
+
+    Raises:
+        ModelError: constants that do not fit together, or make something too large.
+    """
+    if operator.domain:
+        return None
+    if operator.kind in _OF_SHAPES and len(given) == 1 and isinstance(given[0], View):
+        return [_OF_SHAPES[operator.kind](given[0].shape, operator)]
+    if operator.kind == "CastLike" and [isinstance(each, View) for each in given] == [False, True]:
+        return [np.asarray(given[0], np.float32)]  # what the network computes are floats
+    compute = _FOLDED.get(operator.kind)
+    if compute is None or operator.parts or any(isinstance(each, View) for each in given):
+        return None
+    if not operator.inputs and operator.kind != "Constant":
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            result = compute(given, operator, most)
+        results = [np.asarray(each) for each in (result if isinstance(result, (list, tuple)) else [result])]
+    except _MISFITS as error:
+        raise ModelError(f"{operator.kind} of constants that do not fit ({str(error)[:120]})") from None
+    if sum(each.nbytes for each in results) > most:
+        raise ModelError(f"{operator.kind} of constants makes more numbers than there is room for")
+    return results
+
+
+def _shape(shape: tuple[int, ...], operator: Operator) -> Numbers:
+    part = slice(operator.attributes.get("start"), operator.attributes.get("end"))
+    return np.asarray(shape[part], np.int64)
+
+
+def _size(shape: tuple[int, ...], operator: Operator) -> Numbers:
+    return np.asarray(math.prod(shape), np.int64)
+
+
+_OF_SHAPES: Mapping[str, Callable[[tuple[int, ...], Operator], Numbers]] = {"Shape": _shape, "Size": _size}
+
+_FOLDED: Mapping[str, Folded] = {
+    **MOVES,
+    **NUMBERS,
+    "Shape": lambda given, operator, most: _shape(given[0].shape, operator),
+    "Size": lambda given, operator, most: _size(given[0].shape, operator),
+}

@@ -1,0 +1,97 @@
+"""Functions that a file defines itself are put where they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glsl_infer.errors import ModelError
+
+_MOST_DEEP = 32
+"""Functions that call functions."""
+
+
+def inlined(proto: Any, source: str, most: int) -> Any:
+    """Return the graph of a model without calls of its own functions.
+
+    Raises:
+        ModelError: they call each other in a circle, or make more than ``most`` operators.
+    """
+    functions = {(each.domain, each.name): each for each in proto.functions}
+    if not functions:
+        return proto.graph
+    return _Inliner(functions, source, most).graph(proto.graph)
+
+
+class _Inliner:
+    def __init__(self, functions: dict[tuple[str, str], Any], source: str, most: int) -> None:
+        self._functions, self._source, self._most = functions, source, most
+        self._calls = 0
+
+    def graph(self, graph: Any) -> Any:
+        made = type(graph)()
+        made.CopyFrom(graph)
+        del made.node[:]
+        for node in graph.node:
+            self._add(made.node, node, 0)
+        return made
+
+    def _add(self, nodes: Any, node: Any, depth: int) -> None:
+        function = self._functions.get((node.domain, node.op_type))
+        if function is None:
+            if len(nodes) >= self._most:
+                raise ModelError(f"{self._source}: its functions make more than {self._most} operators")
+            nodes.add().CopyFrom(node)
+            return
+        self._calls += 1
+        if depth > _MOST_DEEP or self._calls > self._most:
+            raise ModelError(f"{self._source}: its function '{node.op_type:.60}' calls itself, or others without end")
+        prefix = f"{node.name or node.op_type}~{self._calls}/"
+        names = dict(zip(function.input, node.input))
+        names.update(dict.fromkeys(function.input[len(node.input) :], ""))
+        names.update(zip(function.output, node.output))
+        given = {attribute.name: attribute for attribute in node.attribute}
+        given = {**{each.name: each for each in function.attribute_proto}, **given}
+        for inner in function.node:
+            self._add(nodes, _renamed(inner, names, prefix, given), depth + 1)
+
+
+def _renamed(inner: Any, names: dict[str, str], prefix: str, given: dict[str, Any]) -> Any:
+    """Return an operator of a function with the caller's names and attributes."""
+    node = type(inner)()
+    node.CopyFrom(inner)
+    node.name = prefix + inner.name
+
+    def outside(name: str) -> str:
+        return names.setdefault(name, prefix + name) if name else ""
+
+    for place, name in enumerate(inner.input):
+        node.input[place] = outside(name)
+    for place, name in enumerate(inner.output):
+        node.output[place] = outside(name)
+    del node.attribute[:]
+    for attribute in inner.attribute:
+        if attribute.ref_attr_name:
+            if attribute.ref_attr_name in given:
+                own = node.attribute.add()
+                own.CopyFrom(given[attribute.ref_attr_name])
+                own.name = attribute.name
+        else:
+            node.attribute.add().CopyFrom(attribute)
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            _rename_inside(attribute.g, outside)
+    return node
+
+
+def _rename_inside(graph: Any, outside: Any) -> None:
+    """Give the tensors of a graph inside a function the caller's names."""
+    for value in (*graph.input, *graph.output, *graph.initializer):
+        value.name = outside(value.name)
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            node.input[place] = outside(name)
+        for place, name in enumerate(node.output):
+            node.output[place] = outside(name)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                _rename_inside(attribute.g, outside)

@@ -1,0 +1,172 @@
+"""Operators that change a shape, or the order of axes or pixels -> views, and nodes where there must be some."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from glsl_infer.graph import Shape
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.folded_moves import (
+    flattened,
+    squeezed,
+    target_shape,
+    unsqueezed,
+)
+from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.parts import joined
+from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared import pixels
+
+
+def _reshaped(call: Call, view: View, shape: Shape) -> View:
+    """Return a tensor in another shape: a view where its axes allow it, else put in the file's order first."""
+    if math.prod(shape) != view.size or any(size < 1 for size in shape):
+        raise call.refused(f"from {view.shape} to {shape}", "the file is damaged; convert the model anew")
+    made = view.reshaped(shape)
+    if made is not None:
+        return made
+    moved = relayout.ordered(call.nodes, view, range(len(view.axes)))
+    made = moved.reshaped(shape)
+    assert made is not None  # in the file's order it is one axis
+    return made
+
+
+def reshape(call: Call) -> list[View]:
+    """Convert a Reshape."""
+    view = call.view()
+    wanted = call.integers(1, "its shape", "shape")
+    if wanted is None:
+        raise call.refused("without a shape", "the file is damaged")
+    if (
+        wanted
+        and wanted[0] > 1
+        and -1 not in wanted
+        and math.prod(wanted) == view.size * wanted[0] // max(view.shape[0], 1)
+    ):
+        wanted[0] = view.shape[0]  # the batch that the model was exported with
+    zeros = bool(call.attribute("allowzero", 0))
+    return [_reshaped(call, view, target_shape(view.shape, wanted, zero_is_zero=zeros))]
+
+
+def _flatten(call: Call) -> list[View]:
+    view = call.view()
+    return [_reshaped(call, view, flattened(view.shape, int(call.attribute("axis", 1))))]
+
+
+def _squeeze(call: Call) -> list[View]:
+    view = call.view()
+    return [_reshaped(call, view, squeezed(view.shape, call.integers(1, "axes", "axes")))]
+
+
+def _unsqueeze(call: Call) -> list[View]:
+    view = call.view()
+    return [_reshaped(call, view, unsqueezed(view.shape, call.integers(1, "axes", "axes") or []))]
+
+
+def _transpose(call: Call) -> list[View]:
+    view = call.view()
+    order = call.attribute("perm", tuple(reversed(range(len(view.axes)))))
+    if sorted(order) != list(range(len(view.axes))):
+        raise call.refused(f"axes in the order {order} of {view.shape}", "the file is damaged")
+    return [view.transposed(order)]
+
+
+def _same(call: Call) -> list[View]:
+    return [call.view()]
+
+
+def _cast(call: Call) -> list[View]:
+    """Convert a Cast: between floats it does nothing here, and a picture's bytes are numbers."""
+    kind = str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(call.attribute("to"))))
+    if not kind.startswith(("float", "bfloat")) or kind.startswith("float8_e8m0"):
+        raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
+    return [call.view()]
+
+
+def _cast_like(call: Call) -> list[View]:
+    """Convert a CastLike, which says by a tensor what the type is."""
+    like = call.given[1] if len(call.given) > 1 else None
+    if isinstance(like, np.ndarray) and not str(like.dtype).startswith(("float", "bfloat")):
+        raise call.refused(f"a cast to {like.dtype} of what the network computes", "cast to a float, or leave it out")
+    return [call.view()]
+
+
+def _expand(call: Call) -> list[View]:
+    view = call.view()
+    return [_repeated(call, view, np.broadcast_shapes(view.shape, tuple(call.integers(1, "its shape") or [])))]
+
+
+def _tile(call: Call) -> list[View]:
+    view, counts = call.view(), call.integers(1, "how often") or []
+    if any(count != 1 and size != 1 for size, count in zip(view.shape, counts)) or len(counts) != len(view.axes):
+        return [_tiled(call, view, counts)]
+    return [_repeated(call, view, tuple(size * count for size, count in zip(view.shape, counts)))]
+
+
+def _tiled(call: Call, view: View, counts: list[int]) -> View:
+    if len(counts) != len(view.axes) or min(counts) < 1 or math.prod(counts) > 4096:
+        raise call.refused(f"{counts} times a tensor of {view.shape}", "the file is damaged")
+    for axis, count in enumerate(counts):
+        if count > 1:
+            view = joined(call, [view] * count, axis)
+    return view
+
+
+def _repeated(call: Call, view: View, shape: Shape) -> View:
+    """Return a tensor whose axes of length 1 are longer."""
+    call.file_shape(shape)
+    if math.prod(shape) == view.size:
+        return _reshaped(call, view, shape)
+    rank = len(shape)
+    grown = _reshaped(call, view, (1,) * (rank - len(view.shape)) + view.shape)
+    longer = [axis for axis in range(rank) if grown.shape[axis] != shape[axis]]
+    if rank == 4 and shape[0] == 1 and set(longer) <= {2, 3}:
+        node, (height, width, _) = relayout.as_map(call.nodes, grown)
+        size = (shape[2] // height, shape[3] // width)
+        return call.mapped(call.nodes.emit("upsample_nearest", node, part="repeated", size=size))
+    if rank == 4 and shape[0] == 1 and longer == [1]:
+        node, _ = relayout.as_map(call.nodes, grown)
+        return call.mapped(call.nodes.emit("channel_gather", node, part="repeated", channels=(0,) * shape[1]))
+    ones = np.ones(shape, np.float32)
+    node = relayout.in_file_order(call.nodes, grown, grown.shape)
+    return fresh(call.nodes.constant("multiply", node, ones), shape)
+
+
+def _depth_to_space(call: Call) -> list[View]:
+    source, _ = call.map()
+    order = "column_row_depth" if call.attribute("mode", "DCR") == "CRD" else "depth_column_row"
+    node = call.nodes.emit("depth_to_space", source, part="pixels", block=int(call.attribute("blocksize")), order=order)
+    return [call.mapped(node)]
+
+
+def _space_to_depth(call: Call) -> list[View]:
+    source, shape = call.map()
+    block = int(call.attribute("blocksize"))
+    if not 1 <= block <= 64 or shape[0] % block or shape[1] % block:
+        raise call.refused(f"blocks of {block}x{block} in {shape[0]}x{shape[1]} pixels", "make both a multiple of it")
+    node = call.nodes.add(pixels.space_to_depth(call.nodes.name, source, shape, block))
+    if call.attribute("mode", "DCR") == "CRD":
+        count = block * block
+        order = tuple(place * shape[2] + channel for channel in range(shape[2]) for place in range(count))
+        node = call.nodes.emit("channel_gather", node, part="order", channels=order)
+    return [call.mapped(node)]
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "DepthToSpace": _depth_to_space,
+    "Dropout": _same,
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Identity": _same,
+    "Reshape": reshape,
+    "SpaceToDepth": _space_to_depth,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+}

@@ -1,0 +1,149 @@
+"""The nodes that stand for one operator of a file, as they are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.cpu import KERNELS
+from glsl_infer.graph import Node, Shape
+from glsl_infer.graph.activations import activation
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.ops.operator import CopyOperator
+
+MOST_NUMBERS = 2**28
+"""Of a tensor that operators make: a texture of 8192x8192 holds as many."""
+
+TEXTURE_RANKS = (1, 3)
+"""Axes of what textures hold: vectors and maps."""
+
+
+class Nodes:
+    """Makes nodes with names of their own, the first of which bears the name of the operator.
+
+    Args:
+        collected: all nodes so far.
+        name: a free name, taken.
+    """
+
+    def __init__(self, collected: Collected, name: str) -> None:
+        self._collected, self.name = collected, name
+        self._first = True
+
+    def shape(self, node: str) -> Shape:
+        """Return the shape of what a node computes."""
+        return self._collected.shapes[node]
+
+    def emit(
+        self,
+        op: str,
+        *sources: str,
+        part: str = "",
+        weights: Mapping[str, NDArray[Any]] | None = None,
+        **attrs: Any,
+    ) -> str:
+        """Make a node, and return its name.
+
+        Args:
+            op: its operator.
+            sources: names of the nodes that it reads.
+            part: what it is called besides the operator's name, where it is not the first.
+            weights: its arrays.
+            attrs: its attributes.
+
+        Raises:
+            ModelError: they do not fit together.
+        """
+        name = self.name if self._first else self._collected.free_name(f"{self.name}-{part or op}")
+        self._first = False
+        arrays = {key: np.ascontiguousarray(value, np.float32) for key, value in (weights or {}).items()}
+        return self._collected.add([Node(name, op, sources, attrs, arrays)])
+
+    def add(self, nodes: list[Node]) -> str:
+        """Make several nodes that name each other, the first after the operator; return the name of the last."""
+        first = self._first
+        self._first = False
+        if not first:
+            own = self._collected.free_name(nodes[0].name)
+            behind = [_renamed(node, nodes[0].name, own) for node in nodes[1:]]
+            nodes = [replace(nodes[0], name=own), *behind]
+        return self._collected.add(nodes)
+
+    def shaped(self, node: str, shape: Shape) -> str:
+        """Return a node with the same numbers in another shape."""
+        if self.shape(node) == shape:
+            return node
+        assert math.prod(self.shape(node)) == math.prod(shape)
+        in_textures = {len(shape), len(self.shape(node))} <= set(TEXTURE_RANKS)
+        return self.emit("reshape" if in_textures else "tensor_reshape", node, part="shape", shape=shape)
+
+    def function(self, node: str, text: str) -> str:
+        """Return a node that applies an activation, by its text, to every number of another."""
+        made = activation(text).text
+        op = "activation" if self.in_textures(node) else "tensor_function"
+        return self.emit(op, node, part=text.partition("(")[0], function=made)
+
+    def affine(self, node: str, scales: NDArray[Any], offsets: NDArray[Any]) -> str:
+        """Return a node that computes ``scales * x + offsets``: arrays of the node's rank, or broadcast to it."""
+        if self.in_textures(node) and all(_per_channel(array) for array in (scales, offsets)):
+            numbers = [tuple(np.asarray(array, np.float64).reshape(-1).tolist()) for array in (scales, offsets)]
+            return self.emit("rescaling", node, part="scaled", scales=numbers[0], offsets=numbers[1])
+        if (scales != 1).any():
+            node = self.constant("multiply", node, scales)
+        return self.constant("add", node, offsets) if (offsets != 0).any() or not self._made(node) else node
+
+    def constant(self, operation: str, node: str, value: NDArray[Any], *, first: bool = False) -> str:
+        """Return a node that the CPU computes of another and a constant."""
+        return self.emit(
+            "tensor_binary",
+            node,
+            part=operation,
+            weights={"constant": value},
+            operation=operation,
+            constant_first=first,
+        )
+
+    def _made(self, node: str) -> bool:
+        return node == self.name or node.startswith(f"{self.name}-")
+
+    def is_positive(self, node: str) -> bool:
+        """Return whether nothing in a node is below 0, or only what a person gives as an input."""
+        by_name = {each.name: each for each in self._collected.nodes}
+        while True:
+            made = by_name[node]
+            kind = ops.get(made.op)
+            if made.op in ("activation", "tensor_function"):
+                return made.activation.low >= 0.0
+            if made.operator.is_input or made.op in ("softmax", "channel_softmax", "tensor_softmax"):
+                return True
+            moves = kind.only_reshapes or kind.keeps_range or isinstance(kind, CopyOperator)
+            if not moves or len(made.inputs) != 1:
+                return False
+            (node,) = made.inputs
+
+    def in_textures(self, node: str) -> bool:
+        """Return whether a node is a vector or a map that shaders compute."""
+        return len(self.shape(node)) in TEXTURE_RANKS and not self.on_cpu(node)
+
+    def on_cpu(self, node: str) -> bool:
+        """Return whether the CPU computes a node anyway: then it also does what follows and needs no map."""
+        made = next(each for each in reversed(self._collected.nodes) if each.name == node)
+        while made.op in ("identity", "reshape") and made.inputs:
+            (node,) = made.inputs
+            made = next(each for each in reversed(self._collected.nodes) if each.name == node)
+        return made.op in KERNELS
+
+
+def _per_channel(value: NDArray[Any]) -> bool:
+    """Return whether an array is one number, or one for each index of the last axis."""
+    return value.size == 1 or (value.ndim > 0 and value.size == value.shape[-1])
+
+
+def _renamed(node: Node, old: str, new: str) -> Node:
+    return replace(node, inputs=tuple(new if read == old else read for read in node.inputs))

@@ -1,0 +1,158 @@
+"""Normalisations that files write in pieces become one: layer and RMS normalisation, division by the length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from glsl_infer.importers.onnx.activations import FUNCTION
+from glsl_infer.importers.onnx.graph_view import MISFITS, Network
+from glsl_infer.importers.onnx.model import Operator, Part
+
+NORM = f"{FUNCTION}norm"
+"""The type of the operator that the pieces become; attributes: ``norm`` (layer, rms or unit), ``axes``, ``epsilon``;
+inputs: the tensor, and factors and offsets or nothing."""
+
+_SMALL = 1e-3
+"""An epsilon is smaller."""
+
+_Axes = tuple[int, ...]
+
+
+def whole(part: Part) -> Part:
+    """Return the operators of a file with one in the place of the last piece of every normalisation."""
+    network = Network(part)
+    changed: dict[int, Operator] = {}
+    for place, operator in enumerate(part.operators):
+        if operator.domain or operator.kind not in ("Div", "Mul") or len(operator.inputs) != 2:
+            continue
+        try:
+            found = _norm(network, operator)
+        except MISFITS:
+            continue
+        if found is None:
+            continue
+        source, kind, axes, epsilon = found
+        weights = ["", ""]
+        last, where = operator, place
+        for number, step in ((0, "Mul"), (1, "Add")):
+            after = network.only_reader(last.outputs[0])
+            if after is None or after[1].domain or after[1].kind != step or len(after[1].inputs) != 2:
+                continue
+            other = after[1].inputs[1 - after[1].inputs.index(last.outputs[0])]
+            value = network.constant(other)
+            if value is None or kind == "unit" or value.dtype.kind != "f":
+                continue
+            weights[number] = other
+            where, last = after
+        attributes = {"norm": kind, "axes": axes, "epsilon": epsilon}
+        changed[where] = replace(last, kind=NORM, domain="", inputs=(source, *weights), attributes=attributes)
+    return network.replaced(changed) if changed else part
+
+
+def _norm(network: Network, operator: Operator) -> tuple[str, str, _Axes, float] | None:
+    """Return (tensor, kind, axes, epsilon) of the normalisation that a quotient is."""
+    if operator.kind == "Div":
+        above, below = operator.inputs
+        return _quotient(network, above, below)
+    for above, inverse in (operator.inputs, operator.inputs[::-1]):
+        maker = network.maker(inverse, "Reciprocal", "Pow", "Div")
+        if maker is None:
+            continue
+        if maker.kind == "Reciprocal":
+            found = _quotient(network, above, maker.inputs[0])
+        elif maker.kind == "Div":
+            found = _quotient(network, above, maker.inputs[1]) if network.number(maker.inputs[0]) == 1.0 else None
+        else:
+            found = None if network.number(maker.inputs[1]) != -0.5 else _of_squares(network, above, maker.inputs[0])
+        if found is not None:
+            return found
+    return None
+
+
+def _quotient(network: Network, above: str, below: str) -> tuple[str, str, _Axes, float] | None:
+    below = _plain(network, below)
+    length = network.maker(below, "ReduceL2")
+    if length is not None and length.inputs[0] == above and length.attributes.get("keepdims", 1):
+        axes = _axes(network, length)
+        return None if axes is None else (above, "unit", axes, 0.0)
+    root = network.maker(below, "Sqrt", "Pow")
+    if root is None or (root.kind == "Pow" and network.number(root.inputs[1]) != 0.5):
+        return None
+    return _of_squares(network, above, root.inputs[0])
+
+
+def _of_squares(network: Network, above: str, under_root: str) -> tuple[str, str, _Axes, float] | None:
+    """Return the normalisation of a tensor that is divided by the root of something."""
+    epsilon = 0.0
+    added = network.maker(under_root, "Add")
+    if added is not None:
+        numbers = [network.number(name) for name in added.inputs]
+        known = [number for number in numbers if number is not None]
+        if len(known) != 1 or not 0.0 <= known[0] <= _SMALL:
+            return None
+        epsilon, under_root = known[0], added.inputs[0 if numbers[0] is None else 1]
+    mean = network.maker(_plain(network, under_root), "ReduceMean", "ReduceSum", "ReduceSumSquare")
+    if mean is None or not mean.attributes.get("keepdims", 1):
+        return None
+    axes = _axes(network, mean)
+    squared = mean.inputs[0] if mean.kind == "ReduceSumSquare" else _squared(network, mean.inputs[0])
+    if axes is None or squared is None:
+        return None
+    if mean.kind != "ReduceMean":
+        return (above, "unit", axes, 0.0) if squared == above and epsilon <= 1e-6 else None
+    source, other = _centred(network, above, axes), _centred(network, squared, axes)
+    if source is not None and source == other:
+        return source, "layer", axes, epsilon
+    return (above, "rms", axes, epsilon) if squared == above else None
+
+
+def _squared(network: Network, name: str) -> str | None:
+    """Return the tensor that a tensor is the square of."""
+    maker = network.maker(name, "Pow", "Mul")
+    if maker is None or len(maker.inputs) != 2:
+        return None
+    if maker.kind == "Pow":
+        return maker.inputs[0] if network.number(maker.inputs[1]) == 2.0 else None
+    return maker.inputs[0] if maker.inputs[0] == maker.inputs[1] else None
+
+
+def _centred(network: Network, name: str, axes: _Axes) -> str | None:
+    """Return the tensor that a tensor is, minus its mean over axes."""
+    maker = network.maker(name, "Sub")
+    mean = network.maker(maker.inputs[1], "ReduceMean") if maker is not None else None
+    if maker is None or mean is None or mean.inputs[0] != maker.inputs[0] or not mean.attributes.get("keepdims", 1):
+        return None
+    return maker.inputs[0] if _axes(network, mean) == axes else None
+
+
+def _plain(network: Network, name: str) -> str:
+    """Return a length without what keeps it from being 0, and without being repeated for every number."""
+    for _ in range(4):
+        maker = network.maker(name, "Clip", "Max", "Expand", "Cast", "Add", "Identity")
+        if maker is None:
+            return name
+        if maker.kind in ("Max", "Add"):
+            others = [each for each in maker.inputs if network.number(each) is None]
+            numbers = [number for each in maker.inputs if (number := network.number(each)) is not None]
+            if len(others) != 1 or any(abs(number) > 1e-6 for number in numbers):
+                return name
+            name = others[0]
+            continue
+        if maker.kind == "Clip":
+            low = maker.attributes.get("min", network.number(maker.inputs[1]) if len(maker.inputs) > 1 else None)
+            high = maker.attributes.get("max", 1e30) if len(maker.inputs) < 3 or not maker.inputs[2] else 0.0
+            if low is None or low > 1e-6 or high < 1e9:
+                return name
+        name = maker.inputs[0]
+    return name
+
+
+def _axes(network: Network, operator: Operator) -> _Axes | None:
+    """Return the axes of a reduction."""
+    axes = operator.attributes.get("axes")
+    if axes is None and len(operator.inputs) > 1:
+        value = network.constant(operator.inputs[1])
+        axes = None if value is None else tuple(int(axis) for axis in np.asarray(value).reshape(-1))
+    return axes or None

@@ -1,0 +1,201 @@
+"""Normalisations -> nodes: by learnt statistics, and by what a tensor itself holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.convolutions import bias_of
+from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.view import View, default_order, fresh
+
+Doubles = NDArray[np.float64]
+
+_WEIGHTS = ("gamma", "beta", "mean", "variance")
+
+
+def _batch(call: Call) -> list[View]:
+    """Convert a BatchNormalization with learnt statistics."""
+    view = call.view()
+    if call.attribute("training_mode", 0) or not call.attribute("spatial", 1) or len(view.axes) < 2:
+        raise call.refused("in training mode, or with statistics of each pixel", "export the model for inference")
+    rank, channels = len(view.axes), view.shape[1]
+    weights = {name: bias_of(call, place + 1, channels) for place, name in enumerate(_WEIGHTS)}
+    epsilon = float(call.attribute("epsilon", 1e-5))
+    if rank in (3, 4) and view.shape[0] == 1:
+        node, _ = call.map()
+        made = call.nodes.emit("batch_norm", node, part="norm", weights=weights, epsilon=epsilon)
+        return [call.mapped(made, rank)]
+    if rank == 2 and view.shape[0] == 1 and len(call.nodes.shape(view.node)) == 1:
+        flat = relayout.ordered(call.nodes, view, (0, 1))
+        made = call.nodes.emit("batch_norm", flat.node, part="norm", weights=weights, epsilon=epsilon)
+        return [View(made, flat.stored, flat.axes)]
+    scale = weights["gamma"] / np.sqrt(weights["variance"].astype(np.float64) + epsilon)
+    offset = weights["beta"] - weights["mean"] * scale
+    view, dim = placed(call.nodes, view, 1)
+    shape = [channels if place == dim else 1 for place in range(len(call.nodes.shape(view.node)))]
+    made = call.nodes.affine(view.node, scale.reshape(shape), offset.reshape(shape))
+    return [View(made, view.stored, view.axes)]
+
+
+def over_map(call: Call, groups: int, epsilon: float, gamma: Doubles, beta: Doubles) -> View:
+    """Return a normalisation over rows, columns and so many groups of channels."""
+    nodes, rank = call.nodes, len(call.view().axes)
+    node, (_, _, channels) = call.map()
+    if channels % groups:
+        raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
+    mean = nodes.emit("global_average_pool", node, part="mean", scale=None)
+    deviation = nodes.emit("global_deviation", node, part="deviation", scale=None)
+    statistics = [mean, deviation]
+    if groups != channels:
+        statistics = [
+            nodes.emit("group_statistics", mean, deviation, part=f"group-{part}", groups=groups, statistic=part)
+            for part in ("mean", "deviation")
+        ]
+    numbers: dict[str, Any] = {"gamma": tuple(gamma.reshape(-1).tolist()), "beta": tuple(beta.reshape(-1).tolist())}
+    return call.mapped(nodes.emit("map_norm", node, *statistics, part="norm", epsilon=epsilon, **numbers), rank)
+
+
+def _instance(call: Call) -> list[View]:
+    channels = call.view().shape[1]
+    gamma, beta = (bias_of(call, place, channels).astype(np.float64) for place in (1, 2))
+    return [over_map(call, channels, float(call.attribute("epsilon", 1e-5)), gamma, beta)]
+
+
+def _group(call: Call) -> list[View]:
+    view = call.view()
+    channels, groups = view.shape[1], int(call.attribute("num_groups"))
+    if groups < 1 or channels % groups:
+        raise call.refused(f"{groups} groups of {channels} channels", "give a divisor")
+    numbers = []
+    for place in (1, 2):
+        value = call.finite(call.constant(place, "weights"), "weights").reshape(-1)
+        numbers.append(np.repeat(value, channels // groups) if value.size == groups and groups != channels else value)
+    if any(value.size not in (1, channels) for value in numbers):
+        raise call.refused(f"weights of {[value.size for value in numbers]} numbers", "give one for each channel")
+    return [over_map(call, groups, float(call.attribute("epsilon", 1e-5)), *numbers)]
+
+
+def _layer(call: Call) -> list[View]:
+    view = call.view()
+    rank = len(view.axes)
+    axis = call.axis(int(call.attribute("axis", -1)), rank)
+    kind = "rms" if call.kind in ("RMSNormalization", "SimplifiedLayerNormalization") else "layer"
+    weights = [
+        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
+        for place, default in ((1, 1.0), (2, 0.0))
+    ]
+    return [normalized(call, view, range(axis, rank), kind, float(call.attribute("epsilon", 1e-5)), weights)]
+
+
+def normalized(
+    call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]
+) -> View:
+    """Return a tensor normalised over axes, times weights[0], plus weights[1]: arrays that are broadcast to it."""
+    long = [axis for axis in axes if view.shape[axis] > 1]
+    if not long:
+        long = list(axes)[-1:]
+    if (
+        len(view.axes) == 4
+        and set(long) == {axis for axis in (1, 2, 3) if view.shape[axis] > 1}
+        and kind == "layer"
+        and len(long) > 1
+    ):
+        made = over_map(call, 1, epsilon, np.ones(1), np.zeros(1))
+        return _weighted(call, made, weights)
+    if len(long) > 1:
+        return _on_cpu(call, view, long, kind, epsilon, weights)
+    (axis,) = long
+    nodes = call.nodes
+    view, dim = placed(nodes, view, axis)
+    dims = nodes.shape(view.node)
+    if dim != len(dims) - 1 or len(dims) not in (1, 3):
+        last = [each for each in default_order(len(view.axes)) if each != axis] + [axis]
+        view = relayout.ordered(nodes, view, last)
+        if len(nodes.shape(view.node)) not in (1, 3) or nodes.shape(view.node)[-1] != view.shape[axis]:
+            count = view.shape[axis]
+            view = View(nodes.shaped(view.node, (1, view.size // count, count)), view.stored, view.axes)
+    numbers: list[tuple[float, ...]] = []
+    rest = []
+    for value, default in zip(weights, (1.0, 0.0)):
+        wide = value.reshape((1,) * (len(view.axes) - value.ndim) + value.shape)
+        own = wide.size in (1, wide.shape[axis])
+        numbers.append(tuple(wide.reshape(-1).tolist()) if own else (default,))
+        rest.append(np.asarray(default) if own else value)
+    op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
+    attrs: dict[str, Any] = {"kind": kind, "epsilon": epsilon, "gamma": numbers[0], "beta": numbers[1]}
+    made = View(nodes.emit(op, view.node, part="norm", **attrs), view.stored, view.axes)
+    return _weighted(call, made, rest)
+
+
+def _weighted(call: Call, view: View, weights: Sequence[Doubles]) -> View:
+    from glsl_infer.importers.onnx.arithmetic import of_two
+
+    for operation, value, neutral in (("multiply", weights[0], 1.0), ("add", weights[1], 0.0)):
+        if (value != neutral).any():
+            made = of_two(call, operation, view, value)
+            assert isinstance(made, View)
+            view = made
+    return view
+
+
+def in_pieces(call: Call) -> list[View]:
+    """Convert a normalisation that ``norm_pieces`` has found."""
+    view = call.view()
+    axes = sorted({call.axis(axis, len(view.axes)) for axis in call.attribute("axes")})
+    weights = [
+        call.finite(call.constant(place, "weights"), "weights") if call.has(place) else np.asarray(default)
+        for place, default in ((1, 1.0), (2, 0.0))
+    ]
+    kind, epsilon = call.attribute("norm"), float(call.attribute("epsilon"))
+    whole = {axis for axis in (2, 3) if len(view.axes) == 4 and view.shape[axis] > 1}
+    if kind == "layer" and whole and {axis for axis in axes if view.shape[axis] > 1} == whole:
+        made = over_map(call, view.shape[1], epsilon, np.ones(1), np.zeros(1))
+        return [_weighted(call, made, weights)]
+    return [normalized(call, view, axes, kind, epsilon, weights)]
+
+
+def _on_cpu(call: Call, view: View, axes: Sequence[int], kind: str, epsilon: float, weights: Sequence[Doubles]) -> View:
+    if kind != "layer":
+        raise call.refused(f"over the axes {tuple(axes)}", "it can be over one axis")
+    node = relayout.in_file_order(call.nodes, view, view.shape)
+    made = call.nodes.emit("tensor_norm", node, part="norm", axes=tuple(axes), epsilon=epsilon)
+    return _weighted(call, fresh(made, view.shape), weights)
+
+
+def _mean_variance(call: Call) -> list[View]:
+    axes = call.attribute("axes", (0, 2, 3))
+    view = call.view()
+    long = {call.axis(axis, len(view.axes)) for axis in axes if view.shape[call.axis(axis, len(view.axes))] > 1}
+    if len(view.axes) != 4 or not long <= {2, 3} or any(view.shape[axis] > 1 and axis not in long for axis in (2, 3)):
+        raise call.refused(f"over the axes {axes} of {view.shape}", "normalise each channel over rows and columns")
+    return [over_map(call, view.shape[1], 1e-9, np.ones(1), np.zeros(1))]
+
+
+def _neighbours(call: Call) -> list[View]:
+    node, _ = call.map()
+    size = int(call.attribute("size"))
+    attrs: dict[str, Any] = {
+        "alpha": float(call.attribute("alpha", 1e-4)) / max(size, 1),
+        "beta": float(call.attribute("beta", 0.75)),
+    }
+    bias = float(call.attribute("bias", 1.0))
+    made = call.nodes.emit("local_response_norm", node, part="norm", size=size, bias=bias, region="across", **attrs)
+    return [call.mapped(made, len(call.view().axes))]
+
+
+CONVERTERS: dict[str, Converter] = {
+    "BatchNormalization": _batch,
+    "GroupNormalization": _group,
+    "InstanceNormalization": _instance,
+    "LRN": _neighbours,
+    "LayerNormalization": _layer,
+    "MeanVarianceNormalization": _mean_variance,
+    "RMSNormalization": _layer,
+    "SimplifiedLayerNormalization": _layer,
+}

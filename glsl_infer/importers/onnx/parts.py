@@ -1,0 +1,276 @@
+"""Operators that take parts of tensors, or put them together: slices, splits, joins, padding -> nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
+from glsl_infer.importers.onnx.model import Numbers
+from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
+from glsl_infer.importers.onnx.placing import common, placed, resized, triple
+from glsl_infer.importers.onnx.view import View, fresh
+
+_MIRRORED = {"reflect": "reflect", "edge": "edge"}
+
+
+def taken(call: Call, view: View, axis: int, part: range) -> View:
+    """Return a part of a tensor along one axis."""
+    if part == range(view.shape[axis]):
+        return view
+    if not len(part):
+        raise call.refused("that leaves nothing", "take a number at least")
+    view, dim = placed(call.nodes, view, axis)
+    dims = call.nodes.shape(view.node)
+    return resized(view, axis, len(part), _taken(call, view.node, dims, dim, part))
+
+
+def _taken(call: Call, node: str, dims: Sequence[int], dim: int, part: range) -> str:
+    nodes = call.nodes
+    if len(dims) == 1:
+        return nodes.emit("vector_gather", node, part="part", channels=tuple(part))
+    if len(dims) == 3 and dim == 2:
+        return nodes.emit("channel_gather", node, part="part", channels=tuple(part))
+    if len(dims) == 3:
+        begin, size, strides = [0, 0], list(dims[:2]), [1, 1]
+        begin[dim], size[dim], strides[dim] = part.start, len(part), part.step
+        return nodes.emit(
+            "spatial_slice", node, part="part", begin=tuple(begin), size=tuple(size), strides=tuple(strides)
+        )
+    if part.step == 1:
+        begin, size = [0] * len(dims), list(dims)
+        begin[dim], size[dim] = part.start, len(part)
+        return nodes.emit("tensor_slice", node, part="part", begin=tuple(begin), size=tuple(size))
+    block = nodes.shaped(node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
+    attrs: dict[str, Any] = {
+        "begin": (0, part.start),
+        "size": (math.prod(dims[:dim]), len(part)),
+        "strides": (1, part.step),
+    }
+    sliced = nodes.emit("spatial_slice", block, part="part", **attrs)
+    return nodes.shaped(sliced, (*dims[:dim], len(part), *dims[dim + 1 :]))
+
+
+def _slice(call: Call) -> list[View]:
+    view = call.view()
+    given = [None, *(call.constant(place, "where it begins and ends") if call.has(place) else None
+                     for place in range(1, len(call.given)))]  # fmt: skip
+    for axis, part in enumerate(slices(view.shape, given, call.operator)):
+        view = taken(call, view, axis, range(view.shape[axis])[part])
+    return [view]
+
+
+def _split(call: Call) -> list[View]:
+    view = call.view()
+    axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
+    given = [None, call.constant(1, "its sizes") if call.has(1) else None]
+    sizes = split_sizes(view.shape[axis], given, call.operator)
+    view, _ = placed(call.nodes, view, axis)
+    parts, begin = [], 0
+    for name, size in zip(call.operator.outputs, sizes):
+        part = range(begin, begin + size)
+        parts.append(taken(call, view, axis, part) if name else view)
+        begin += size
+    return parts
+
+
+def _gather(call: Call) -> list[View]:
+    view, indices = call.view(), call.constant(1, "indices").astype(np.int64)
+    axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
+    size = view.shape[axis]
+    places = [int(place) + size if place < 0 else int(place) for place in indices.reshape(-1)]
+    if not places or min(places) < 0 or max(places) >= size:
+        raise call.refused(f"indices {places[:8]} of an axis of {size}", "the file is damaged")
+    picked = _picked(call, view, axis, places)
+    shape = (*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :])
+    made = picked.reshaped(shape)
+    if made is None:
+        raise call.refused(f"indices of shape {indices.shape}", "give a list of indices")
+    return [made]
+
+
+def _picked(call: Call, view: View, axis: int, places: Sequence[int]) -> View:
+    """Return the indices of an axis, in any order."""
+    step = places[1] - places[0] if len(places) > 1 else 1
+    run = range(places[0], places[0] + step * len(places), step) if step else range(0)
+    if list(run) == list(places):
+        return taken(call, view, axis, run)
+    view, dim = placed(call.nodes, view, axis)
+    dims = call.nodes.shape(view.node)
+    if dim == len(dims) - 1 and len(dims) in TEXTURE_RANKS:
+        op = "vector_gather" if len(dims) == 1 else "channel_gather"
+        return resized(view, axis, len(places), call.nodes.emit(op, view.node, part="picked", channels=tuple(places)))
+    if len(places) > 64:
+        raise call.refused(f"{len(places)} indices along axis {axis}", "at most 64 in any order are possible here")
+    return joined(call, [taken(call, view, axis, range(place, place + 1)) for place in places], axis)
+
+
+def _concat(call: Call) -> list[View]:
+    return concatenated(call, call.given)
+
+
+def concatenated(call: Call, given: Sequence[Given]) -> list[View]:
+    """Return tensors and constants one after the other along the attribute ``axis``."""
+    views = [value for value in given if isinstance(value, View)]
+    axis = call.axis(int(call.attribute("axis", 1)), len(views[0].axes))
+    tensors = [
+        as_view(call, value, views[0]) if isinstance(value, np.ndarray) else value
+        for value in given
+        if not isinstance(value, np.ndarray) or value.size
+    ]
+    made = [value for value in tensors if isinstance(value, View)]
+    shapes = {tuple(size for place, size in enumerate(view.shape) if place != axis) for view in made}
+    if len(shapes) != 1 or len(made) != len(tensors):
+        raise call.refused(f"of shapes {[view.shape for view in made]}", "the file is damaged")
+    return [joined(call, made, axis)]
+
+
+def as_view(call: Call, value: Numbers, beside: View) -> View:
+    """Return a constant as a tensor: 0 times a number of another tensor, plus the constant."""
+    shape = tuple(value.shape)
+    one = beside
+    for axis, size in enumerate(beside.shape):
+        one = taken(call, one, axis, range(min(size, 1)))
+    node = call.nodes.shaped(one.node, (1,) * max(len(shape), 2))
+    zeros = call.nodes.constant("multiply", node, np.zeros(shape or (1,)))
+    return fresh(call.nodes.constant("add", zeros, call.finite(value, "a constant")), shape)
+
+
+def joined(call: Call, views: Sequence[View], axis: int) -> View:
+    """Return tensors one after the other along an axis."""
+    if len(views) == 1:
+        return views[0]
+    nodes = call.nodes
+    order = common(nodes, views, axis)
+    moved = [
+        relayout.ordered(nodes, view, [*order, *(a for a in range(len(view.axes)) if a not in order)]) for view in views
+    ]
+    shape = list(views[0].shape)
+    shape[axis] = sum(view.shape[axis] for view in views)
+    same = _same_but_last(call, moved, order, axis)
+    if same is not None:
+        return same
+    axes: Sequence[int] = triple(order, tuple(shape)) or order
+    if (
+        len(order) == 2
+        and len(shape) == 3
+        and all(nodes.shape(view.node)[0] == 1 and len(nodes.shape(view.node)) == 3 for view in moved)
+    ):
+        axes = (0, *order)  # a line is a map of height 1
+    sources = [nodes.shaped(view.node, tuple(view.shape[each] for each in axes)) for view in moved]
+    dim = list(axes).index(axis)
+    return fresh(_joined(call, sources, dim, len(axes)), tuple(shape), order)
+
+
+def _same_but_last(call: Call, views: Sequence[View], order: Sequence[int], axis: int) -> View | None:
+    """Return maps joined by their channels, whatever their rows and columns are in the file; None of others."""
+    shapes = [call.nodes.shape(view.node) for view in views]
+    fits = all(len(shape) == 3 and shape[:2] == shapes[0][:2] for shape in shapes) and order[-1] == axis
+    if not fits or any(view.shape[axis] != shape[2] for view, shape in zip(views, shapes)):
+        return None
+    node = _joined(call, [view.node for view in views], 2, 3)
+    whole = views[0].merged()
+    return resized(whole, axis, sum(shape[2] for shape in shapes), node)
+
+
+def _joined(call: Call, sources: Sequence[str], dim: int, rank: int) -> str:
+    nodes = call.nodes
+    if (rank == 3 and dim == 2) or rank == 1:
+        return nodes.emit("concat", *sources, part="joined")
+    left = list(sources)
+    while len(left) > 64:
+        left = [nodes.emit("tensor_concat", *left[:64], part="joined", axis=dim), *left[64:]]
+    return nodes.emit("tensor_concat", *left, part="joined", axis=dim)
+
+
+def _pad(call: Call) -> list[View]:
+    view = call.view()
+    rank = len(view.axes)
+    pads = call.integers(1, "its widths", "pads" if "pads" in call.operator.attributes else "paddings") or []
+    axes = call.integers(3, "axes") if call.has(3) else list(range(rank))
+    value = call.number(2, "a value", "value", 0.0)
+    mode = call.attribute("mode", "constant")
+    if len(pads) != 2 * len(axes or []):
+        raise call.refused(f"by {pads} on {view.shape}", "give two widths for each axis")
+    around = {
+        call.axis(axis, rank): (pads[place], pads[place + len(pads) // 2]) for place, axis in enumerate(axes or [])
+    }
+    around = {axis: widths for axis, widths in around.items() if any(widths)}
+    if not around:
+        return [view]
+    if mode == "wrap":
+        for axis, widths in around.items():
+            view = _wrapped(call, view, axis, widths)
+        return [view]
+    if mode not in ("constant", *_MIRRORED) or not np.isfinite(value):
+        raise call.refused(f"mode '{mode}' with {value}", "give constant with a finite number, reflect or edge")
+    if rank in (3, 4) and 0 not in around and view.shape[0] == 1:
+        return [_map_padded(call, around, mode, value, rank)]
+    for axis, widths in around.items():
+        view = _axis_padded(call, view, axis, (widths, mode, value))
+    return [view]
+
+
+def _map_padded(call: Call, around: dict[int, tuple[int, int]], mode: str, value: float, rank: int) -> View:
+    node, shape = call.map()
+    rows = around.get(2, (0, 0)) if rank == 4 else (0, 0)
+    padding = (*rows, *around.get(rank - 1, (0, 0)))
+    channels = around.get(1, (0, 0))
+    if any(padding):
+        node = _padded(call, node, padding, mode, value)
+    if any(channels) and mode == "constant" and not value and min(channels) >= 0 and sum(channels) <= 16 * 4096:
+        order = (*(-1,) * channels[0], *range(shape[2]), *(-1,) * channels[1])
+        node = call.nodes.emit("channel_gather", node, part="channels", channels=order)
+    view = call.mapped(node, rank)
+    if any(channels) and view.shape[1] == shape[2]:
+        view = _axis_padded(call, view, 1, (channels, mode, value))
+    return view
+
+
+def _padded(call: Call, node: str, padding: tuple[int, ...], mode: str, value: float) -> str:
+    if mode != "constant":
+        return call.nodes.emit("mirror_padding", node, part="padded", padding=padding, mode=_MIRRORED[mode])
+    if value and min(padding) < 0:
+        cut = tuple(min(width, 0) for width in padding)
+        node = call.nodes.emit("zero_padding", node, part="cut", padding=cut)
+        padding = tuple(max(width, 0) for width in padding)
+    if value:
+        return call.nodes.emit("constant_padding", node, part="padded", padding=padding, value=value)
+    return call.nodes.emit("zero_padding", node, part="padded", padding=padding)
+
+
+def _axis_padded(call: Call, view: View, axis: int, how: tuple[tuple[int, int], str, float]) -> View:
+    """Return a tensor that is longer along one axis: as a map whose columns are that axis."""
+    (before, after), mode, value = how
+    view, dim = placed(call.nodes, view, axis)
+    dims = call.nodes.shape(view.node)
+    block = call.nodes.shaped(view.node, (math.prod(dims[:dim]), dims[dim], math.prod(dims[dim + 1 :])))
+    padded = _padded(call, block, (0, 0, before, after), mode, value)
+    size = dims[dim] + before + after
+    node = call.nodes.shaped(padded, (*dims[:dim], size, *dims[dim + 1 :]))
+    return resized(view, axis, size, node)
+
+
+def _wrapped(call: Call, view: View, axis: int, widths: tuple[int, int]) -> View:
+    size = view.shape[axis]
+    if min(widths) < 0 or max(widths) > size:
+        raise call.refused(f"wrapping {widths} around {size}", "give no more than there is")
+    parts = [taken(call, view, axis, range(size - widths[0], size))] if widths[0] else []
+    parts.append(view)
+    if widths[1]:
+        parts.append(taken(call, view, axis, range(widths[1])))
+    return joined(call, parts, axis)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "Concat": _concat,
+    "Gather": _gather,
+    "Pad": _pad,
+    "Slice": _slice,
+    "Split": _split,
+}

@@ -1,0 +1,160 @@
+"""Matrix products -> nodes: dense layers of vectors, convolutions 1x1 of maps, and the rest on the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.transposed import PLAIN
+
+Weights = NDArray[np.float64]
+
+
+def by_matrix(call: Call, view: View, kernel: Weights, bias: Weights) -> View:
+    """Return the last axis of a tensor times a matrix (inputs, outputs), plus a bias."""
+    nodes = call.nodes
+    last = len(view.axes) - 1
+    if view.shape[last] != len(kernel):
+        raise call.refused(f"a matrix of {kernel.shape} on {view.shape}", "the file is damaged")
+    shape = (*view.shape[:-1], kernel.shape[1])
+    if math.prod(shape[:-1]) == 1:
+        # Every number of the tensor is an input: the matrix takes them in whatever order they lie.
+        matrix = np.asarray(kernel).reshape([*(atom.size for atom in view.axes[last]), -1])
+        order = [view.axes[last].index(atom) for atom in view.stored]
+        matrix = matrix.transpose([*order, len(order)]).reshape(len(kernel), -1)
+        source = nodes.shaped(view.node, (len(kernel),))
+        node = nodes.emit("dense", source, part="sum", weights={"kernel": matrix, "bias": bias}, activation="linear")
+        return fresh(node, shape)
+    others = [atom for axis in view.axes[:-1] for atom in axis]
+    own = list(view.axes[last])
+    if [atom for atom in view.stored if atom in own] != list(view.stored[len(view.stored) - len(own) :]):
+        view = relayout.ordered(nodes, view, range(len(view.axes)))
+        others, own = [atom for axis in view.axes[:-1] for atom in axis], list(view.axes[last])
+    inner = [atom for atom in view.stored if atom in own]
+    matrix = np.asarray(kernel).reshape([*(atom.size for atom in own), -1])
+    matrix = matrix.transpose([*(own.index(atom) for atom in inner), len(own)]).reshape(len(kernel), -1)
+    dims = nodes.shape(view.node)
+    if dims[-1] != len(kernel):
+        node = nodes.shaped(view.node, (view.size // len(kernel), len(kernel)))
+        view = View(node, view.stored, view.axes)
+        dims = nodes.shape(node)
+    weights: dict[str, NDArray[Any]] = {"kernel": matrix, "bias": bias}
+    if len(dims) == 3 and not nodes.on_cpu(view.node):
+        weights["kernel"] = matrix[None, None]
+        node = nodes.emit("conv2d", view.node, part="product", weights=weights, **PLAIN)
+    else:
+        node = nodes.emit("linear", view.node, part="product", weights=weights)
+    made = fresh(node, (kernel.shape[1],))
+    outer = tuple(atom for atom in view.stored if atom in others)
+    return View(node, (*outer, *made.stored), (*view.axes[:-1], made.axes[0]))
+
+
+def _gemm(call: Call) -> list[View]:
+    alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
+    view = call.view(0 if not call.is_constant(0) else 1)
+    turned = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
+    if len(call.views) > 1 and not (call.is_constant(0) or call.is_constant(1)):
+        return [
+            _plus(
+                call,
+                _scaled(call, _two(call, _turned(call.view(0), turned[0]), _turned(call.view(1), turned[1])), alpha),
+                beta,
+            )
+        ]
+    if call.is_constant(0):
+        left = call.finite(call.constant(0, "a matrix"), "a matrix")
+        left = left.T if turned[0] else left
+        result = _from_left(call, left * alpha, _turned(view, turned[1]))
+        return [_plus(call, result, beta)]
+    kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
+    kernel = (kernel.T if turned[1] else kernel) * alpha
+    bias = np.zeros(kernel.shape[-1])
+    if call.has(2) and call.is_constant(2) and call.constant(2, "a bias").size in (1, len(bias)):
+        bias = bias + beta * call.finite(call.constant(2, "a bias"), "a bias").reshape(-1)
+        return [by_matrix(call, _turned(view, turned[0]), kernel, bias)]
+    return [_plus(call, by_matrix(call, _turned(view, turned[0]), kernel, bias), beta)]
+
+
+def _turned(view: View, swap: bool) -> View:
+    return view.transposed([*range(len(view.axes) - 2), len(view.axes) - 1, len(view.axes) - 2]) if swap else view
+
+
+def _scaled(call: Call, view: View, factor: float) -> View:
+    if factor == 1.0:
+        return view
+    return View(call.nodes.affine(view.node, np.asarray([factor]), np.zeros(1)), view.stored, view.axes)
+
+
+def _plus(call: Call, view: View, beta: float) -> View:
+    """Return a product plus the third input, times beta."""
+    if not call.has(2):
+        return view
+    from glsl_infer.importers.onnx.arithmetic import of_two
+
+    other = call.given[2]
+    other = _scaled(call, other, beta) if isinstance(other, View) else beta * np.asarray(other, np.float64)
+    result = of_two(call, "add", view, other)
+    assert isinstance(result, View)
+    return result
+
+
+def _matmul(call: Call) -> list[View]:
+    if len(call.given) != 2:
+        raise call.refused(f"of {len(call.given)} tensors", "the file is damaged")
+    if call.is_constant(1):
+        kernel = call.finite(call.constant(1, "a matrix"), "a matrix")
+        view = call.view()
+        if kernel.ndim == 1:
+            made = by_matrix(call, view, kernel[:, None], np.zeros(1))
+            return [View(made.node, made.stored, made.axes[:-1])]
+        while kernel.ndim > 2 and kernel.shape[0] == 1:
+            if kernel.ndim > len(view.axes):
+                view = View(view.node, view.stored, ((), *view.axes))
+            kernel = kernel[0]
+        if kernel.ndim == 2:
+            return [by_matrix(call, view, kernel, np.zeros(kernel.shape[1]))]
+        return [_two(call, view, _constant_view(call, kernel, view))]
+    if call.is_constant(0):
+        left = call.finite(call.constant(0, "a matrix"), "a matrix")
+        if left.ndim == 2:
+            return [_from_left(call, left, call.view(1))]
+        return [_two(call, _constant_view(call, left, call.view(1)), call.view(1))]
+    return [_two(call, call.view(0), call.view(1))]
+
+
+def _constant_view(call: Call, value: NDArray[np.float64], beside: View) -> View:
+    from glsl_infer.importers.onnx.parts import as_view
+
+    return as_view(call, value, beside)
+
+
+def _from_left(call: Call, left: Weights, view: View) -> View:
+    """Return a matrix times a tensor: the other way round, with both turned."""
+    return _turned(by_matrix(call, _turned(view, True), left.T, np.zeros(len(left))), True)
+
+
+def _two(call: Call, a: View, b: View) -> View:
+    """Return the product of two tensors, on the CPU."""
+    if min(len(a.axes), len(b.axes)) < 2 or a.shape[-1] != b.shape[-2]:
+        raise call.refused(f"of shapes {a.shape} and {b.shape}", "give two tensors of two axes or more")
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = call.file_shape((*batch, a.shape[-2], b.shape[-1]))
+    sources = []
+    for view in (a, b):
+        lead = tuple(size for size in view.shape[:-2])
+        while lead and lead[0] == 1:
+            lead = lead[1:]
+        sources.append(relayout.in_file_order(call.nodes, view, (*lead, *view.shape[-2:])))
+    return fresh(call.nodes.emit("matmul", *sources, part="product"), shape)
+
+
+CONVERTERS: dict[str, Converter] = {"Gemm": _gemm, "MatMul": _matmul}
+
+OF_MICROSOFT: Mapping[str, Converter] = {}

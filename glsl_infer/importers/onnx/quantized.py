@@ -1,0 +1,151 @@
+"""Operators of quantised files: what their numbers stand for is computed, and their ranges stay with the layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from glsl_infer.importers.onnx import activations, arithmetic, convolutions, pooling, products, reductions
+from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.folded_numbers import dequantized
+from glsl_infer.importers.onnx.parts import concatenated
+from glsl_infer.importers.onnx.view import View
+
+
+def real(call: Call, place: int) -> Given:
+    """Return what the numbers at ``place`` stand for, with the scale and the zero point behind them."""
+    value = call.given[place] if place < len(call.given) else None
+    if not isinstance(value, np.ndarray):
+        return value
+    zero = call.given[place + 2] if place + 2 < len(call.given) else None
+    about = replace(call.operator, attributes={"axis": 0 if value.ndim == 4 else value.ndim - 1})
+    return dequantized([value, call.constant(place + 1, "a scale"), zero], about)
+
+
+def _same(call: Call) -> list[View]:
+    return [call.view()]
+
+
+def _with(call: Call, kind: str, given: Sequence[Given], **attributes: object) -> Call:
+    """Return the call of another operator, with the same attributes and its own inputs."""
+    operator = replace(
+        call.operator, kind=kind, domain="", opset=21, attributes={**call.operator.attributes, **attributes}
+    )
+    return Call(operator, given, call.nodes)
+
+
+def _convolution(call: Call) -> list[View]:
+    kernel, bias = real(call, 3), call.given[8] if call.has(8) else None
+    if isinstance(bias, np.ndarray):
+        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
+        bias = (bias * scale).astype(np.float32)
+    return convolutions.convolution(_with(call, "Conv", [call.given[0], kernel, bias]))
+
+
+def _matmul(call: Call) -> list[View]:
+    return products.CONVERTERS["MatMul"](_with(call, "MatMul", [real(call, 0), real(call, 3)]))
+
+
+def _gemm(call: Call) -> list[View]:
+    bias = call.given[6] if call.has(6) else None
+    if isinstance(bias, np.ndarray):
+        scale = call.constant(1, "a scale").reshape(-1).astype(np.float64) * call.constant(4, "a scale").reshape(-1)
+        bias = (bias * scale).astype(np.float32)
+    alpha = float(call.attribute("alpha", 1.0))
+    given: list[Given] = [call.given[0], real(call, 3), None]
+    made = products.CONVERTERS["Gemm"](_with(call, "Gemm", given, alpha=alpha))
+    if bias is None:
+        return made
+    result = arithmetic.of_two(call, "add", made[0], bias)
+    assert isinstance(result, View)
+    return [result]
+
+
+def _binary(operation: str) -> Converter:
+    def convert(call: Call) -> list[View]:
+        result = arithmetic.of_two(call, operation, real(call, 0), real(call, 3))
+        if not isinstance(result, View):
+            raise call.refused("of constants alone", "convert the model anew")
+        return [result]
+
+    return convert
+
+
+def _mean(call: Call) -> list[View]:
+    _require_channels_first(call)
+    return pooling.global_mean(_with(call, "GlobalAveragePool", call.given[:1]))
+
+
+def _pool(call: Call) -> list[View]:
+    _require_channels_first(call)
+    return pooling.pool(_with(call, "AveragePool", call.given[:1]))
+
+
+def _require_channels_first(call: Call) -> None:
+    if call.attribute("channels_last", 0):
+        raise call.refused("channels_last=1", "quantise the model with channels first")
+
+
+def _sigmoid(call: Call) -> list[View]:
+    return activations.applied(call, "sigmoid")
+
+
+def _leaky(call: Call) -> list[View]:
+    return activations.CONVERTERS["LeakyRelu"](_with(call, "LeakyRelu", call.given[:1]))
+
+
+def _softmax(call: Call) -> list[View]:
+    view = call.view()
+    return [reductions.probabilities(call, view, call.axis(int(call.attribute("axis", -1)), len(view.axes)))]
+
+
+def _concat(call: Call) -> list[View]:
+    return concatenated(call, [real(call, place) for place in range(2, len(call.given), 3)])
+
+
+def _integers(kind: str) -> Converter:
+    """Return the converter of a product of whole numbers: of what they stand for, less their zero points."""
+
+    def convert(call: Call) -> list[View]:
+        weights = call.constant(1, "weights").astype(np.float32)
+        if call.has(3):
+            zero = call.constant(3, "a zero point").astype(np.float32)
+            weights = weights - (
+                zero.reshape(-1, *(1,) * (weights.ndim - 1)) if kind == "Conv" and zero.size > 1 else zero
+            )
+        given: list[Given] = [call.given[0], weights]
+        table = convolutions.CONVERTERS if kind == "Conv" else products.CONVERTERS
+        return table[kind](_with(call, kind, given))
+
+    return convert
+
+
+def dynamic(call: Call) -> list[Given]:
+    """Convert a DynamicQuantizeLinear: numbers stay what they are, so their scale is 1 and their zero point 0."""
+    return [call.view(), np.ones((), np.float32), np.zeros((), np.uint8)]
+
+
+CONVERTERS: dict[str, Converter] = {
+    "ConvInteger": _integers("Conv"),
+    "DequantizeLinear": _same,
+    "MatMulInteger": _integers("MatMul"),
+    "QLinearConv": _convolution,
+    "QLinearMatMul": _matmul,
+    "QuantizeLinear": _same,
+}
+
+OF_MICROSOFT: Mapping[str, Converter] = {
+    "DequantizeLinear": _same,
+    "QGemm": _gemm,
+    "QLinearAdd": _binary("add"),
+    "QLinearAveragePool": _pool,
+    "QLinearConcat": _concat,
+    "QLinearGlobalAveragePool": _mean,
+    "QLinearLeakyRelu": _leaky,
+    "QLinearMul": _binary("multiply"),
+    "QLinearSigmoid": _sigmoid,
+    "QLinearSoftmax": _softmax,
+    "QuantizeLinear": _same,
+}

@@ -1,0 +1,107 @@
+"""The ranges of quantised files: what an operator's result can hold stays with the node that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.graph.node import SEEN
+from glsl_infer.importers.onnx.call import Call, Given
+from glsl_infer.importers.onnx.model import Operator
+from glsl_infer.importers.onnx.view import View
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.ends import Range
+from glsl_infer.ops.operator import CopyOperator
+
+_RESULT: Mapping[str, tuple[int, int]] = {
+    "QLinearConv": (6, 7),
+    "QLinearMatMul": (6, 7),
+    "QuantizeLinear": (1, 2),
+    "DequantizeLinear": (1, 2),
+    "QGemm": (7, 8),
+    "QLinearAdd": (6, 7),
+    "QLinearAveragePool": (3, 4),
+    "QLinearConcat": (0, 1),
+    "QLinearGlobalAveragePool": (3, 4),
+    "QLinearLeakyRelu": (3, 4),
+    "QLinearMul": (6, 7),
+    "QLinearSigmoid": (3, 4),
+    "QLinearSoftmax": (3, 4),
+}
+"""Where the scale and the zero point of a result stand among what an operator reads."""
+
+
+def note_of(operator: Operator, given: Sequence[Given]) -> Range | None:
+    """Return the lowest and the highest value that the result of an operator can have; None where it does not say."""
+    places = _RESULT.get(operator.kind)
+    if places is None:
+        return None
+    scale, zero = (given[place] if place < len(given) else None for place in places)
+    if not isinstance(scale, np.ndarray) or scale.size != 1 or isinstance(zero, View):
+        return None
+    stored = np.zeros(1, np.uint8) if zero is None else zero.reshape(-1)
+    if stored.size != 1 or stored.dtype.kind not in "iu" or stored.dtype.itemsize > 2:
+        return None
+    info = np.iinfo(stored.dtype)
+    low, high = (
+        float(np.float32(scale.reshape(-1)[0]) * np.float32(end - int(stored[0]))) for end in (info.min, info.max)
+    )
+    return (low, high) if low < high else None
+
+
+def saturated(call: Call, views: Sequence[Given]) -> list[Given]:
+    """Return what an operator makes, without what its result cannot hold where that begins at 0.
+
+    Tools that quantise leave a ReLU out whose work the type of the result does.
+    """
+    span = note_of(call.operator, call.given)
+    if span is None or span[0] != 0.0 or call.kind == "DequantizeLinear":
+        return list(views)
+    return [_from_0(call, view, span[1]) if isinstance(view, View) else view for view in views]
+
+
+def _from_0(call: Call, view: View, high: float) -> View:
+    if call.nodes.is_positive(view.node):
+        return view
+    return View(call.nodes.function(view.node, f"relu({high:.9g})"), view.stored, view.axes)
+
+
+def note(
+    collected: Collected,
+    operator: Operator,
+    given: Sequence[Given],
+    views: Sequence[Given],
+    first: int,
+    known: Mapping[str, Range],
+) -> dict[str, Range]:
+    """Note what the file says of a result on the node that computes it: those behind only move it.
+
+    Args:
+        collected: all nodes so far.
+        operator: of the file.
+        given: what it reads.
+        views: what it makes.
+        first: how many nodes there were before it. What only quantises is about those, too.
+        known: what is known of inputs.
+
+    Returns:
+        What the result says of an input, by its name.
+    """
+    span, view = note_of(operator, given), views[0] if views else None
+    if span is None or not isinstance(view, View):
+        return {}
+    places = {node.name: place for place, node in enumerate(collected.nodes)}
+    name, looks_back = view.node, operator.kind in ("QuantizeLinear", "DequantizeLinear")
+    while name in places and (looks_back or places[name] >= first):
+        node = collected.nodes[places[name]]
+        if node.operator.is_input:
+            return {} if name in known else {name: span}
+        collected.nodes[places[name]] = node.with_attrs(**{SEEN: node.attrs.get(SEEN, span)})
+        kind = ops.get(node.op)
+        own = kind.keeps_range and places[name] >= first
+        if not (own or kind.only_reshapes or isinstance(kind, CopyOperator)) or len(node.inputs) != 1:
+            break
+        (name,) = node.inputs
+    return {}

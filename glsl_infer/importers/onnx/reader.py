@@ -1,0 +1,178 @@
+"""ONNX file -> graph.
+
+The importer knows nothing of GPU limits: whatever the graph can express is imported, and what the shaders cannot do is
+refused later, by the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.graph import Graph, GraphOutput
+from glsl_infer.graph.network import VALUES
+from glsl_infer.importers.onnx import endings
+from glsl_infer.importers.onnx.file import parse, read_model
+from glsl_infer.importers.onnx.model import Model, Sizes
+from glsl_infer.importers.onnx.view import View
+from glsl_infer.importers.onnx.walk import Walk
+from glsl_infer.importers.shared.ends import Ends, Range, with_ends
+from glsl_infer.importers.shared.pieces import whole_functions
+from glsl_infer.importers.shared.verdict import LayerVerdict, Survey
+
+Source = Union[str, Path, Any]
+"""A file by its path, or an ``onnx.ModelProto``."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model, and how the file's tensors lie in the graph's.
+
+    Attributes:
+        survey: what is said of each operator, and the graph.
+        inputs: the file's tensor of each input, by the graph's name.
+        outputs: the file's tensor of each output, by its name.
+        made: the file's tensor that each node computes, by the node's name.
+        names: the names of these tensors in the file.
+        spans: what the file says that the numbers of inputs of 8 bits reach from and to, by the graph's names.
+    """
+
+    survey: Survey
+    inputs: Mapping[str, View]
+    outputs: Mapping[str, View]
+    made: Mapping[str, View]
+    names: Mapping[str, str]
+    spans: Mapping[str, Range]
+
+    def given(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return an array in the file's shape as the graph's input of this name has it."""
+        view, graph = self.inputs[name], self.survey.whole()
+        held: NDArray[Any] = np.ascontiguousarray(view.as_stored(np.asarray(values)).reshape(graph.shapes[view.node]))
+        return held
+
+    def returned(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return an output of the graph in the file's shape."""
+        return self.outputs[name].as_in_file(np.asarray(values))
+
+
+def load(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+    """Read an ``.onnx`` file, or an ``onnx.ModelProto``, and return its graph; see ``to_graph``.
+
+    Raises:
+        ModelError: the file is missing, damaged or no ONNX file, or an operator is not supported (by name).
+        InputError: ``input_range`` or ``ends`` do not fit the model.
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+    return survey(source, input_range, ends).whole()
+
+
+def read(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+    """Read a model and return its graph; see ``load``."""
+    return load(source, input_range, ends)
+
+
+def survey(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Survey:
+    """Read a model and say of each operator where it runs, also where it cannot be exported.
+
+    Args: see ``to_graph``.
+
+    Raises:
+        ModelError: the file is missing, damaged or no ONNX file.
+        MissingExtraError: the package ``onnx`` is not installed.
+    """
+    return imported(source, input_range, ends).survey
+
+
+def imported(source: Source, input_range: Range | None = None, ends: Ends | None = None) -> Imported:
+    """As ``survey``, with what says how the file's tensors lie in the graph's."""
+    model = read_model(source) if isinstance(source, (str, Path)) else parse(source)
+    return _imported(model, input_range, ends or Ends())
+
+
+def declared(path: str | Path) -> dict[str, Sizes | None]:
+    """Return the shapes of a file's inputs as it says them, by name."""
+    return {value.name: value.shape for value in read_model(path).inputs}
+
+
+def tensors(path: str | Path) -> set[str]:
+    """Return the names of all tensors that operators of a file make."""
+    return {name for operator in read_model(path).part.operators for name in operator.outputs if name}
+
+
+def to_graph(model: Model, input_range: Range | None = None, ends: Ends | None = None) -> Graph:
+    """Return the graph of a file.
+
+    Inputs and outputs are called as in the file. An input of 1, 3 or 4 channels is a picture, any other takes numbers.
+    The ranges of a quantised file stay with its layers.
+
+    Args:
+        model: what ``file.read_model`` returned.
+        input_range: the values that byte 0 and byte 255 of the picture stand for. By default what a quantised file
+            says, else (0, 1).
+        ends: what else is known of inputs and outputs: of what size inputs are that the file leaves open, too.
+
+    Raises:
+        ModelError: operators that are not supported, naming them and what to change.
+        InputError: ``input_range`` or ``ends`` do not fit the model.
+    """
+    return _imported(model, input_range, ends or Ends()).survey.whole()
+
+
+def _imported(model: Model, input_range: Range | None, ends: Ends) -> Imported:
+    walk = Walk(model, ends.sizes)
+    wanted = list(ends.outputs) or [output.name for output in model.outputs]
+    walk.all(wanted)
+    collected = walk.collected
+    views: dict[str, View] = {}
+    problems: list[InputError] = []
+    for name in wanted:
+        try:
+            view = walk.value(name)
+        except ModelError as error:
+            problems.append(error)
+            continue
+        if view is not None:
+            views[name] = endings.ended(view, collected.free_name(f"{name[:96]}-output"), collected)
+    problems = [*collected.refusals, *problems]
+    outputs = [endings.with_steps(name, view.node, collected.nodes, collected.shapes) for name, view in views.items()]
+    nodes = endings.kept(collected.nodes, outputs)
+    if len(outputs) < len(wanted):  # what stands before the unknown can be looked at all the same
+        nodes = collected.nodes
+        read = {name for node in nodes for name in node.inputs}
+        loose = [node.name for node in nodes if node.name not in read | collected.guessed]
+        known = {layer for output in outputs for layer in output.layers}
+        outputs += [GraphOutput(f"before:{name}", (name,), (), VALUES) for name in loose if name not in known]
+    graph = None
+    try:
+        graph = whole_functions(Graph(model.name, nodes, outputs)) if outputs else None
+        if graph is not None and not problems:
+            _require_inputs_read(graph)
+        if graph is not None:
+            graph = with_ends(graph, _with_ranges(ends, graph, input_range, walk.spans))
+    except InputError as error:
+        problems.append(error)
+    rows: list[LayerVerdict] = endings.with_ended(collected.rows, graph, outputs)
+    made = Survey(tuple(rows), graph, frozenset(collected.guessed), tuple(problems))
+    inputs = {view.node: view for view in walk.inputs}
+    return Imported(made, inputs, views, walk.made, walk.names, walk.spans)
+
+
+def _with_ranges(ends: Ends, graph: Graph, input_range: Range | None, spans: Mapping[str, Range]) -> Ends:
+    """Return what is known of inputs and outputs: what a person says, else what a quantised file says of inputs."""
+    given = dict(ends.ranges) if input_range is None else {"": input_range, **ends.ranges}
+    if "" not in given:
+        names = {node.name for node in graph.inputs}
+        given = {**{name: span for name, span in spans.items() if name in names}, **given}
+    return replace(ends, ranges=given)
+
+
+def _require_inputs_read(graph: Graph) -> None:
+    unread = [node.name for node in graph.inputs if not graph.consumers[node.name]]
+    if unread and not set(unread) & set(graph.output_layers):
+        raise ModelError.layer(unread[0], "an input that no output depends on", "export the model without it")

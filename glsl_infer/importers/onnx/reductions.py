@@ -1,0 +1,208 @@
+"""Means, sums, extremes and their places along axes; softmax -> nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.arithmetic import of_two
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.view import View, fresh
+
+_KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum"}
+_BEFORE = {"ReduceL1": "absolute", "ReduceL2": "square", "ReduceSumSquare": "square", "ReduceLogSumExp": "exponential"}
+_AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log", "ReduceLogSumExp": "log"}
+_ONCE: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
+
+
+def reduced(call: Call) -> list[View]:
+    """Convert a reduction along axes."""
+    view, kind = call.view(), _KINDS.get(call.kind, "sum")
+    rank = len(view.axes)
+    given = call.integers(1, "axes", "axes")
+    if not given and call.attribute("noop_with_empty_axes", 0):
+        return [view]
+    axes = sorted({call.axis(axis, rank) for axis in given}) if given else list(range(rank))
+    most = along(call, view, "max", axes) if call.kind == "ReduceLogSumExp" else None
+    if most is not None:  # exponentials of what is at most 0 are at most 1
+        apart = of_two(call, "subtract", view, most)
+        assert isinstance(apart, View)
+        view = apart
+    if call.kind in _BEFORE:
+        view = View(call.nodes.function(view.node, _BEFORE[call.kind]), view.stored, view.axes)
+    result = along(call, view, kind, axes)
+    if call.kind in _AFTER:
+        result = View(call.nodes.function(result.node, _AFTER[call.kind]), result.stored, result.axes)
+    if most is not None:
+        whole = of_two(call, "add", result, most)
+        assert isinstance(whole, View)
+        result = whole
+    if not call.attribute("keepdims", 1):
+        kept = tuple(axis for place, axis in enumerate(result.axes) if place not in axes)
+        result = View(result.node, result.stored, kept)
+    return [result]
+
+
+def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
+    """Return a mean, sum, maximum or minimum along axes, which stay with a length of 1."""
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(view.shape))
+    long = [axis for axis in axes if view.shape[axis] > 1]
+    if not long:
+        return view
+    if len(view.axes) == 4 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+        return _of_map(call, view, kind, long)
+    if len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+        spread = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
+        made = _of_map(call, spread, kind, [{1: 3, 2: 1}[long[0]]])
+        return View(made.node, made.stored, (made.axes[0], made.axes[3], made.axes[1]))
+    moved = relayout.simple(call.nodes, view)
+    order = moved.order() or ()
+    node = call.nodes.shaped(moved.node, tuple(view.shape[axis] for axis in order))
+    dims = tuple(order.index(axis) for axis in long)
+    if len(dims) == len(order):  # a single number is a vector of one
+        number = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=True)
+        return fresh(call.nodes.shaped(number, (1,)), shape)
+    left = call.nodes.emit("tensor_reduce", node, part=kind, reduction=kind, axes=dims, keep=False)
+    return fresh(left, shape, [axis for axis in order if axis not in long])
+
+
+def _of_map(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
+    nodes = call.nodes
+    node, (height, width, channels) = relayout.as_map(nodes, view)
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(view.shape))
+    pixels = [axis for axis in axes if axis in (2, 3)]
+    if kind in ("max", "min"):
+        if 2 in pixels:
+            node = nodes.emit(f"{kind}_pool", node, part="rows", pool=(height, 1), **_ONCE)
+        if 3 in pixels:
+            node = nodes.emit(f"{kind}_pool", node, part="columns", pool=(1, width), **_ONCE)
+        if 1 in axes:
+            node = nodes.emit("channel_extreme", node, part="channels", operation=kind)
+        return fresh(node, shape, (2, 3, 1))
+    if 1 in axes:
+        factor = 1.0 / channels if kind == "mean" else float(math.prod(view.shape[axis] for axis in pixels))
+        weights = {"kernel": np.full((1, 1, channels, 1), factor, np.float32), "bias": np.zeros(1, np.float32)}
+        node = nodes.emit("conv2d", node, part="channels", weights=weights, groups=1, activation="linear", **_ONCE)
+    elif kind == "sum":
+        factor = float(math.prod(view.shape[axis] for axis in pixels))
+        node = nodes.affine(node, np.asarray([factor]), np.zeros(1))
+    if {2, 3} <= {*pixels, *(axis for axis in (2, 3) if view.shape[axis] == 1)} and pixels:
+        node = nodes.emit("global_average_pool", node, part="mean", scale=None)
+        return fresh(nodes.shaped(node, (1, 1, shape[1])), shape, (2, 3, 1))
+    if pixels:
+        window = (height, 1) if pixels == [2] else (1, width)
+        node = nodes.emit("average_pool", node, part="mean", pool=window, **_ONCE)
+    return fresh(node, shape, (2, 3, 1))
+
+
+def _softmax(call: Call) -> list[View]:
+    view = call.view()
+    rank = len(view.axes)
+    old = call.opset < 13
+    axis = call.axis(int(call.attribute("axis", 1 if old else -1)), rank)
+    if old and math.prod(view.shape[axis:]) != view.shape[axis]:
+        flat = view.reshaped((math.prod(view.shape[:axis]), math.prod(view.shape[axis:])))
+        if flat is None:
+            flat = relayout.ordered(call.nodes, view, range(rank)).reshaped(
+                (math.prod(view.shape[:axis]), math.prod(view.shape[axis:]))
+            )
+        assert flat is not None
+        made = probabilities(call, flat, 1).reshaped(view.shape)
+        if made is None:
+            raise call.refused(f"over all axes from {axis} on of {view.shape}", "export with opset 13 or later")
+        return [_logarithm(call, made)]
+    return [_logarithm(call, probabilities(call, view, axis))]
+
+
+def _logarithm(call: Call, view: View) -> View:
+    if call.kind != "LogSoftmax":
+        return view
+    return View(call.nodes.function(view.node, "log"), view.stored, view.axes)
+
+
+def probabilities(call: Call, view: View, axis: int) -> View:
+    """Return a softmax along one axis."""
+    nodes = call.nodes
+    if view.shape[axis] == 1:
+        ones = nodes.affine(view.node, np.zeros(1), np.ones(1))
+        return View(ones, view.stored, view.axes)
+    view, dim = placed(nodes, view, axis)
+    dims = nodes.shape(view.node)
+    if len(dims) == 3 and dim < 2 and not nodes.on_cpu(view.node) and len(view.axes) == 4 and axis == 1:
+        node, _ = relayout.as_map(nodes, view)
+        return fresh(nodes.emit("softmax", node, part="softmax"), view.shape, (2, 3, 1))
+    if nodes.in_textures(view.node) and dim == len(dims) - 1:
+        return View(nodes.emit("softmax", view.node, part="softmax"), view.stored, view.axes)
+    return View(nodes.emit("tensor_softmax", view.node, part="softmax", axis=dim), view.stored, view.axes)
+
+
+def _extreme_place(call: Call) -> list[View]:
+    """Convert an ArgMax or ArgMin along one axis."""
+    view = call.view()
+    rank = len(view.axes)
+    axis = call.axis(int(call.attribute("axis", 0)), rank)
+    if call.attribute("select_last_index", 0):
+        raise call.refused("select_last_index=1", "take the first of equals")
+    nodes = call.nodes
+    smallest = call.kind == "ArgMin"
+    keep = bool(call.attribute("keepdims", 1))
+    shape = tuple(1 if place == axis else size for place, size in enumerate(view.shape))
+    if rank == 4 and axis == 1 and view.shape[0] == 1 and view.shape[1] <= 256 and not nodes.on_cpu(view.node):
+        node, _ = relayout.as_map(nodes, view)
+        made = fresh(nodes.emit("channel_argmax", node, part="place", smallest=smallest), shape, (2, 3, 1))
+    else:
+        moved = relayout.simple(nodes, view)
+        order = moved.order() or ()
+        node = nodes.shaped(moved.node, tuple(view.shape[each] for each in order) or (1,))
+        if smallest:
+            node = nodes.constant("multiply", node, np.asarray([-1.0]))
+        node = nodes.emit("tensor_argmax", node, part="place", axis=order.index(axis) if axis in order else 0)
+        if len(order) < 2:
+            node = nodes.emit("tensor_reshape", node, part="number", shape=(1,))
+        made = fresh(node, shape, [each for each in order if each != axis])
+    if keep:
+        return [made]
+    return [View(made.node, made.stored, tuple(each for place, each in enumerate(made.axes) if place != axis))]
+
+
+def _normalized(call: Call) -> list[View]:
+    """Convert an LpNormalization by the length."""
+    if call.attribute("p", 2) != 2:
+        raise call.refused(f"p={call.attribute('p', 2)}", "give p=2")
+    view = call.view()
+    return [unit_length(call, view, call.axis(int(call.attribute("axis", -1)), len(view.axes)))]
+
+
+def unit_length(call: Call, view: View, axis: int) -> View:
+    """Return a tensor divided by its length along an axis."""
+    nodes = call.nodes
+    view, dim = placed(nodes, view, axis)
+    dims = nodes.shape(view.node)
+    gamma: NDArray[Any] | tuple[float, ...] = (1.0,)
+    if len(dims) not in (1, 3) or dim != len(dims) - 1:
+        if len(view.axes) == 4 and axis == 1:
+            node, dims = relayout.as_map(nodes, view)
+            view = fresh(node, view.shape, (2, 3, 1))
+        else:
+            view = relayout.ordered(nodes, view, [*(a for a in range(len(view.axes)) if a != axis), axis])
+            node = nodes.shaped(view.node, (1, view.size // view.shape[axis], view.shape[axis]))
+            view = View(node, view.stored, view.axes)
+    op = "vector_norm" if len(nodes.shape(view.node)) == 1 else "channel_norm"
+    node = nodes.emit(op, view.node, part="norm", kind="unit", epsilon=0.0, gamma=gamma, beta=(0.0,))
+    return View(node, view.stored, view.axes)
+
+
+CONVERTERS: dict[str, Converter] = {
+    **dict.fromkeys((*_KINDS, *_BEFORE, *_AFTER), reduced),
+    "ArgMax": _extreme_place,
+    "ArgMin": _extreme_place,
+    "LogSoftmax": _softmax,
+    "LpNormalization": _normalized,
+    "Softmax": _softmax,
+}

@@ -1,0 +1,187 @@
+"""Nodes that bring a tensor's axes into the order that an operator needs.
+
+What shaders have is found first: channels in another order, rows as columns, pixel shuffles and their opposite. The
+rest is a transposition on the CPU.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.cpu.kernel import LARGEST_RANK
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Shape
+from glsl_infer.importers.onnx.nodes import Nodes
+from glsl_infer.importers.onnx.view import Atom, View, default_order
+
+LONGEST_VECTOR = 4096
+"""Of a vector whose numbers a shader puts in another order; a longer one is left to the CPU."""
+
+Atoms = Sequence[Atom]
+
+
+def ordered(nodes: Nodes, view: View, order: Sequence[int]) -> View:
+    """Return a tensor whose node has the file's axes in an order; nothing is made where it has them already."""
+    target = view.atoms_in(order)
+    node = _moved(nodes, view.node, view.stored, target)
+    return View(node, tuple(target), view.axes)
+
+
+def simple(nodes: Nodes, view: View, order: Sequence[int] | None = None) -> View:
+    """Return a tensor whose axes each lie in one piece: as it is, or in an order, by default that of its rank."""
+    if view.order() is not None:
+        return view
+    return ordered(nodes, view, default_order(len(view.axes)) if order is None else order)
+
+
+def as_map(nodes: Nodes, view: View, order: Sequence[int] = (2, 3, 1)) -> tuple[str, Shape]:
+    """Return a node, and its shape, that has three axes of the file's tensor as (height, width, channels)."""
+    moved = ordered(nodes, view, order)
+    height, width, channels = (view.shape[axis] for axis in order)
+    shape = (height, width, channels)
+    return nodes.shaped(moved.node, shape), shape
+
+
+def in_file_order(nodes: Nodes, view: View, shape: Shape | None = None) -> str:
+    """Return a node that has the numbers in the file's order, in a shape; by default the file's without the batch."""
+    moved = ordered(nodes, view, range(len(view.axes)))
+    if shape is None:
+        shape = view.shape[1:] if len(view.shape) > 1 and view.shape[0] == 1 else view.shape
+    return nodes.shaped(moved.node, shape or (1,))
+
+
+def _moved(nodes: Nodes, node: str, stored: Atoms, target: Atoms) -> str:
+    if tuple(stored) == tuple(target):
+        return node
+    shadow = View(node, tuple(stored), (tuple(target),)).merged()
+    if len(shadow.stored) == 1:
+        return node
+    dims = nodes.shape(node)
+    cut = shadow.cut(dims)
+    if cut is not None and len(dims) == 3 and not nodes.on_cpu(node):
+        fine, groups = cut
+        moved = _in_map(nodes, node, groups, fine.axes[0])
+        if moved is not None:
+            return moved
+    if len(dims) == 1 and dims[0] <= LONGEST_VECTOR and not nodes.on_cpu(node):
+        return nodes.emit("vector_gather", node, part="order", channels=_places(shadow.stored, shadow.axes[0]))
+    return _on_cpu(nodes, node, shadow)
+
+
+def _on_cpu(nodes: Nodes, node: str, shadow: View) -> str:
+    places = {atom: place for place, atom in enumerate(shadow.stored)}
+    axes = tuple(places[atom] for atom in shadow.axes[0])
+    if len(axes) > LARGEST_RANK:
+        raise ModelError(f"a transposition of {len(axes)} axes; at most {LARGEST_RANK} are possible")
+    fine = nodes.shaped(node, tuple(atom.size for atom in shadow.stored))
+    return nodes.emit("tensor_transpose", fine, part="order", axes=axes)
+
+
+def _places(given: Atoms, wanted: Atoms) -> tuple[int, ...]:
+    """Return which of the numbers come one after the other, where axes change their order."""
+    count = math.prod(atom.size for atom in given)
+    numbers = np.arange(count).reshape([atom.size for atom in given])
+    order = [list(given).index(atom) for atom in wanted]
+    return tuple(int(number) for number in numbers.transpose(order).reshape(-1))
+
+
+def _in_map(nodes: Nodes, node: str, groups: Sequence[Atoms], target: Atoms) -> str | None:
+    """Return the node that a shader computes which has a map's atoms in another order; None where none does."""
+    rows, columns, channels = (list(group) for group in groups)
+    if list(target[: len(rows) + len(columns)]) == columns + rows and rows and columns:
+        node, rows, columns = nodes.emit("transpose", node), columns, rows
+    if list(target[: len(rows) + len(columns)]) == rows + columns:
+        return _channels(nodes, node, channels, target[len(rows) + len(columns) :])
+    return _to_pixels(nodes, node, (rows, columns, channels), target) or _to_channels(
+        nodes, node, (rows, columns, channels), target
+    )
+
+
+def _channels(nodes: Nodes, node: str, given: Atoms, wanted: Atoms) -> str:
+    if list(given) == list(wanted):
+        return node
+    return nodes.emit("channel_gather", node, part="order", channels=_places(given, wanted))
+
+
+def _to_pixels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
+    """Return the depth to space that puts channels behind rows and behind columns."""
+    rows, columns, channels = groups
+    if list(target[: len(rows)]) != rows:
+        return None
+    place = len(rows)
+    down = _run(target, place, channels)
+    place += len(down)
+    if list(target[place : place + len(columns)]) != columns:
+        return None
+    place += len(columns)
+    rest = list(target[place:])
+    for count in range(len(rest) + 1):
+        across, left = rest[:count], rest[count:]
+        if not all(atom in channels for atom in rest) or not (down or across):
+            continue
+        block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
+        if channels == [*left, *down, *across]:
+            return nodes.emit("depth_to_space", node, part="pixels", block=_block(block), order="column_row_depth")
+        if channels == [*down, *across, *left]:
+            return nodes.emit("depth_to_space", node, part="pixels", block=_block(block))
+    across = [atom for atom in rest if atom in channels][: 1 if down else 0]
+    return None if not down else _in_steps(nodes, node, groups, target, down, across)
+
+
+def _in_steps(
+    nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms, down: Atoms, across: Atoms
+) -> str | None:
+    """Return a depth to space of channels that are put in order first; the target says what is across."""
+    channels = groups[2]
+    rest = [atom for atom in target[len(groups[0]) + len(down) + len(groups[1]) :]]
+    left = [atom for atom in rest if atom not in across]
+    if rest != [*across, *left]:
+        return None
+    ready = _channels(nodes, node, channels, [*down, *across, *left])
+    block = tuple(math.prod(atom.size for atom in part) for part in (down, across))
+    return nodes.emit("depth_to_space", ready, part="pixels", block=_block(block))
+
+
+def _block(block: Sequence[int]) -> int | tuple[int, ...]:
+    return block[0] if block[0] == block[1] else tuple(block)
+
+
+def _run(target: Atoms, place: int, among: Atoms) -> list[Atom]:
+    run = []
+    while place < len(target) and target[place] in among:
+        run.append(target[place])
+        place += 1
+    return run
+
+
+def _to_channels(nodes: Nodes, node: str, groups: Sequence[list[Atom]], target: Atoms) -> str | None:
+    """Return the space to depth that takes the inner parts of rows and columns as channels."""
+    rows, columns, channels = groups
+    above, beside = _head(rows, target, 0), []
+    beside = _head(columns, target, len(above))
+    if not above or not beside or len(above) + len(beside) == len(rows) + len(columns):
+        return None
+    inner = [rows[len(above) :], columns[len(beside) :]]
+    down, across = (math.prod(atom.size for atom in part) for part in inner)
+    height, width, _ = nodes.shape(node)
+    parts = []
+    for y, x in product(range(down), range(across)):
+        attrs: dict[str, Any] = {"begin": (y, x), "size": (height // down, width // across), "strides": (down, across)}
+        parts.append(nodes.emit("spatial_slice", node, part=f"{y}-{x}", **attrs))
+    joined = nodes.emit("concat", *parts, part="joined")
+    return _channels(nodes, joined, [*inner[0], *inner[1], *channels], target[len(above) + len(beside) :])
+
+
+def _head(atoms: Atoms, target: Atoms, place: int) -> list[Atom]:
+    """Return the first of the atoms that stand one after the other in the target, from a place on."""
+    head: list[Atom] = []
+    for atom, wanted in zip(atoms, target[place:]):
+        if atom is not wanted:
+            break
+        head.append(atom)
+    return head

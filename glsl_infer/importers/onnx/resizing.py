@@ -1,0 +1,236 @@
+"""Resizes -> nodes.
+
+Whatever the file says of coordinates and rounding is a matrix for rows and one for columns. Where a shader's resize has
+the same matrices, it is that; else rows and columns are weighted sums. Of other axes the CPU multiplies by the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.graph import Node
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.weighted import weighted_sums
+from glsl_infer.ops.resize import CONVENTIONS, METHODS
+
+Doubles = NDArray[np.float64]
+
+LONGEST = 8192
+"""Of an axis that is resized."""
+
+_TOLERANCE = 1e-5
+"""How far the numbers of two matrices may be apart: files have 32-bit scales."""
+
+_ROUND: dict[str, Callable[[Doubles], Doubles]] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+}
+
+
+def resize(call: Call) -> list[View]:
+    """Convert a Resize or an Upsample."""
+    view = call.view()
+    rank = len(view.axes)
+    axes = [call.axis(axis, rank) for axis in call.attribute("axes", tuple(range(rank)))]
+    scales, sizes = _wanted(call, view, axes)
+    mode = call.attribute("mode", "nearest")
+    if mode not in ("nearest", "linear", "cubic", "bilinear"):
+        raise call.refused(f"mode '{mode}'", "give nearest, linear or cubic")
+    resized = {axis for axis in range(rank) if sizes[axis] != view.shape[axis] or scales[axis] != 1.0}
+    matrices = {axis: _matrix(call, view.shape[axis], sizes[axis], scales[axis], axes, axis) for axis in resized}
+    matrices = {axis: matrix for axis, matrix in matrices.items() if not _is_same(matrix)}
+    if not matrices:
+        return [view]
+    outside = _outside(call, matrices)
+    if rank == 4 and view.shape[0] == 1 and set(matrices) <= {2, 3}:
+        return [_of_map(call, view, matrices, outside)]
+    if rank == 3 and view.shape[0] == 1 and set(matrices) == {2}:
+        node, shape = call.map()
+        line = fresh(node, (1, shape[2], 1, shape[1]), (2, 3, 1))
+        made = _of_map(call, line, {3: matrices[2]}, {3: outside[2]})
+        return [View(made.node, made.stored, (made.axes[0], made.axes[1], made.axes[3]))]
+    if any(values.any() for values in outside.values()):
+        raise call.refused("a region beyond the tensor with a value there", "give a region within it")
+    for axis, matrix in matrices.items():
+        view = _times(call, view, axis, matrix)
+    return [view]
+
+
+def _wanted(call: Call, view: View, axes: Sequence[int]) -> tuple[list[float], list[int]]:
+    """Return the scale and the length of every axis."""
+    rank = len(view.axes)
+    scales, sizes = [1.0] * rank, list(view.shape)
+    old = call.kind == "Upsample" or call.opset < 11
+    given = call.operator.attributes.get("scales")
+    place = 1 if old else 2
+    if given is None and call.has(place) and call.constant(place, "its scales").size:
+        given = call.finite(call.constant(place, "its scales"), "its scales").reshape(-1).tolist()
+    wanted = None if old else call.integers(3, "its size")
+    if wanted:
+        if len(wanted) != len(axes) or min(wanted) < 1:
+            raise call.refused(f"to {wanted}", "give a size for each axis")
+        policy = call.attribute("keep_aspect_ratio_policy", "stretch")
+        if policy != "stretch":
+            ratios = [size / view.shape[axis] for axis, size in zip(axes, wanted)]
+            ratio = min(ratios) if policy == "not_larger" else max(ratios)
+            wanted = [int(np.floor(ratio * view.shape[axis] + 0.5)) for axis in axes]
+        for axis, size in zip(axes, wanted):
+            scales[axis], sizes[axis] = size / view.shape[axis] if policy == "stretch" else ratio, size
+    elif given is not None and len(given) == len(axes):
+        for axis, scale in zip(axes, given):
+            scales[axis] = float(np.float32(scale))
+            sizes[axis] = int(np.floor(np.float32(view.shape[axis]) * np.float32(scale)))
+    else:
+        raise call.refused("without scales and sizes that are known", "give one of both as a constant")
+    if min(sizes) < 1 or max(sizes) > LONGEST or min(scales) <= 0:
+        raise call.refused(f"to {tuple(sizes)}", f"give sizes of 1 to {LONGEST}")
+    return scales, sizes
+
+
+def _positions(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
+    """Return where each index of the result lies in what is given."""
+    index = np.arange(wanted, dtype=np.float64)
+    old = call.kind == "Upsample" or call.opset < 11
+    how = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
+    if how == "asymmetric":
+        return index / scale
+    if how == "half_pixel" or (how == "pytorch_half_pixel" and wanted > 1):
+        return (index + 0.5) / scale - 0.5
+    if how == "pytorch_half_pixel":
+        return 0.0 * index
+    if how == "align_corners":
+        length = scale * given  # which need not be whole, where the file has scales
+        return index * (given - 1) / (length - 1.0) if wanted > 1 and length != 1.0 else 0.0 * index
+    if how == "tf_half_pixel_for_nn":
+        return (index + 0.5) / scale
+    if how == "half_pixel_symmetric":
+        adjusted = wanted / (scale * given)
+        return given / 2 * (1.0 - adjusted) + (index + 0.5) / scale - 0.5
+    if how == "tf_crop_and_resize":
+        roi: Doubles = call.finite(call.constant(1, "a region"), "a region").reshape(2, -1)[:, list(axes).index(axis)]
+        if wanted == 1:
+            return np.full(1, 0.5 * float(roi[0] + roi[1]) * (given - 1))
+        return float(roi[0]) * (given - 1) + index * float(roi[1] - roi[0]) * (given - 1) / (wanted - 1)
+    raise call.refused(f"coordinates by '{how}'", "give half_pixel, asymmetric or align_corners")
+
+
+def _matrix(call: Call, given: int, wanted: int, scale: float, axes: Sequence[int], axis: int) -> Doubles:
+    """Return the matrix (wanted, given) that resizes one axis."""
+    position = _positions(call, given, wanted, scale, axes, axis)
+    mode, matrix = call.attribute("mode", "nearest"), np.zeros((wanted, given))
+    rows = np.arange(wanted)
+    if mode == "nearest":
+        old = call.kind == "Upsample" or call.opset < 11
+        rounding = ("floor" if scale >= 1 else "ceil") if old else call.attribute("nearest_mode", "round_prefer_floor")
+        nearest = _ROUND[rounding](np.round(position, 6)).astype(np.int64)
+        matrix[rows, np.clip(nearest, 0, given - 1)] = 1.0
+    else:
+        cubic = mode == "cubic"
+        reach = 2.0 if cubic else 1.0
+        narrow = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
+        a = float(call.attribute("cubic_coeff_a", -0.75))
+        half = int(np.ceil(reach / narrow))
+        exclude = bool(call.attribute("exclude_outside", 0))
+        for tap in range(-half, half + 1):
+            place = np.floor(position).astype(np.int64) + tap
+            weight = _weight((place - position) * narrow, cubic=cubic, a=a)
+            if exclude:
+                weight = np.where((place >= 0) & (place < given), weight, 0.0)
+            np.add.at(matrix, (rows, np.clip(place, 0, given - 1)), weight)
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    if call.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+        outside = (position < 0) | (position > given - 1)
+        matrix[outside] = 0.0
+    return matrix
+
+
+def _outside(call: Call, matrices: dict[int, Doubles]) -> dict[int, Doubles]:
+    """Return what stands in rows and columns of the result that lie beyond the map."""
+    value = float(call.attribute("extrapolation_value", 0.0))
+    return {axis: np.where(matrix.any(axis=1), 0.0, value) for axis, matrix in matrices.items()}
+
+
+def _weight(x: Doubles, *, cubic: bool, a: float) -> Doubles:
+    """Return the weight of a pixel at a distance."""
+    far: Doubles = np.abs(x)
+    if not cubic:
+        return np.maximum(1.0 - far, 0.0)
+    near = (a + 2) * far**3 - (a + 3) * far**2 + 1
+    next_one = a * far**3 - 5 * a * far**2 + 8 * a * far - 4 * a
+    return np.where(far <= 1, near, np.where(far < 2, next_one, 0.0))
+
+
+def _is_same(matrix: Doubles) -> bool:
+    return matrix.shape[0] == matrix.shape[1] and bool(np.abs(matrix - np.eye(len(matrix))).max() < _TOLERANCE)
+
+
+def _of_map(call: Call, view: View, matrices: dict[int, Doubles], outside: dict[int, Doubles]) -> View:
+    """Return a map resized by matrices for its rows (axis 2) and columns (axis 3), and by what is added to these."""
+    node, (height, width, channels) = relayout.as_map(call.nodes, view)
+    rows, columns = (matrices.get(axis, np.eye(size)) for axis, size in ((2, height), (3, width)))
+    for op, attrs in _candidates(rows.shape, columns.shape):
+        if _does(op, attrs, rows, 0) and _does(op, attrs, columns, 1):
+            return call.mapped(call.nodes.emit(op, node, part="resized", **attrs))
+    sums = [
+        weighted_sums(matrix, outside.get(axis, np.zeros(len(matrix))), axis - 2) for axis, matrix in matrices.items()
+    ]
+    if None not in sums:
+        for attrs, weights in filter(None, sums):
+            node = call.nodes.emit("resample", node, part="resized", weights=weights, **attrs)
+        return call.mapped(node)
+    if any(values.any() for values in outside.values()):
+        raise call.refused("a region beyond the map with a value there", "give a region within the map")
+    made = fresh(node, (1, channels, height, width), (2, 3, 1))
+    for axis, matrix in matrices.items():
+        made = _times(call, made, axis, matrix)
+    return made
+
+
+def _candidates(rows: Sequence[int], columns: Sequence[int]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the resizes that shaders have for these sizes (wanted, given), the cheapest first."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    if not rows[0] % rows[1] and not columns[0] % columns[1]:
+        factors = (rows[0] // rows[1], columns[0] // columns[1])
+        found += [(f"upsample_{method}", {"size": factors}) for method in METHODS]
+    size = (rows[0], columns[0])
+    found += [
+        ("resize", {"size": size, "method": method, "convention": convention})
+        for method in METHODS
+        for convention in CONVENTIONS
+    ]
+    return found
+
+
+def _does(op: str, attrs: dict[str, Any], matrix: Doubles, axis: int) -> bool:
+    """Return whether an operator does to rows (axis 0) or columns (1) what a matrix does."""
+    wanted, given = matrix.shape
+    own = dict(attrs)
+    own["size"] = tuple(size if place == axis else 1 for place, size in enumerate(attrs["size"]))
+    probe = np.eye(given).reshape((given, 1, given) if axis == 0 else (1, given, given))
+    operator = ops.get(op)
+    made = operator.reference(Node("probe", op, ("x",), {**operator.attrs, **own}), [probe])
+    made = np.asarray(made).reshape(wanted, given)
+    return bool(np.abs(made - matrix).max() < _TOLERANCE)
+
+
+def _times(call: Call, view: View, axis: int, matrix: Doubles) -> View:
+    """Return a tensor with one axis multiplied by a matrix (wanted, given), on the CPU."""
+    others = [place for place in range(len(view.axes)) if place != axis]
+    order = [*(place for place in (view.order() or others) if place != axis), axis]
+    moved = relayout.ordered(call.nodes, view, [*order[:-1], *(p for p in others if p not in order), axis])
+    node = call.nodes.shaped(moved.node, (view.size // view.shape[axis], view.shape[axis]))
+    made = call.nodes.emit("linear", node, part="product", weights={"kernel": matrix.T})
+    shape = tuple(len(matrix) if place == axis else size for place, size in enumerate(view.shape))
+    return fresh(made, shape, order)
+
+
+CONVERTERS: dict[str, Converter] = {"Resize": resize, "Upsample": resize}

@@ -1,0 +1,139 @@
+"""The numbers that a file holds, or that lie in another file beside it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.model import Numbers
+from glsl_infer.importers.shared import caps
+
+MOST_BYTES = 2**30
+"""Of all that is computed of constants: more than any network that a fragment shader runs."""
+
+_WIDE = ("bfloat16", "float8", "float4", "float6", "int4", "int2")
+"""Beginnings of the names of types that NumPy itself has not."""
+
+
+def text(given: str | bytes) -> str:
+    """Return a text of a file, whatever it is: protobuf gives bytes where a damaged file has no UTF-8."""
+    return given.decode("utf-8", "replace") if isinstance(given, bytes) else given
+
+
+class Stored:
+    """Reads tensors of one file, and counts their bytes.
+
+    Args:
+        onnx: the package.
+        source: what messages call the file.
+        folder: where other files may be; None: nowhere.
+    """
+
+    def __init__(self, onnx: Any, source: str, folder: Path | None) -> None:
+        self._onnx, self._source, self._folder = onnx, source, folder
+        self._weights = caps.Weights(source)
+
+    def count(self, size: int) -> None:
+        """Count so many bytes more.
+
+        Raises:
+            ModelError: they are too many.
+        """
+        self._weights.add(size)
+
+    def type_name(self, number: int) -> str:
+        """Return NumPy's name of a type of elements."""
+        try:
+            return str(np.dtype(self._onnx.helper.tensor_dtype_to_np_dtype(number)))
+        except (KeyError, TypeError, ValueError):
+            return f"number {number}"
+
+    def tensor(self, tensor: Any) -> Callable[[], Numbers]:
+        """Return a function that returns the numbers of a ``TensorProto``, in its shape.
+
+        The function raises a ModelError where they do not fit.
+        """
+        return cache(lambda: self._read(tensor))
+
+    def sparse(self, sparse: Any) -> Callable[[], Numbers]:
+        """Return a function that returns the numbers of a ``SparseTensorProto``, with its zeros."""
+
+        @cache
+        def read() -> Numbers:
+            values, indices = self._read(sparse.values), self._read(sparse.indices).astype(np.int64)
+            shape = tuple(int(size) for size in sparse.dims)
+            self.count(math.prod(shape) * values.itemsize)
+            try:
+                flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), shape)
+                filled = np.zeros(math.prod(shape), values.dtype)
+                filled[flat] = values
+                return filled.reshape(shape)
+            except (ValueError, IndexError, TypeError):
+                raise self._damaged(text(sparse.values.name), "sparse numbers that do not fit their shape") from None
+
+        return read
+
+    def _read(self, tensor: Any) -> Numbers:
+        shape = tuple(int(size) for size in tensor.dims)
+        size = math.prod(shape)
+        if any(length < 0 for length in shape) or len(shape) > 16:
+            raise self._damaged(text(tensor.name), f"a shape of {shape[:16]}")
+        kind = self.type_name(tensor.data_type)
+        if kind.startswith(("number", "object", "str", "<U", "|S")):
+            raise ModelError(f"{self._source}: '{text(tensor.name):.96}': constants of type {kind} cannot be exported")
+        self.count(8 * size if kind.startswith(_WIDE) else np.dtype(kind).itemsize * size)
+        if tensor.data_location == self._onnx.TensorProto.EXTERNAL:
+            tensor = self._beside(tensor)
+        try:
+            numbers = np.asarray(self._onnx.numpy_helper.to_array(tensor))
+            numbers = numbers.reshape(shape)
+        except (ValueError, TypeError, IndexError, KeyError, OverflowError):
+            raise self._damaged(text(tensor.name), f"other numbers than a shape of {shape} needs") from None
+        if kind.startswith(_WIDE):
+            return numbers.astype(np.int32 if "int" in kind else np.float32)
+        return numbers
+
+    def _beside(self, tensor: Any) -> Any:
+        """Return a tensor with the bytes that lie in another file."""
+        about = {text(entry.key): text(entry.value) for entry in tensor.external_data}
+        location = about.get("location", "")
+        if self._folder is None:
+            raise ModelError(
+                f"'{text(tensor.name):.96}' lies in another file, '{location:.96}'; give the model as a file"
+            )
+        inside = self._folder.resolve()
+        try:
+            path = (inside / location).resolve()
+            if not location or Path(location).is_absolute() or inside not in path.parents or not path.is_file():
+                raise ModelError(
+                    f"{self._source}: '{text(tensor.name):.96}' lies in '{location:.96}', which is no file in the "
+                    "folder of the model; put it there"
+                )
+            offset, whole = int(about.get("offset", 0)), path.stat().st_size
+            length = int(about.get("length", whole - offset))
+            if offset < 0 or length < 0 or offset + length > whole:
+                raise self._damaged(
+                    tensor.name, f"bytes {offset} to {offset + length} of {path.name}, which has {whole}"
+                )
+            self.count(length)
+            with path.open("rb") as file:
+                file.seek(offset, os.SEEK_SET)
+                data = file.read(length)
+        except (OSError, ValueError) as error:
+            raise self._damaged(text(tensor.name), f"numbers in '{location:.96}' ({error})") from None
+        made = type(tensor)()
+        made.CopyFrom(tensor)
+        made.ClearField("external_data")
+        made.data_location = self._onnx.TensorProto.DEFAULT
+        made.raw_data = data
+        return made
+
+    def _damaged(self, name: str, what: str) -> ModelError:
+        return ModelError(f"{self._source}: '{name:.96}' has {what}; the file is damaged, get it anew")

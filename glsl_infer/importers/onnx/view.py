@@ -1,0 +1,186 @@
+"""How the numbers of an ONNX tensor lie in what a node computes.
+
+A file's tensors are (batch, channels, height, width), ours (height, width, channels). So a tensor is a node and the
+order of its axes there. A transposition changes the order alone, a reshape cuts or joins axes, and neither makes a
+node: an operator asks for the order that it needs (``relayout``), which mostly is there already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Atom:
+    """An axis that nothing has cut yet. It is itself alone: two of one size are not the same."""
+
+    size: int
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor of the file. Axes of length 1 have no atoms.
+
+    Attributes:
+        node: which computes it.
+        stored: all atoms in the order in which the node has them, slowest first.
+        axes: the atoms of each axis of the file's tensor, slowest first; the batch is the first axis.
+    """
+
+    node: str
+    stored: tuple[Atom, ...]
+    axes: tuple[tuple[Atom, ...], ...]
+
+    @property
+    def shape(self) -> Shape:
+        """The file's shape, with the batch."""
+        return tuple(math.prod(atom.size for atom in axis) for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(atom.size for atom in self.stored)
+
+    def transposed(self, order: Sequence[int]) -> View:
+        """Return it with its axes in another order."""
+        return replace(self, axes=tuple(self.axes[axis] for axis in order))
+
+    def reshaped(self, shape: Shape) -> View | None:
+        """Return it with axes of other lengths, as many numbers in all; None where they lie in another order."""
+        whole = self._joined([atom for axis in self.axes for atom in axis])
+        waiting = [atom for axis in whole.axes for atom in axis]
+        stored = list(whole.stored)
+        axes: list[tuple[Atom, ...]] = []
+        for size in shape:
+            left, taken = size, []
+            while left > 1:
+                if not waiting:
+                    return None
+                atom = waiting.pop(0)
+                if atom.size > left or left % atom.size:
+                    if atom.size % left:
+                        return None
+                    outer, inner = Atom(left), Atom(atom.size // left)
+                    place = stored.index(atom)
+                    stored[place : place + 1] = [outer, inner]
+                    waiting.insert(0, inner)
+                    atom = outer
+                taken.append(atom)
+                left //= atom.size
+            axes.append(tuple(taken))
+        return None if waiting else View(self.node, tuple(stored), tuple(axes))
+
+    def merged(self) -> View:
+        """Return it with as few atoms as can be: those become one that stand together, in the axis and in the node."""
+        view = self
+        for axis in self.axes:
+            view = view._joined(axis)
+        return view
+
+    def _joined(self, run: Iterable[Atom]) -> View:
+        """Return it with atoms of the run as one where they lie one after the other; axes then hold the first's."""
+        groups: list[list[Atom]] = []
+        for atom in run:
+            after = self.stored.index(groups[-1][-1]) + 1 if groups else 0
+            if groups and after < len(self.stored) and self.stored[after] is atom:
+                groups[-1].append(atom)
+            else:
+                groups.append([atom])
+        heads = {group[0]: Atom(math.prod(atom.size for atom in group)) for group in groups if len(group) > 1}
+        gone = {atom for group in groups for atom in group[1:]}
+
+        def kept(atoms: Iterable[Atom]) -> tuple[Atom, ...]:
+            return tuple(heads.get(atom, atom) for atom in atoms if atom not in gone)
+
+        return View(self.node, kept(self.stored), tuple(kept(axis) for axis in self.axes))
+
+    def order(self) -> tuple[int, ...] | None:
+        """Return the axes longer than 1 as they lie in the node; None where parts of one lie apart."""
+        view = self.merged()
+        if any(len(axis) > 1 for axis in view.axes):
+            return None
+        owner = {axis[0]: number for number, axis in enumerate(view.axes) if axis}
+        return tuple(owner[atom] for atom in view.stored)
+
+    def atoms_in(self, order: Sequence[int]) -> tuple[Atom, ...]:
+        """Return all atoms, axis by axis in the given order."""
+        return tuple(atom for axis in order for atom in self.axes[axis])
+
+    def cut(self, dims: Shape) -> tuple[View, list[list[Atom]]] | None:
+        """Return it with atoms that end where the dimensions of its node do, and the atoms of each dimension.
+
+        None where an atom lies across two of them and cannot be cut.
+        """
+        stored, axes = list(self.stored), [list(axis) for axis in self.axes]
+        groups: list[list[Atom]] = []
+        place = 0
+        for size in dims:
+            left, group = size, []
+            while left > 1:
+                if place >= len(stored):
+                    return None
+                atom = stored[place]
+                if atom.size > left or left % atom.size:
+                    if atom.size % left:
+                        return None
+                    parts = [Atom(left), Atom(atom.size // left)]
+                    for atoms in (stored, *axes):
+                        if atom in atoms:
+                            where = atoms.index(atom)
+                            atoms[where : where + 1] = parts
+                    atom = parts[0]
+                group.append(atom)
+                left //= atom.size
+                place += 1
+            groups.append(group)
+        return View(self.node, tuple(stored), tuple(map(tuple, axes))), groups
+
+    def as_stored(self, value: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of the file's shape, or one that is broadcast to it, in the order of the node.
+
+        The result has an axis for each atom, of length 1 where the array has.
+        """
+        sizes: tuple[int, ...] = (1,) * (len(self.axes) - value.ndim) + value.shape
+        value = value.reshape(sizes)
+        fine: list[int] = []
+        for axis, size in zip(self.axes, sizes):
+            fine += [1 if size == 1 else atom.size for atom in axis]
+        places = {atom: place for place, atom in enumerate(atom for axis in self.axes for atom in axis)}
+        held: NDArray[Any] = value.reshape(fine).transpose([places[atom] for atom in self.stored])
+        return held
+
+    def as_in_file(self, held: NDArray[Any]) -> NDArray[Any]:
+        """Return what the node holds in the file's shape: the opposite of ``as_stored``."""
+        places = {atom: place for place, atom in enumerate(self.stored)}
+        order = [places[atom] for axis in self.axes for atom in axis]
+        fine = np.asarray(held).reshape([atom.size for atom in self.stored])
+        whole: NDArray[Any] = fine.transpose(order).reshape(self.shape)
+        return whole
+
+
+def fresh(node: str, shape: Shape, order: Sequence[int] | None = None) -> View:
+    """Return the view of a tensor of the file's ``shape`` whose node has its axes in an order, by default the file's.
+
+    Axes of length 1 may be left out of the order.
+    """
+    axes = tuple((Atom(size),) if size > 1 else () for size in shape)
+    return View(
+        node, tuple(atom for axis in (range(len(shape)) if order is None else order) for atom in axes[axis]), axes
+    )
+
+
+MAP_ORDER = (0, 2, 3, 1)
+"""Of a feature map's axes (batch, channels, height, width), as nodes have them."""
+
+
+def default_order(rank: int) -> tuple[int, ...]:
+    """Return the order of axes of a tensor that nothing else says anything of: channels last in a map."""
+    return MAP_ORDER if rank == 4 else tuple(range(rank))

@@ -1,0 +1,293 @@
+"""From the operators of a file to nodes, in the file's order, which is that of execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from glsl_infer import ops
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import Shape
+from glsl_infer.importers.onnx import norm_pieces, pieces, ranges
+from glsl_infer.importers.onnx.activations import FUNCTION
+from glsl_infer.importers.onnx.call import Call, Given
+from glsl_infer.importers.onnx.folding import fold
+from glsl_infer.importers.onnx.inputs import input_view
+from glsl_infer.importers.onnx.model import Model, Numbers, Operator, Part, renamed
+from glsl_infer.importers.onnx.nodes import MOST_NUMBERS, Nodes
+from glsl_infer.importers.onnx.operators import convert
+from glsl_infer.importers.onnx.view import View, fresh
+from glsl_infer.importers.shared.collected import Collected
+from glsl_infer.importers.shared.ends import Range
+from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, LayerVerdict
+
+_NO_OPTIONS = (ArithmeticError, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What numbers raise that no operator has: converters check what models have, not what a damaged file may."""
+
+MOST_FOLDED = 2**28
+"""Bytes of all constants that are made of others."""
+
+_NAME_LENGTH = 96
+
+_BYTES: Mapping[str, Range] = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
+"""What the numbers of inputs of 8 bits are."""
+
+
+class Walk:
+    """Goes through the operators that outputs need.
+
+    Attributes:
+        collected: what it has made of them.
+        values: every tensor so far, by name: a ``View`` of what the network computes, or an array.
+        made: the tensor that each node computes, by the node's name.
+        names: what the file calls these tensors.
+        inputs: the inputs' tensors.
+        spans: what a quantised file says that inputs stand for, by the nodes' names.
+    """
+
+    def __init__(self, model: Model, sizes: Mapping[str, tuple[int, int]]) -> None:
+        self._model, self._sizes = model, dict(sizes)
+        self.collected = Collected()
+        self.values: dict[str, Given] = {"": None}
+        self.made: dict[str, View] = {}
+        self.names: dict[str, str] = {}
+        self.inputs: list[View] = []
+        self.spans: dict[str, Range] = {}
+        self._bytes_of: dict[str, Range] = {}
+        self._unknown: set[str] = set()
+        self._bytes = 0
+        self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
+
+    def all(self, wanted: Sequence[str]) -> None:
+        """Import the inputs, and every operator that the wanted tensors need.
+
+        Raises:
+            ModelError: the file is damaged as a whole, or its inputs cannot be exported: all that is wrong with them.
+        """
+        problems = []
+        for declared in self._model.inputs:
+            try:
+                view = input_view(declared, self._model, self._sizes, self.collected)
+            except ModelError as error:
+                problems.append(error)
+                continue
+            self.values[declared.name] = view
+            self.inputs.append(view)
+            self.made[view.node], self.names[view.node] = view, declared.name
+            if declared.type in _BYTES:
+                self._bytes_of[view.node] = _BYTES[declared.type]
+        if problems:
+            raise ModelError("\n  ".join(map(str, problems)))
+        self._wanted_made(wanted)
+        self._part(norm_pieces.whole(pieces.whole(self._model.part)), wanted)
+
+        self.spans = {**self._bytes_of, **self.spans}
+
+    def _wanted_made(self, wanted: Sequence[str]) -> None:
+        """Refuse outputs that a person asks for and the file has not."""
+        known = {name for operator in self._model.part.operators for name in operator.outputs}
+        known |= {declared.name for declared in self._model.inputs} | set(self._stored)
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            raise ModelError(
+                f"no operator makes tensor '{missing[0]:.96}', an output; give names of the file's tensors"
+            )
+
+    def value(self, name: str) -> View | None:
+        """Return a tensor that the network computes; None where it stands behind what is not known.
+
+        Raises:
+            ModelError: it is a constant, or nothing makes it.
+        """
+        if name in self._unknown:
+            return None
+        value = self._known(name)
+        if not isinstance(value, View):
+            raise ModelError(f"output '{name:.96}' does not depend on any input; take it out of the model")
+        return value
+
+    def _known(self, name: str) -> Given:
+        if name not in self.values and name in self._stored:
+            self.values[name] = self._stored[name]()
+        if name not in self.values:
+            raise ModelError(f"nothing makes tensor '{name:.96}'; the file is damaged, get it anew")
+        return self.values[name]
+
+    def _part(self, part: Part, wanted: Sequence[str]) -> None:
+        needed = set(wanted)
+        chosen: list[Operator] = []
+        for operator in reversed(part.operators):
+            if needed & set(filter(None, operator.outputs)):
+                needed.update(operator.reads)
+                chosen.append(operator)
+        known = set(self.values) | set(self._stored) | self._unknown
+        made: set[str] = set()
+        for operator in part.operators:
+            for name in filter(None, operator.outputs):
+                if name in made or name in known:
+                    raise ModelError(f"tensor '{name:.96}' is made twice; the file is damaged, get it anew")
+                made.add(name)
+        for operator in reversed(chosen):
+            self._require_made(operator, known)
+            self._operator(operator)
+            known.update(operator.outputs)
+
+    def _require_made(self, operator: Operator, known: set[str]) -> None:
+        """Refuse an operator that reads what none before it makes: itself, say, in a file that goes in a circle."""
+        for name in operator.inputs:
+            if name not in known:
+                raise ModelError(
+                    f"operator {operator.kind:.60} reads tensor '{name:.96}', which no earlier operator makes; the "
+                    "file is damaged, get it anew"
+                )
+
+    def _operator(self, operator: Operator) -> None:
+        name = self.collected.free_name(_clean(next(filter(None, operator.outputs))))
+        row = LayerVerdict(name, _kind(operator), self._declared(operator.outputs[0]) or (None,), UNKNOWN)
+        if self._unknown & set(operator.reads):
+            self.collected.rows[name] = _with_note(row, "stands behind a layer whose output is not known")
+            self._unknown.update(filter(None, operator.outputs))
+            return
+        before = len(self.collected.nodes)
+        try:
+            given = [self._known(read) for read in operator.inputs]
+            if self._folded(operator, given):
+                return
+            if operator.parts:
+                self._branch(operator, given, name)
+                return
+            call = Call(operator, given, Nodes(self.collected, name))
+            views = self._converted(call)
+        except ModelError as refusal:
+            del self.collected.nodes[before:]
+            refusal = refusal if refusal.name else ModelError.layer(name, f"{operator.kind}: {refusal}", "change it")
+            self._refuse(operator, name, row.refused(refusal), refusal)
+            return
+        self.spans.update(ranges.note(self.collected, operator, given, views, before, self.spans))
+        kinds = tuple(node.op for node in self.collected.nodes[before:])
+        on_cpu = any(ops.get(kind).on_cpu for kind in kinds)
+        runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
+        shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
+        self.collected.rows[name] = LayerVerdict(name, _kind(operator), shape, runs, kinds)
+        for output, view in zip(operator.outputs, views):
+            self.values[output] = view
+            if isinstance(view, View):
+                self._note_made(view, output, before)
+
+    def _note_made(self, view: View, output: str, first: int) -> None:
+        """Note which tensor a node computes, and those behind it that only change its shape."""
+        by_name = {node.name: node for node in self.collected.nodes[first:]}
+        name = view.node
+        while name not in self.made:
+            self.made[name], self.names[name] = replace(view, node=name), output
+            if name not in by_name or not ops.get(by_name[name].op).only_reshapes:
+                break
+            (name,) = by_name[name].inputs
+
+    def _converted(self, call: Call) -> list[Given]:
+        if not call.views:
+            raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
+        try:
+            with np.errstate(all="ignore"):
+                views = ranges.saturated(call, convert(call))
+        except _NO_OPTIONS as error:
+            raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+        wanted = max((place for place, name in enumerate(call.operator.outputs) if name), default=0)
+        if len(views) <= wanted:
+            raise call.refused(f"its output {wanted + 1} is read", f"it can have {len(views)} here")
+        for view in views:
+            if isinstance(view, View) and view.size > MOST_NUMBERS:
+                raise call.refused(f"a tensor of shape {view.shape}", f"at most {MOST_NUMBERS} numbers are possible")
+        return views
+
+    def _folded(self, operator: Operator, given: Sequence[Given]) -> bool:
+        """Compute an operator of constants, or of which only the shape of an input counts."""
+        results = fold(operator, given, MOST_FOLDED - self._bytes)
+        if results is None:
+            return False
+        self._bytes += sum(result.nbytes for result in results)
+        self.values.update({name: result for name, result in zip(operator.outputs, results) if name})
+        return True
+
+    def _branch(self, operator: Operator, given: Sequence[Given], name: str) -> None:
+        """Import what a condition chooses that is a constant.
+
+        Raises:
+            ModelError: any other operator with a graph inside.
+        """
+        condition = given[0] if given else None
+        if operator.kind != "If" or operator.domain or not isinstance(condition, np.ndarray) or condition.size != 1:
+            raise ModelError.layer(
+                name,
+                f"{operator.kind} with a graph inside, which the network's numbers decide on",
+                "export the model without If, Loop and Scan: trace it for one picture size",
+            )
+        chosen = operator.attributes.get("then_branch" if condition.reshape(-1)[0] else "else_branch")
+        if not isinstance(chosen, Part) or len(chosen.outputs) < len(operator.outputs):
+            raise ModelError.layer(name, "an If without both branches", "the file is damaged; get it anew")
+        chosen = renamed(chosen, f"{name}/")
+        self._stored.update(chosen.constants)
+        self._part(chosen, chosen.outputs)
+        for output, inner in zip(operator.outputs, chosen.outputs):
+            if inner in self._unknown:
+                self._unknown.add(output)
+            elif output:
+                self.values[output] = self._known(inner)
+
+    def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
+        """Go on behind an operator that cannot be exported, with the shapes that the file gives its outputs."""
+        self.collected.rows[name] = row
+        self.collected.refusals.append(refusal)
+        for place, output in enumerate(operator.outputs):
+            if not output:
+                continue
+            shape = self._declared(output)
+            own = name if not place else self.collected.free_name(_clean(output))
+            view = None if shape is None else _stand_in(self.collected, own, shape)
+            if view is None:
+                self._unknown.add(output)
+                self.collected.unknown.add(own)
+            else:
+                self.values[output] = view
+
+    def _declared(self, name: str) -> Shape | None:
+        """Return the shape that the file gives a tensor, with a batch of 1; None where it does not know it."""
+        declared = self._model.known.get(name)
+        outputs = [each for each in self._model.outputs if each.name == name]
+        declared = declared or (outputs[0] if outputs else None)
+        if declared is None or declared.shape is None:
+            return None
+        sizes = [1 if size is None and not axis else size for axis, size in enumerate(declared.shape)]
+        return None if None in sizes else tuple(size for size in sizes if size is not None)
+
+
+def _stand_in(collected: Collected, name: str, shape: Shape) -> View | None:
+    """Return an input that stands for an output of a refused operator; None where no input has such a shape."""
+    ours: Shape
+    order: tuple[int, ...]
+    if len(shape) == 4 and shape[0] == 1 and all(shape):
+        ours, order = (shape[2], shape[3], shape[1]), (2, 3, 1)
+    elif len(shape) == 2 and shape[0] == 1 and all(shape):
+        ours, order = (shape[1],), (1,)
+    else:
+        return None
+    collected.stand_in(name, ours)
+    return fresh(name, shape, order)
+
+
+def _with_note(row: LayerVerdict, note: str) -> LayerVerdict:
+    return LayerVerdict(row.layer, row.kind, row.shape, row.runs, row.operators, note)
+
+
+def _kind(operator: Operator) -> str:
+    """Return what a table calls an operator: its type, or what the pieces are that it stands for."""
+    found, text = operator.kind.startswith(FUNCTION), operator.kind[len(FUNCTION) :]
+    return f"{text} in pieces" if found else f"{operator.kind:.60}"
+
+
+def _clean(name: str) -> str:
+    """Return a tensor's name as a layer's: of letters that can be shown, and not too long."""
+    shown = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return shown[:_NAME_LENGTH] or "?"

@@ -1,0 +1,147 @@
+"""What a move of numbers from map to map is, told by where each number comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.shared import pixels
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A move of numbers: channels picked, then one step, then channels picked again.
+
+    Attributes:
+        shape: of the map that comes out.
+        step: ``""``, ``transpose``, ``reshape``, ``depth_to_space`` or ``space_to_depth`` (by ``block``), ``part`` (of
+            ``rows`` and ``columns``), ``repeat`` (pixels, ``block`` times down and across).
+        before, after: channels in their order; None where they stay.
+        block: (down, across).
+        rows, columns: which are taken.
+    """
+
+    shape: Shape
+    step: str = ""
+    before: tuple[int, ...] | None = None
+    after: tuple[int, ...] | None = None
+    block: tuple[int, int] = (1, 1)
+    rows: range = range(0)
+    columns: range = range(0)
+
+    def nodes(self, name: str, source: str, given: Shape) -> list[Node]:
+        """Return the nodes of the move of a map of shape ``given``; the first bears the name."""
+        nodes: list[Node] = []
+
+        def add(op: str, **attrs: object) -> None:
+            read = nodes[-1].name if nodes else source
+            nodes.append(Node(f"{name}-{op}" if nodes else name, op, (read,), attrs))
+
+        if self.before is not None:
+            add("channel_gather", channels=self.before)
+        if self.step == "transpose":
+            add("transpose")
+        elif self.step == "reshape":
+            add("reshape", shape=self.shape)
+        elif self.step == "depth_to_space":
+            add("depth_to_space", block=self.block[0] if self.block[0] == self.block[1] else self.block)
+        elif self.step == "space_to_depth":
+            own = f"{name}-phases" if nodes else name
+            nodes += pixels.space_to_depth(own, nodes[-1].name if nodes else source, given, self.block[0])
+        elif self.step == "part":
+            parts = (self.rows, self.columns, range(given[2]))
+            own = f"{name}-part" if nodes else name
+            nodes += pixels.part_of(own, nodes[-1].name if nodes else source, given, parts)
+        elif self.step == "repeat":
+            add("upsample_nearest", size=self.block)
+        if self.after is not None:
+            add("channel_gather", channels=self.after)
+        return nodes or [Node(name, "identity", (source,))]
+
+
+def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
+    """Return the move that makes a map, or None if it is none of those that shaders do.
+
+    Args:
+        sources: (height, width, channels): where each number stands in the map that is read, counted in order.
+        given: the shape of that map.
+    """
+    shape = sources.shape
+    total = int(np.prod(given))
+    if not sources.size or not total:
+        return None
+    if sources.size == total and (sources.reshape(-1) == np.arange(total)).all():
+        return Arrangement(shape, "" if shape == tuple(given) else "reshape")
+    width, channels = given[1], given[2]
+    where = (sources // (width * channels), sources // channels % width, sources % channels)
+    for found in _candidates(where, shape, given):
+        if (_sources(found, given) == sources).all():
+            return found
+    return None
+
+
+def _candidates(where: tuple[Indices, Indices, Indices], shape: Shape, given: Shape) -> Iterator[Arrangement]:
+    """Yield moves that agree with a few of the numbers."""
+    rows, columns, channels = where
+    first = _order(channels[0, 0], given[2])
+    if shape[:2] == (given[1], given[0]):
+        yield Arrangement(shape, "transpose", after=first)
+    down, across = shape[0] // given[0], shape[1] // given[1]
+    if (down * given[0], across * given[1]) == tuple(shape[:2]) and down * across > 1:
+        yield Arrangement(shape, "repeat", after=first, block=(down, across))
+        if shape[2] * down * across == given[2]:
+            wide = tuple(int(c) for c in channels[:down, :across].reshape(-1))
+            yield Arrangement(shape, "depth_to_space", before=_order(np.asarray(wide), given[2]), block=(down, across))
+    block = given[0] // shape[0]
+    if block > 1 and (block * shape[0], block * shape[1]) == tuple(given[:2]) and shape[2] == given[2] * block**2:
+        order = (rows[0, 0] * block + columns[0, 0]) * given[2] + channels[0, 0]
+        yield Arrangement(shape, "space_to_depth", after=_order(order, shape[2]), block=(block, block))
+    taken = [_steps(line) for line in (rows[:, 0, 0], columns[0, :, 0])]
+    if taken[0] is not None and taken[1] is not None:
+        whole = taken == [range(given[0]), range(given[1])]
+        yield Arrangement(shape, "" if whole else "part", after=first, rows=taken[0], columns=taken[1])
+
+
+def _order(channels: Indices, count: int) -> tuple[int, ...] | None:
+    order = tuple(int(channel) for channel in channels)
+    return None if order == tuple(range(count)) else order
+
+
+def _steps(line: Indices) -> range | None:
+    """Return a line of indices as a range, or None."""
+    step = int(line[1] - line[0]) if len(line) > 1 else 1
+    if not step:
+        return None
+    found = range(int(line[0]), int(line[0]) + step * len(line), step)
+    return found if list(found) == line.tolist() else None
+
+
+def _sources(move: Arrangement, given: Shape) -> Indices:
+    """Return where each number of a move comes from."""
+    x = np.arange(int(np.prod(given)), dtype=np.int64).reshape(given)
+    if move.before is not None:
+        x = x[:, :, list(move.before)]
+    height, width, channels = given[0], given[1], len(x[0, 0])
+    down, across = move.block
+    if move.step == "transpose":
+        x = x.transpose(1, 0, 2)
+    elif move.step == "depth_to_space":
+        x = (
+            x.reshape(height, width, down, across, -1)
+            .transpose(0, 2, 1, 3, 4)
+            .reshape(height * down, width * across, -1)
+        )
+    elif move.step == "space_to_depth":
+        x = x.reshape(height // down, down, width // across, across, channels).transpose(0, 2, 1, 3, 4)
+        x = x.reshape(height // down, width // across, -1)
+    elif move.step == "part":
+        x = x[np.ix_(list(move.rows), list(move.columns))]
+    elif move.step == "repeat":
+        x = x.repeat(down, 0).repeat(across, 1)
+    return x if move.after is None else x[:, :, list(move.after)]

@@ -1,0 +1,185 @@
+"""What a piece of a network computes, found by computing it: functions and normalisations that files write in pieces.
+
+How many ways there are to write a SiLU or a layer normalisation nobody knows; what comes out of them is the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph.activations import activation
+
+Doubles = NDArray[np.float64]
+Function = Callable[[Doubles], Doubles]
+
+EXACT, COARSE = 2e-6, 1e-3
+"""How far a piece may be from what it is taken for, in parts of 1 and the value:
+with constants of 32 bits, or fewer."""
+
+_WITHOUT_NUMBERS = (
+    "relu", "relu(6)", "relu(1)", "silu", "hard_silu", "hard_sigmoid", "sigmoid", "tanh", "gelu", "gelu_tanh",
+    "mish", "softplus", "softsign", "log_sigmoid", "selu", "elu(1)", "tanh_shrink", "sparse_plus", "absolute",
+    "exponential", "square",
+)  # fmt: skip
+_WITH_A_NUMBER = (
+    "leaky_relu",
+    "elu",
+    "celu",
+    "relu",
+    "squareplus",
+    "hard_shrink",
+    "soft_shrink",
+    "at_least",
+    "at_most",
+)
+_WITH_TWO = ("clip", "threshold")
+_MOST_NUMBERS = 8
+"""Constants of a piece that parameters are sought among."""
+
+_POINTS = np.concatenate([np.linspace(-12.03, 12.07, 1201), [-60.3, -33.1, -20.7, -15.2, 15.3, 20.2, 31.7, 55.9]])
+
+
+def activation_like(function: Function, numbers: Iterable[float], tolerance: float) -> str | None:
+    """Return the text of the activation that a function is, or None.
+
+    Args:
+        function: of each number for itself.
+        numbers: constants that it is made of: parameters are among them, or among their negatives and inverses.
+        tolerance: ``EXACT`` or ``COARSE``.
+    """
+    with np.errstate(all="ignore"):
+        values = function(_POINTS)
+        if values.shape != _POINTS.shape or not np.isfinite(values).all() or not np.ptp(values):
+            return None
+        for text in _texts(numbers):
+            if np.all(np.abs(activation(text)(_POINTS) - values) <= tolerance * (1.0 + np.abs(values))):
+                return text
+    return None
+
+
+def _texts(numbers: Iterable[float]) -> Iterable[str]:
+    """Yield the activations that a function made of some constants may be, simple ones first."""
+    yield from _WITHOUT_NUMBERS
+    known: list[float] = []
+    for number in numbers:
+        for candidate in (number, -number, 1.0 / number if number else 0.0):
+            if math.isfinite(candidate) and candidate not in known and len(known) < _MOST_NUMBERS:
+                known.append(candidate)
+    for candidate in known:
+        yield from _valid(f"{name}({candidate!r})" for name in _WITH_A_NUMBER)
+    for one in known:
+        yield from _valid(f"{name}({one!r},{other!r})" for other in known for name in _WITH_TWO)
+
+
+def _valid(texts: Iterable[str]) -> Iterable[str]:
+    for text in texts:
+        try:
+            activation(text)
+        except ValueError:
+            continue
+        yield text
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A normalisation.
+
+    Attributes:
+        kind: ``layer``, ``rms`` or ``unit``, as ``channel_norm`` has them.
+        groups: None over the channels of each pixel; else over the whole map and so many groups of channels.
+        epsilon, gamma, beta: as nodes have them.
+    """
+
+    kind: str
+    groups: int | None
+    epsilon: float
+    gamma: tuple[float, ...]
+    beta: tuple[float, ...]
+
+
+_SHOWN = 3
+"""Maps that scales and offsets are learnt from; two more show that they hold."""
+
+
+def norm_like(function: Function, shape: Sequence[int], numbers: Iterable[float], tolerance: float) -> Norm | None:
+    """Return the normalisation that a function of a map or a vector is, or None.
+
+    Args:
+        function: from an array of ``shape`` to one of the same.
+        shape: (height, width, channels) or (channels,).
+        numbers: constants that it is made of; the epsilon is among them, or is 0.
+        tolerance: ``EXACT`` or ``COARSE``.
+    """
+    shape = tuple(shape)
+    if shape[-1] < 2 or math.prod(shape) < 4:
+        return None
+    rng = np.random.default_rng(0)
+    level = rng.normal(0.0, 1.0, shape[-1:])
+    spreads = (*([1.0] * _SHOWN), 0.05, 0.01)
+    given = [spread * (level + rng.normal(0.0, 1.0, shape)) for spread in spreads]
+    with np.errstate(all="ignore"):
+        made = [function(x) for x in given]
+        if any(y.shape != shape or not np.isfinite(y).all() for y in made):
+            return None
+        epsilons = [0.0, *{float(number) for number in numbers if 0.0 < number < 0.1}]
+        for epsilon in epsilons[:_MOST_NUMBERS]:
+            for kind, groups in _hypotheses(shape):
+                plain = [_normalised(x, kind, groups, epsilon) for x in given]
+                found = _fitted(plain, made, tolerance)
+                if found is not None:
+                    return Norm(kind, groups, epsilon, *found)
+    return None
+
+
+def _hypotheses(shape: tuple[int, ...]) -> Iterable[tuple[str, int | None]]:
+    yield from (("layer", None), ("rms", None), ("unit", None))
+    if len(shape) == 3 and shape[0] * shape[1] > 1:
+        yield from (("layer", groups) for groups in range(1, shape[2] + 1) if not shape[2] % groups)
+
+
+def _normalised(x: Doubles, kind: str, groups: int | None, epsilon: float) -> Doubles:
+    if groups is not None:
+        parts = x.reshape(*x.shape[:2], groups, -1)
+        axes: tuple[int, ...] = (0, 1, 3)
+    else:
+        parts, axes = x, (-1,)
+    if kind == "layer":
+        parts = parts - parts.mean(axes, keepdims=True)
+    squares = (
+        np.square(parts).sum(axes, keepdims=True) if kind == "unit" else np.square(parts).mean(axes, keepdims=True)
+    )
+    normed: Doubles = (parts / np.sqrt(squares + epsilon)).reshape(x.shape)
+    return normed
+
+
+def _fitted(
+    plain: Sequence[Doubles], made: Sequence[Doubles], tolerance: float
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return (gamma, beta) of each channel that make the one of the other, or None."""
+    channels = plain[0].shape[-1]
+    x, y = (np.concatenate([each.reshape(-1, channels) for each in many[:_SHOWN]]) for many in (plain, made))
+    centred = x - x.mean(0)
+    spread = np.square(centred).sum(0)
+    if not np.isfinite(x).all() or (spread <= 1e-12).any():
+        return None
+    gamma = (centred * y).sum(0) / spread
+    beta = y.mean(0) - gamma * x.mean(0)
+    for one, other in zip(plain, made):
+        off = np.abs(gamma * one + beta - other)
+        if not (off <= 4.0 * tolerance * (1.0 + np.abs(other))).all():
+            return None
+    gamma, beta = np.float32(gamma), np.where(np.abs(beta) < tolerance, 0.0, beta).astype(np.float32)
+    return _short(gamma, tolerance), _short(beta, tolerance)
+
+
+def _short(numbers: NDArray[np.floating], tolerance: float) -> tuple[float, ...]:
+    """Return one number where all are the same."""
+    if np.ptp(numbers) <= tolerance * (1.0 + abs(float(numbers[0]))):
+        mean = float(numbers.mean())
+        return (round(mean, 6) if abs(mean - round(mean)) < tolerance else mean,)
+    return tuple(float(number) for number in numbers)

@@ -1,0 +1,219 @@
+"""What converters write in pieces: several operators that are one function, one normalisation or one move of numbers.
+
+A piece ends in one tensor, and reads one besides constants. It is shown numbers, and what comes out tells what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.importers.shared.arranged import arrangement
+from glsl_infer.importers.shared.recognised import COARSE, EXACT, activation_like, norm_like
+from glsl_infer.importers.tflite.constants import Constants
+from glsl_infer.importers.tflite.evaluate import ELEMENTWISE, MOVES, NO_NUMBERS, REDUCTIONS, Compute, computed
+from glsl_infer.importers.tflite.model import Operator, Tensor
+
+ACTIVATION, NORMALIZATION, ARRANGEMENT = "ACTIVATION", "NORMALIZATION", "ARRANGEMENT"
+"""Operators that pieces become: with the options ``Function``; ``Norm``; ``Arrangement``."""
+
+_LONGEST = 28
+"""Operators of a piece."""
+_MOST_SHOWN = 2**20
+"""Numbers of a tensor that is shown to a normalisation."""
+_MOST_MOVED = 2**22
+
+_NORMS: Mapping[str, Compute] = {**ELEMENTWISE, **REDUCTIONS, "RESHAPE": MOVES["RESHAPE"], "SQUEEZE": MOVES["SQUEEZE"]}
+_MADE_OF_FUNCTIONS = frozenset(ELEMENTWISE) - {"CAST", "QUANTIZE", "DEQUANTIZE"}
+_PLAIN = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "CONCATENATION", "SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE")
+"""Moves that are imported as they are: without another one among them nothing is gained."""
+
+Piece = tuple[int, "list[Operator]"]
+"""(the tensor that a piece reads, its operators in order)."""
+
+
+_PLAIN_FUNCTIONS = {
+    "ABS": "absolute", "ELU": "elu(1)", "EXP": "exponential", "HARD_SWISH": "hard_silu", "LOGISTIC": "sigmoid",
+    "RELU": "relu", "RELU6": "relu(6)", "SQUARE": "square", "TANH": "tanh",
+}  # fmt: skip
+"""Operators that alone are a function, and may stand between a normalisation and a change of its shape."""
+
+Found = TypeVar("Found")
+
+
+def _tried(what: Callable[[], Found]) -> Found | None:
+    try:
+        return what()
+    except NO_NUMBERS:
+        return None
+
+
+class Written:
+    """The pieces of a file.
+
+    Args:
+        tensors: with known shapes.
+        constants: of the file.
+        makers: the operator of every tensor.
+        places: where operators stand in the file, by the tensors that they make.
+    """
+
+    def __init__(
+        self, tensors: Sequence[Tensor], constants: Constants, makers: Mapping[int, Operator], places: Mapping[int, int]
+    ) -> None:
+        self._tensors, self._constants, self._makers, self._places = tensors, constants, makers, places
+
+    def whole(self, last: Operator) -> Operator | None:
+        """Return the operator that does what the longest piece does which ends in this one; None if there is none."""
+        if last.custom or len(last.outputs) != 1 or last.outputs[0] not in self._makers:
+            return None
+        if last.kind in _MADE_OF_FUNCTIONS:
+            return self._function(last) or self._norm(last)
+        if last.kind in ("RESHAPE", "SQUEEZE"):
+            return self._norm(last) or self._norm_before(last) or self._move(last)
+        return self._move(last) if last.kind in MOVES else None
+
+    def _pieces(self, last: Operator, kinds: Mapping[str, Compute]) -> list[Piece]:
+        """Return all pieces of operators of some kinds that end in one, longest first."""
+        found: list[Piece] = []
+        taken: dict[int, Operator] = {}
+        waiting = set(last.outputs)
+        while len(taken) < _LONGEST:
+            top = max(waiting, key=lambda index: self._places.get(index, -1))
+            maker = last if top in last.outputs else self._makers.get(top)
+            if maker is None or maker.kind not in kinds or maker.custom or maker.options.get("EllipsisMask"):
+                break
+            taken[self._places[top]] = maker
+            waiting.difference_update(maker.outputs)
+            waiting.update(index for index in maker.inputs if index >= 0 and index not in self._constants)
+            if not waiting:
+                break
+            if len(waiting) == 1:
+                found.append((next(iter(waiting)), [taken[place] for place in sorted(taken)]))
+        return found[::-1]
+
+    def _function(self, last: Operator) -> Operator | None:
+        for root, operators in self._pieces(last, ELEMENTWISE):
+            if len(operators) == 1 and last.kind in _KNOWN:
+                continue
+            if self._tensors[root].type == "BOOL" or self._shape(root) != self._shape(last.outputs[0]):
+                continue
+            constants = self._read(operators)
+            if any(value.size != 1 for value in constants.values()):
+                continue
+
+            def function(
+                x: NDArray[np.float64], root: int = root, operators: list[Operator] = operators
+            ) -> NDArray[np.float64]:
+                scalars = {index: value.reshape(()).astype(np.float64) for index, value in constants.items()}  # noqa: B023
+                return self._made(operators, {root: x, **scalars}, ELEMENTWISE, last)
+
+            text = _tried(lambda: activation_like(function, self._numbers(constants), self._tolerance(operators)))  # noqa: B023
+            if text is not None:
+                return Operator(ACTIVATION, False, (root,), last.outputs, {"Function": text})
+        return None
+
+    def _norm(self, last: Operator) -> Operator | None:
+        plain = replace(last, options={**last.options, "FusedActivationFunction": 0})
+        for root, operators in self._pieces(last, _NORMS):
+            shape = self._shape(root)
+            if not any(operator.kind in REDUCTIONS for operator in operators) or shape != self._shape(last.outputs[0]):
+                continue
+            if len(shape) not in (2, 3, 4) or shape[0] != 1 or math.prod(shape) > _MOST_SHOWN:
+                continue
+            constants = self._read(operators)
+            inner = shape[1:] if len(shape) != 3 else shape
+            operators = [*operators[:-1], plain]  # noqa: PLW2901
+
+            def function(
+                x: NDArray[np.float64], root: int = root, operators: list[Operator] = operators
+            ) -> NDArray[np.float64]:
+                made = self._made(operators, {root: x.reshape(self._shape(root)), **constants}, _NORMS, last)  # noqa: B023
+                return made.reshape(x.shape)
+
+            norm = _tried(
+                lambda: norm_like(function, inner, self._numbers(constants), self._tolerance(operators))  # noqa: B023
+            )
+            if norm is not None:
+                options = {"Norm": norm, "FusedActivationFunction": last.options.get("FusedActivationFunction", 0)}
+                return Operator(NORMALIZATION, False, (root,), last.outputs, options)
+        return None
+
+    def _norm_before(self, last: Operator) -> Operator | None:
+        """Return the normalisation before a change of shape with a function in between."""
+        maker = self._makers.get(last.inputs[0])
+        function = self._function(maker) if maker is not None and maker.kind in _MADE_OF_FUNCTIONS else None
+        text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
+        if function is not None:
+            root, text = function.inputs[0], str(function.options["Function"])
+        elif text is not None and maker is not None and maker.inputs:
+            root = maker.inputs[0]
+        else:
+            return None
+        norm = self._norm(replace(last, inputs=(root, *last.inputs[1:])))
+        return None if norm is None else replace(norm, options={**norm.options, "Then": text})
+
+    def _move(self, last: Operator) -> Operator | None:
+        made = self._shape(last.outputs[0])
+        for root, operators in self._pieces(last, MOVES):
+            shape = self._shape(root)
+            if all(operator.kind in _PLAIN for operator in operators) and all(
+                len(self._shape(index)) <= 4 for operator in operators for index in operator.outputs
+            ):
+                continue
+            if {len(shape), len(made)} != {4} or shape[0] != 1 or made[0] != 1 or math.prod(shape) > _MOST_MOVED:
+                continue
+            constants = self._read(operators)
+            index = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
+            moved = _tried(lambda: self._made(operators, {root: index, **constants}, MOVES, last))  # noqa: B023
+            if moved is None or moved.shape != made:
+                continue
+            found = arrangement(moved[0].astype(np.int64), shape[1:])
+            if found is not None:
+                return Operator(ARRANGEMENT, False, (root,), last.outputs, {"Arrangement": found})
+        return None
+
+    def _made(
+        self,
+        operators: Sequence[Operator],
+        known: Mapping[int, NDArray[np.generic]],
+        table: Mapping[str, Compute],
+        last: Operator,
+    ) -> NDArray[np.float64]:
+        result: NDArray[np.float64] = computed(operators, known, self._tensors, table)[last.outputs[0]]
+        return result
+
+    def _shape(self, index: int) -> tuple[int, ...]:
+        return self._tensors[index].shape
+
+    def _read(self, operators: Sequence[Operator]) -> dict[int, NDArray[np.generic]]:
+        made = {index for operator in operators for index in operator.outputs}
+        read = {index for operator in operators for index in operator.inputs if index >= 0} - made
+        return {index: self._constants[index] for index in read if index in self._constants}
+
+    @staticmethod
+    def _numbers(constants: Mapping[int, NDArray[np.generic]]) -> Iterator[float]:
+        for value in constants.values():
+            if value.size == 1:
+                yield float(value.reshape(-1)[0])
+
+    def _tolerance(self, operators: Sequence[Operator]) -> float:
+        """Return how exactly a piece can be what it is meant to be: constants of few bits are rounded."""
+        read = {index for operator in operators for index in operator.inputs if index >= 0}
+        widened = [self._makers[index] for index in read if index in self._constants and index in self._makers]
+        read.update(index for operator in widened for index in operator.inputs if index >= 0)
+        few = {self._tensors[index].type for index in read} & {"FLOAT16", "INT8", "UINT8"}
+        return COARSE if few else EXACT
+
+
+_KNOWN = (
+    "ABS", "ADD", "CAST", "COS", "DIV", "ELU", "EXP", "FLOOR", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG",
+    "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT",
+    "SIN", "SQRT", "SQUARE", "SUB", "TANH", "SQUARED_DIFFERENCE",
+)  # fmt: skip
+"""Operators that alone are no piece."""

@@ -1,0 +1,72 @@
+"""What decoding a picture file takes of the machine's memory, before anything is decoded."""
+
+from __future__ import annotations
+
+from PIL import ExifTags, Image, ImageFile
+
+from glsl_infer.errors import ImageError
+from glsl_infer.support import memory
+
+MOST_SHARE = 0.75
+"""Of the memory that is free. A picture that takes more is decoded smaller, or refused."""
+
+_PLAIN, _CUT, _CONVERTED, _LAYERED = 8, 6, 14, 20
+"""Bytes a pixel at the peak, as measured: RGB, L or P; of them only a square; other modes; alpha, WebP and AVIF."""
+
+_COEFFICIENTS = 6
+"""Bytes a pixel that libjpeg keeps of a progressive JPEG, however small it is decoded."""
+
+_DRAFTS = (2, 4, 8)
+"""A JPEG can be decoded at a half, a fourth or an eighth of its width and height."""
+
+_JPEG = ("JPEG", "MPO")
+_TWICE = ("WEBP", "AVIF")
+_ALPHA = ("LA", "PA", "RGBA", "La", "RGBa")
+
+
+def fit_into_memory(image: ImageFile.ImageFile, *, whole: bool, least: int) -> None:
+    """Let a picture that is opened, but not decoded, take no more memory than there is.
+
+    Args:
+        image: a JPEG may be made to decode at a half, a fourth or an eighth of its size.
+        whole: if false, only the centred square is used.
+        least: pixels that its shorter side must keep; 0 forbids smaller decoding.
+
+    Raises:
+        ImageError: even so it takes more.
+    """
+    free = memory.available()
+    if free is None or _need(image, image.size, whole) <= MOST_SHARE * free:
+        return
+    if image.format in _JPEG and least:
+        for part in _DRAFTS:
+            size = -(-image.width // part), -(-image.height // part)
+            if min(size) >= least and _need(image, size, whole) <= MOST_SHARE * free:
+                image.draft(None, size)
+                return
+    raise ImageError(
+        f"a picture of {image.width} x {image.height} pixels, which takes about "
+        f"{_need(image, image.size, whole) / 1e6:,.0f} MB to decode, where {free / 1e6:,.0f} MB of memory are free; "
+        "shrink it first"
+    )
+
+
+def _need(image: Image.Image, size: tuple[int, int], whole: bool) -> int:
+    """Return the bytes that are taken at the peak when a picture is decoded at a size."""
+    pixels = size[0] * size[1]
+    kept = _COEFFICIENTS * image.width * image.height if image.info.get("progressive") else 0
+    if image.format in _TWICE or image.mode in _ALPHA or "transparency" in image.info:
+        return kept + _LAYERED * pixels
+    if image.mode not in ("RGB", "L", "P") or _may_be_turned(image) or image.info.get("icc_profile"):
+        return kept + _CONVERTED * pixels
+    return kept + (_PLAIN if whole else _CUT) * pixels
+
+
+def _may_be_turned(image: Image.Image) -> bool:
+    """Return whether EXIF may say so; other files than JPEG would be decoded to answer."""
+    if image.format not in _JPEG:
+        return "exif" in image.info
+    try:
+        return bool(image.getexif().get(ExifTags.Base.Orientation, 1) != 1)
+    except Exception:  # Pillow's EXIF parser raises a dozen kinds.
+        return False

@@ -1,0 +1,117 @@
+"""Tasks: what is in a picture, as pixels and scores that draw themselves.
+
+    with glsl_infer.tasks.FaceMesh() as mesh:
+        for face in mesh("photo.jpg"):
+            print(face.score, face.points)
+
+A task is a JSON file (docs/tasks.md): ``open_task`` opens any, the classes here those that come with the package. Their
+models are fetched once, by ``glsl-infer get``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Union
+
+from glsl_infer.gl.context import Context
+from glsl_infer.tasks import reading
+from glsl_infer.tasks.classification import Labeller
+from glsl_infer.tasks.cuts import Cut
+from glsl_infer.tasks.description import Description
+from glsl_infer.tasks.detection import Detector
+from glsl_infer.tasks.landmarks import Landmarker
+from glsl_infer.tasks.masks import Mask
+from glsl_infer.tasks.results import Detection, Found, Labels, Landmarks
+from glsl_infer.tasks.segmentation import Segmenter
+from glsl_infer.tasks.task import Task
+
+__all__ = [
+    "Cut",
+    "Description",
+    "Detection",
+    "Detector",
+    "FaceDetection",
+    "FaceMesh",
+    "Found",
+    "HandDetection",
+    "Hands",
+    "Labeller",
+    "Labels",
+    "Landmarker",
+    "Landmarks",
+    "Mask",
+    "People",
+    "Segmenter",
+    "Selfie",
+    "SelfieLandscape",
+    "Task",
+    "names",
+    "open_task",
+]
+
+KINDS: dict[str, type[Task[Any]]] = {kind.kind: kind for kind in (Detector, Landmarker, Segmenter, Labeller)}
+"""The class of each kind of task."""
+
+names = reading.names
+
+
+class FaceDetection(Detector):
+    """Faces, with six points of each."""
+
+    default = "faces"
+
+
+class FaceMesh(Landmarker):
+    """468 points of each face."""
+
+    default = "face-mesh"
+
+
+class HandDetection(Detector):
+    """Palms, with seven points of each."""
+
+    default = "hands"
+
+
+class Hands(Landmarker):
+    """21 points of each hand."""
+
+    default = "hand"
+
+
+class People(Detector):
+    """People, with the middle of hips and shoulders."""
+
+    default = "people"
+
+
+class Selfie(Segmenter):
+    """The pixels of a person near the camera."""
+
+    default = "selfie"
+
+
+class SelfieLandscape(Segmenter):
+    """The same, for wide pictures."""
+
+    default = "selfie-landscape"
+
+
+def open_task(
+    task: Union[str, Path, Description],
+    *,
+    model: Union[str, Path, None] = None,
+    context: Union[str, Context] = "auto",
+) -> Task[Any]:
+    """Return a task of whatever kind its description is; see ``Task``.
+
+    Args:
+        task: a description, a name (``names`` has them all) or a file.
+        model: another bundle than the description names.
+        context: see ``Session``.
+
+    Raises:
+        As ``Task``.
+    """
+    description = task if isinstance(task, Description) else reading.find(task)
+    return KINDS[description.kind](description, model=model, context=context)

@@ -1,0 +1,119 @@
+"""What a segmentation finds: a mask of the picture, which cuts out, or lays what it holds on something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageColor, ImageFilter
+
+from glsl_infer.bundle.manifest import CENTER_CROP
+from glsl_infer.errors import InputError
+from glsl_infer.runtime.pictures import preprocess, scaling
+from glsl_infer.runtime.pictures.preprocess import ImageSource
+from glsl_infer.tasks.drawing import colour, copy_of
+
+BLUR = "blur"
+_BLUR_SHARE = 0.02
+"""Radius of the blur, in parts of the picture's longer side."""
+
+_PRESENT = 0.005
+"""Share of a picture below which nobody is in it."""
+
+Background = Union[str, Path, Image.Image, NDArray[np.uint8]]
+"""``blur``, a colour as Pillow names it (``white``, ``#204080``), or a picture: a file or an image."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """How much of each pixel belongs to what was looked for.
+
+    Attributes:
+        values: float32 (height, width) of the picture, 0 to 1.
+        edge: between which of them the edge is drawn softly.
+        size: width and height of the picture in pixels.
+    """
+
+    values: NDArray[np.float32]
+    edge: tuple[float, float]
+    size: tuple[int, int]
+
+    @property
+    def share(self) -> float:
+        """How much of the picture it covers, 0 to 1."""
+        return float(self.alpha.mean() / 255.0)
+
+    @property
+    def present(self) -> bool:
+        """Whether it covers anything to speak of."""
+        return self.share > _PRESENT
+
+    @property
+    def alpha(self) -> NDArray[np.uint8]:
+        """Opacity, uint8 (height, width): the mask with its edge made smooth."""
+        low, high = self.edge
+        part = np.clip((self.values - low) / (high - low), 0.0, 1.0)
+        return np.asarray(part * part * (3.0 - 2.0 * part) * 255.0 + 0.5, np.uint8)
+
+    def cut_out(self, image: ImageSource) -> Image.Image:
+        """Return the picture as RGBA, in which only what was found is opaque.
+
+        Raises:
+            ImageError, InputError: the picture cannot be read, or has another size.
+        """
+        copy = copy_of(image, self.size)
+        copy.putalpha(Image.fromarray(self.alpha))
+        return copy
+
+    def over(self, image: ImageSource, background: Background) -> Image.Image:
+        """Return what was found on another background, RGB.
+
+        Raises:
+            ImageError: the picture, or that of the background, cannot be read.
+            InputError: the picture has another size, or a text is neither ``blur`` nor a colour nor a file.
+        """
+        copy = copy_of(image, self.size)
+        return Image.composite(copy, _behind(copy, background), Image.fromarray(self.alpha))
+
+    def draw(self, image: ImageSource) -> Image.Image:
+        """Return a copy of the picture in which what was found is tinted."""
+        copy = copy_of(image, self.size)
+        tint = Image.blend(copy, Image.new("RGB", copy.size, colour(1)), 0.5)
+        return Image.composite(tint, copy, Image.fromarray(self.alpha))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return how much of the picture it covers; the mask itself is a picture."""
+        return {"share": round(self.share, 4)}
+
+
+def ground(background: Background) -> tuple[int, int, int] | Image.Image | None:
+    """Return what a background is: a colour, a picture, or None where it is the picture itself, blurred.
+
+    Raises:
+        ImageError: the picture cannot be read.
+        InputError: a text is neither ``blur`` nor a colour nor a file.
+    """
+    if isinstance(background, str):
+        if background == BLUR:
+            return None
+        try:
+            red, green, blue = ImageColor.getrgb(background)[:3]
+            return red, green, blue
+        except ValueError:
+            if not Path(background).exists():
+                raise InputError(
+                    f"background '{background}'; give blur, a colour (white, '#204080'), or a picture file"
+                ) from None
+    return preprocess.open_image(background)
+
+
+def _behind(image: Image.Image, background: Background) -> Image.Image:
+    found = ground(background)
+    if found is None:
+        return image.filter(ImageFilter.GaussianBlur(max(1.0, _BLUR_SHARE * max(image.size))))
+    if isinstance(found, tuple):
+        return Image.new("RGB", image.size, found)
+    return Image.fromarray(scaling.fit(found, CENTER_CROP, image.height, image.width))

@@ -1,0 +1,53 @@
+"""Where bundles lie that ``glsl-infer get`` has made, and how a task finds its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from glsl_infer.errors import InputError
+from glsl_infer.support.resources import default_model
+
+VARIABLE = "GLSL_INFER_MODELS"
+"""The environment variable that names another folder."""
+
+SUFFIX = ".glslnn"
+
+DEFAULT = "default"
+"""The name of the model that comes with the package."""
+
+
+def folder() -> Path:
+    """Return the folder of fetched models, which need not exist: ``~/.cache/glsl-infer/models``.
+
+    Raises:
+        InputError: a user without a home, and no variable names a folder.
+    """
+    given = os.environ.get(VARIABLE, "")
+    if given:
+        return Path(given)
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:
+        raise InputError(f"there is no home folder to keep models in; let {VARIABLE} name a folder") from None
+    return base / "glsl-infer/models"
+
+
+def find(model: str, source: Path) -> Path:
+    """Return the bundle of a task.
+
+    Args:
+        model: a file ``*.glslnn``, which lies beside ``source`` where it is relative; or a name that ``get`` knows.
+        source: the file of the task.
+
+    Raises:
+        InputError: it is not there; says how to get it.
+    """
+    if model == DEFAULT:
+        return default_model()
+    if model.endswith(SUFFIX):
+        return source.parent / model
+    path = folder() / f"{model}{SUFFIX}"
+    if not path.is_file():
+        raise InputError(f"the model '{model}' is not here yet; fetch it, once: glsl-infer get {model}")
+    return path

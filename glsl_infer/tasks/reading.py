@@ -1,0 +1,272 @@
+"""Reads tasks of JSON files, strictly: docs/tasks.md explains every key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.bundle.json_fields import Fields, integer, items, number, text
+from glsl_infer.errors import BundleError, InputError
+from glsl_infer.support.files import not_a_file
+from glsl_infer.tasks.anchors import Level, sizes_of
+from glsl_infer.tasks.boxes import ACTIVATIONS, GROWTHS, MERGES, NONE, ORDERS, SIGMOID, WEIGHTED, Code
+from glsl_infer.tasks.description import (
+    CLASSIFICATION,
+    DETECTION,
+    KINDS,
+    LANDMARKS,
+    SEGMENTATION,
+    ClassificationRules,
+    Description,
+    DetectionRules,
+    LandmarkRules,
+    Lines,
+    Region,
+    Rules,
+    SegmentationRules,
+)
+
+FOLDER = Path(__file__).with_name("data")
+"""Where the tasks that come with the package are described."""
+
+SUFFIX = ".json"
+_MOST_BYTES = 1 << 20
+_MOST_POINTS = 1 << 14
+_ADVICE = "docs/tasks.md has all keys"
+
+
+def names() -> tuple[str, ...]:
+    """Return the tasks that come with the package."""
+    return tuple(sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}")))
+
+
+def find(name: str | Path, *, beside: Path | None = None) -> Description:
+    """Return a task by its name, or by its file: one that ends in .json.
+
+    Args:
+        name: of a task that comes with the package, or a file.
+        beside: a relative file lies in the folder of this one.
+
+    Raises:
+        InputError: there is no such task, or its file is wrong.
+    """
+    given = str(name)
+    if not given.lower().endswith(SUFFIX):
+        if given not in names():
+            raise InputError(f"task '{given}'; give one of {', '.join(names())}, or a file *.json of your own")
+        return read(FOLDER / f"{given}{SUFFIX}")
+    return read(Path(name) if beside is None else beside.parent / name)
+
+
+def read(path: Path) -> Description:
+    """Read a task.
+
+    Raises:
+        InputError: the file cannot be read, is no JSON, or says what it may not; names the file and the key.
+    """
+    try:
+        other = not_a_file(path)
+        if other:
+            raise InputError(f"{path}: is {other}, not a task; give a JSON file")
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB; that is no task")
+        data = json.loads(path.read_text("utf-8-sig"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is no JSON ({error}); {_ADVICE}") from None
+    try:
+        return _description(Fields(data, "the task"), path)
+    except BundleError as error:
+        raise InputError(f"{path}: {error}; {_ADVICE}") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _description(fields: Fields, path: Path) -> Description:
+    kind = fields.text("task", one_of=KINDS)
+    what, model = fields.optional_text("what") or path.stem, fields.text("model")
+    readers: dict[str, Callable[[Fields], Rules]] = {
+        DETECTION: _detection,
+        LANDMARKS: _landmarks,
+        SEGMENTATION: _segmentation,
+        CLASSIFICATION: lambda found: ClassificationRules(_get(found, "top", 5, lambda v, w: integer(v, w, 1, 1000))),
+    }
+    rules = readers[kind](fields)
+    fields.done()
+    return Description(path.stem, kind, what, model, rules, path)
+
+
+def _detection(fields: Fields) -> DetectionRules:
+    points = fields.texts("points") if fields.has("points") else ()
+    labels = fields.texts("labels") if fields.has("labels") else ("",)
+    if not labels:
+        raise BundleError("'labels' is empty; give one for each class")
+    code = Code(
+        _numbers(fields.any("units"), "'units'", 4, low=1e-9) if fields.has("units") else Code.units,  # type: ignore[arg-type]
+        fields.text("order", one_of=ORDERS) if fields.has("order") else ORDERS[0],
+        fields.text("sizes", one_of=GROWTHS) if fields.has("sizes") else GROWTHS[0],
+    )
+    levels = tuple(_level(item, f"'anchors'[{index}]") for index, item in enumerate(fields.items("anchors")))
+    if not levels:
+        raise BundleError("'anchors' is empty; give a group for each feature map")
+    body = _indices(fields.any("body"), "'body'", len(points)) if fields.has("body") else None
+    if body is not None and len(body) != 2:
+        raise BundleError("'body' needs two points: the middle and one on the circle")
+    return DetectionRules(
+        _outputs(fields, "boxes"),
+        _outputs(fields, "scores"),
+        levels,
+        code,
+        labels,
+        _get(fields, "background", False, _truth),
+        _get(fields, "activation", SIGMOID, _word(ACTIVATIONS)),
+        _get(fields, "threshold", 0.5, _share),
+        _get(fields, "overlap", 0.3, _share),
+        _get(fields, "merge", WEIGHTED, _word(MERGES)),
+        _get(fields, "exclusive", False, _truth),
+        _get(fields, "most", 100, lambda v, w: integer(v, w, 1, 1000)),
+        points,
+        _lines(fields, len(points)),
+        None if body is None else (body[0], body[1]),
+    )
+
+
+def _level(value: Any, where: str) -> Level:
+    fields = Fields(value, where)
+    stride = fields.integer("stride", 1, 4096) if fields.has("stride") else None
+    cells = None
+    if fields.has("cells"):
+        rows, columns = _items_of(fields.any("cells"), f"{where}: 'cells'", 2)
+        cells = (integer(rows, f"{where}: 'cells'", 1, 4096), integer(columns, f"{where}: 'cells'", 1, 4096))
+    if (stride is None) == (cells is None):
+        raise BundleError(f"{where} needs 'stride' in pixels, or 'cells': [rows, columns]")
+    if fields.has("scale"):
+        scale = fields.number("scale", low=1e-6)
+        aspects = [
+            number(item, f"{where}: 'aspects'[{index}]", low=1e-3)
+            for index, item in enumerate(fields.items("aspects") if fields.has("aspects") else [1.0])
+        ]
+        sizes = sizes_of(scale, aspects)
+    else:
+        pairs = [_numbers(item, f"{where}: 'sizes'[{i}]", 2, low=1e-6) for i, item in enumerate(fields.items("sizes"))]
+        sizes = tuple((pair[0], pair[1]) for pair in pairs)
+    if not sizes:
+        raise BundleError(f"{where} has no sizes; give [width, height] of each box of a cell")
+    fields.done()
+    return Level(sizes, stride, cells)
+
+
+def _landmarks(fields: Fields) -> LandmarkRules:
+    dimensions = _get(fields, "dimensions", 2, lambda v, w: integer(v, w, 2, 16))
+    attributes = fields.mapping("attributes") if fields.has("attributes") else {}
+    fine = tuple(
+        (pair[0], pair[1])
+        for pair in (
+            _indices(_items_of(item, f"'fine'[{index}]", 2), f"'fine'[{index}]", _MOST_POINTS)
+            for index, item in enumerate(fields.items("fine") if fields.has("fine") else [])
+        )
+    )
+    return LandmarkRules(
+        fields.text("detector"),
+        _region(fields.any("cut"), "'cut'"),
+        fields.text("points"),
+        _region(fields.any("follow"), "'follow'") if fields.has("follow") else None,
+        dimensions,
+        _get(fields, "unit", None, lambda v, w: number(v, w, low=1e-9)),
+        fields.optional_text("presence"),
+        _get(fields, "activation", SIGMOID, _word((SIGMOID, NONE))),
+        _get(fields, "threshold", 0.5, _share),
+        _get(fields, "most", 4, lambda v, w: integer(v, w, 1, 100)),
+        {name: text(value, f"'attributes': '{name}'") for name, value in attributes.items()},
+        _lines(fields, _MOST_POINTS),
+        fine,
+    )
+
+
+def _segmentation(fields: Fields) -> SegmentationRules:
+    edge = _numbers(fields.any("edge"), "'edge'", 2, low=0.0) if fields.has("edge") else SegmentationRules.edge
+    if edge[0] >= edge[1]:
+        raise BundleError(f"'edge' is {list(edge)}; the second number must be the larger one")
+    return SegmentationRules(
+        fields.text("mask"),
+        _get(fields, "activation", NONE, _word(ACTIVATIONS)),
+        _get(fields, "channel", 0, lambda v, w: integer(v, w, 0, 4095)),
+        (edge[0], edge[1]),
+    )
+
+
+def _region(value: Any, where: str) -> Region:
+    fields = Fields(value, where)
+    shift = _numbers(fields.any("shift"), f"{where}: 'shift'", 2) if fields.has("shift") else (0.0, 0.0)
+    region = Region(
+        _indices(fields.any("from"), f"{where}: 'from'", _MOST_POINTS) if fields.has("from") else (),
+        _indices(fields.any("to"), f"{where}: 'to'", _MOST_POINTS) if fields.has("to") else (),
+        _get(fields, "direction", 0.0, number),
+        _indices(fields.any("points"), f"{where}: 'points'", _MOST_POINTS) if fields.has("points") else (),
+        _get(fields, "scale", 1.5, lambda v, w: number(v, w, low=0.01)),
+        (shift[0], shift[1]),
+        _get(fields, "square", True, _truth),
+    )
+    if bool(region.begin) != bool(region.end):
+        raise BundleError(f"{where} needs 'from' and 'to', or neither for cuts that stand upright")
+    fields.done()
+    return region
+
+
+def _get(fields: Fields, key: str, default: Any, reader: Callable[[Any, str], Any]) -> Any:
+    return reader(fields.any(key), f"'{key}'") if fields.has(key) else default
+
+
+def _word(allowed: tuple[str, ...]) -> Callable[[Any, str], str]:
+    return lambda value, where: text(value, where, one_of=allowed)
+
+
+def _share(value: Any, where: str) -> float:
+    share = number(value, where, low=0.0)
+    if share > 1.0:
+        raise BundleError(f"{where} is {share:g}, not a number from 0 to 1")
+    return share
+
+
+def _truth(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise BundleError(f"{where} is {value!r:.40}, not true or false")
+    return value
+
+
+def _items_of(value: Any, where: str, length: int) -> list[Any]:
+    found = items(value, where)
+    if len(found) != length:
+        raise BundleError(f"{where} has {len(found)} entries, not {length}")
+    return found
+
+
+def _numbers(value: Any, where: str, length: int, **limits: float) -> tuple[float, ...]:
+    return tuple(number(item, f"{where}[{i}]", **limits) for i, item in enumerate(_items_of(value, where, length)))
+
+
+def _indices(value: Any, where: str, most: int) -> tuple[int, ...]:
+    if isinstance(value, int):
+        value = [value]
+    found = items(value, where)
+    if not found or not most:
+        raise BundleError(f"{where} needs points by their indices, and 'points' to have names for them")
+    return tuple(integer(item, f"{where}[{index}]", 0, most - 1) for index, item in enumerate(found))
+
+
+def _lines(fields: Fields, most: int) -> Lines:
+    given = fields.items("lines") if fields.has("lines") else []
+    return tuple(_indices(item, f"'lines'[{index}]", most) for index, item in enumerate(given))
+
+
+def _outputs(fields: Fields, key: str) -> tuple[str, ...]:
+    value = fields.any(key)
+    names = [value] if isinstance(value, str) else items(value, f"'{key}'")
+    if not names:
+        raise BundleError(f"'{key}' is empty; name the outputs")
+    return tuple(text(item, f"'{key}'[{index}]") for index, item in enumerate(names))

@@ -1,0 +1,86 @@
+"""The bundles of the benchmark: found in a folder, or built there from ``training/aibench``.
+
+Two processes build one: Keras writes the network with seeded weights, and ``glsl-infer export`` makes the bundle.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.runtime import program_cache
+from glsl_infer.support.child_process import ROOT, module_command
+from glsl_infer.tools.aibench.tests import Test
+
+Tell = Callable[[str], object]
+
+PICTURES = ROOT / "docs/images"
+"""Photographs for the ranges of feature maps; those that the networks' statistics are from as well."""
+
+
+def default_folder() -> Path:
+    """Return where bundles are kept unless one says where.
+
+    Raises:
+        InputError: there is no cache on this machine.
+    """
+    cache = program_cache.default_folder()
+    if cache is None:
+        raise InputError("the cache is switched off (GLSL_INFER_CACHE); give --models DIR")
+    return cache.parent / "aibench"
+
+
+def size_of(test: Test, quick: bool) -> tuple[int, int]:
+    """Return width and height of a test's picture."""
+    return test.quick if quick and test.quick is not None else (test.width, test.height)
+
+
+def bundle_of(test: Test, folder: Path, quick: bool, tell: Tell) -> Path:
+    """Return the bundle of a test; it is built if it is not there.
+
+    Args:
+        test: which.
+        folder: where bundles are.
+        quick: whether it is that of a quick run.
+        tell: hears of what is built.
+
+    Raises:
+        InputError: it is not there, and this installation has not what builds it.
+        RunError: it could not be built.
+    """
+    width, height = size_of(test, quick)
+    path = folder / f"{test.network}-{width}x{height}.glslnn"
+    if path.is_file():
+        return path
+    if not (ROOT / "training/aibench").is_dir() or importlib.util.find_spec("tensorflow") is None:
+        raise InputError(
+            f"{path}: no such file; to build it, run glsl-infer aibench in a checkout of the project with TensorFlow "
+            "(pip install -e '.[train]'), and copy its folder of models here for --models DIR"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        tell(f"building {test.network}")
+        _run(module_command("training.aibench.build", work, test.network, "--size", f"{width}x{height}"), test.network)
+        low, high = test.values
+        command = module_command(
+            "glsl_infer", "export", Path(work) / f"{test.network}.keras", "-o", path, "--calibrate", PICTURES,
+            f"--input-range={low:g},{high:g}", "--verify", "0",
+        )  # fmt: skip
+        if test.classes:
+            labels = Path(work) / "labels.txt"
+            labels.write_text("".join(f"class {index}\n" for index in range(test.classes)), "utf-8")
+            command += ["--labels", str(labels)]
+        tell(f"exporting {test.network}")
+        _run(command, test.network)
+    return path
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise RunError(f"{what} cannot be built: {said[-1] if said else f'exit code {done.returncode}'}")

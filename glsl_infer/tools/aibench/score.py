@@ -1,0 +1,31 @@
+"""One number for nine tests: each counts by how it compares with a Pixel 2, which has 1,293.
+
+The paper prints the Pixel 2's times and its score, and not the weights. Here all nine weigh the same::
+
+    score = 1293 / 9 * (sum over tests 1 to 8 of reference time / time  +  megapixels / 4)
+
+A test that fails or is left out adds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glsl_infer.tools.aibench.tests import LARGEST, TESTS
+
+PIXEL_2 = 1293.0
+
+
+def score(results: Mapping[int, float]) -> float:
+    """Return the score.
+
+    Args:
+        results: milliseconds a picture by the number of the test; megapixels for test 9.
+    """
+    return PIXEL_2 / len(TESTS) * sum(ratio(number, result) for number, result in results.items())
+
+
+def ratio(number: int, result: float) -> float:
+    """Return how many times as good as a Pixel 2 a result is."""
+    reference = {test.number: test.reference for test in TESTS}[number]
+    return result / reference if number == LARGEST else reference / result

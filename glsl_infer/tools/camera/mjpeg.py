@@ -1,0 +1,137 @@
+"""Shows frames in a browser on this machine: a page, and the frames as MJPEG, over HTTP."""
+
+from __future__ import annotations
+
+import io
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from PIL import Image
+
+from glsl_infer.errors import InputError
+from glsl_infer.support.closing import Closing
+
+HOST = "127.0.0.1"
+"""Nobody else sees the camera: who wants it elsewhere forwards the port, by SSH for one."""
+
+_STREAM = "/frames.mjpeg"
+_PAGE = f'<!doctype html><title>glsl-infer</title><body style="margin:0;background:#181818"><img src="{_STREAM}">'
+_BOUNDARY = "frame"
+_MOST = 8
+"""Readers at a time; each costs a thread."""
+
+_PATIENCE = 10.0
+"""Seconds after which a reader that takes nothing is given up, and in which a stream without frames ends."""
+
+
+class FrameServer(Closing):
+    """Serves the newest frame to whoever asks on this machine. Use it as a context manager, or ``close`` it.
+
+    Args:
+        port: 0 for any that is free.
+
+    Attributes:
+        port: that it listens at.
+
+    Raises:
+        InputError: the port cannot be used.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._changed = threading.Condition()
+        self._frame, self._number, self._over = b"", 0, False
+        self.readers = threading.BoundedSemaphore(_MOST)
+        try:
+            self._server = _Server((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"--serve {port}: cannot be listened at ({reason}); give another port") from None
+        self._server.frames = self
+        self.port = int(self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, name="frames", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return f"http://{HOST}:{self.port}/"
+
+    def show(self, image: Image.Image) -> None:
+        """Make an RGB picture the newest frame."""
+        data = io.BytesIO()
+        image.save(data, "JPEG", quality=80)
+        with self._changed:
+            self._frame, self._number = data.getvalue(), self._number + 1
+            self._changed.notify_all()
+
+    def after(self, seen: int) -> tuple[bytes, int] | None:
+        """Wait for another frame than number ``seen``; return it and its number, or None where no more come."""
+        with self._changed:
+            changed = self._changed.wait_for(lambda: self._over or self._number != seen, _PATIENCE)
+            return None if self._over or not changed else (self._frame, self._number)
+
+    def close(self) -> None:
+        """Let all readers go, and the port; further calls do nothing."""
+        with self._changed:
+            if self._over:
+                return
+            self._over = True
+            self._changed.notify_all()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    frames: FrameServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _PATIENCE
+
+    def do_GET(self) -> None:
+        if self.path == "/":
+            self._send(200, _PAGE)
+        elif self.path != _STREAM:
+            self._send(404, "there is / and nothing else")
+        else:
+            self._stream()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: standard error is the command's."""
+
+    def _send(self, code: int, text: str) -> None:
+        data = text.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _stream(self) -> None:
+        assert isinstance(self.server, _Server)
+        frames = self.server.frames
+        if not frames.readers.acquire(blocking=False):
+            self._send(503, "too many readers")
+            return
+        seen = 0
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", f"multipart/x-mixed-replace; boundary={_BOUNDARY}")
+            self.send_header("Cache-Control", "no-store")
+            self.end_headers()
+            while True:
+                following = frames.after(seen)
+                if following is None:
+                    return
+                data, seen = following
+                head = f"--{_BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
+                self.wfile.write(head.encode())
+                self.wfile.write(data + b"\r\n")
+        except OSError:  # the reader has gone
+            self.close_connection = True
+        finally:
+            frames.readers.release()

@@ -1,0 +1,98 @@
+"""Whether somebody is there, with hysteresis, and what is done when somebody comes: a snapshot, a command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from datetime import datetime
+from pathlib import Path
+
+from PIL import Image
+
+from glsl_infer.errors import InputError
+from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.plain_text import one_line
+
+APPEARED, LEFT = "appeared", "left"
+
+
+class Presence:
+    """Tells when somebody appears and leaves; single frames that say something else change nothing.
+
+    Args:
+        appear_after: so many frames in a row show somebody.
+        leave_after: so many frames in a row show nobody.
+    """
+
+    def __init__(self, appear_after: int, leave_after: int) -> None:
+        self._needed = {False: appear_after, True: leave_after}
+        self._there, self._other = False, 0
+
+    def update(self, seen: bool) -> str | None:
+        """Return ``appeared`` or ``left`` where a frame makes the difference, else None."""
+        self._other = 0 if seen == self._there else self._other + 1
+        if self._other < self._needed[self._there]:
+            return None
+        self._there, self._other = seen, 0
+        return APPEARED if seen else LEFT
+
+
+class Reaction:
+    """What is done when somebody appears.
+
+    Args:
+        command: is started, split as a shell would and without one, and not waited for; ``GLSL_INFER_SNAPSHOT`` is the
+            file of the snapshot. While it still runs, it is not started again.
+        folder: of snapshots, JPEG files named by date and time; it is made if it is not there.
+
+    Raises:
+        InputError: the command is none, or the folder cannot be made.
+    """
+
+    def __init__(self, command: str | None, folder: Path | None) -> None:
+        try:
+            self._words = shlex.split(command or "")
+        except ValueError as error:
+            raise InputError(f"--on-appear {command}: is no command ({error})") from None
+        if command is not None and not self._words:
+            raise InputError("--on-appear: the command is empty; give a program and its arguments")
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"--snapshot {folder}: no such folder can be made ({error.strerror})") from None
+
+    def appeared(self, picture: Image.Image) -> Path | None:
+        """React; return the snapshot if there is one. A command that cannot be started is told on standard error.
+
+        Raises:
+            InputError: the snapshot cannot be written.
+        """
+        path = None if self._folder is None else _written(picture, self._folder)
+        if not self._words:
+            return path
+        if self._process is not None and self._process.poll() is None:
+            print("note: the command of --on-appear still runs; it is not started again", file=sys.stderr)
+            return path
+        environment = {**os.environ, **({} if path is None else {"GLSL_INFER_SNAPSHOT": str(path.absolute())})}
+        try:
+            self._process = subprocess.Popen(self._words, env=environment, stdin=subprocess.DEVNULL, stdout=2)
+            threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # no zombie is left
+        except (OSError, ValueError) as error:
+            print(one_line(f"warning: --on-appear: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
+        return path
+
+
+def _written(picture: Image.Image, folder: Path) -> Path:
+    path = folder / f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}.jpg"
+    try:
+        with writing(path) as file:
+            picture.save(file, "JPEG", quality=90)
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+    return path

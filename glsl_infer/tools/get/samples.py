@@ -1,0 +1,109 @@
+"""Typical pictures that published networks are calibrated with: variations of one photograph, and drawn hands.
+
+``person.jpg`` is NASA's portrait of Eileen Collins, in the public domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.tasks.cuts import Cut, pixels_of
+
+KINDS = PEOPLE, FACES, FACE, HANDS, HAND = "people", "faces", "face", "hands", "hand"
+"""Scenes with people, with faces and with hands; and cuts around one face or one hand."""
+
+NUMBER = 24
+"""Pictures of a kind."""
+
+SIZE = 256
+"""Pixels of a side."""
+
+PERSON = Path(__file__).with_name("person.jpg")
+
+_FACE = (169.0, 88.0, 132.0)
+"""Where the face of ``PERSON`` is: its middle, and the side of a cut around it, in pixels."""
+
+_HAND = (172.0, 200.0, 330.0)
+"""The same of a drawn hand."""
+
+
+def pictures(kind: str) -> Iterator[NDArray[np.uint8]]:
+    """Yield the pictures of a kind, uint8 (SIZE, SIZE, 3); the same at every call."""
+    random = np.random.default_rng(26)
+    person = np.asarray(preprocess.open_image(PERSON))
+    for index in range(NUMBER):
+        whole = hand(random) if kind in (HANDS, HAND) else person
+        height, width = whole.shape[:2]
+        if kind in (FACE, HAND):
+            x, y, side = _FACE if kind == FACE else _HAND
+            scale, away, turn = random.uniform(0.85, 1.25), 0.06, 0.12
+        else:
+            x, y, side = width / 2, height / 2, float(max(width, height))
+            scale, away, turn = random.uniform(0.6, 1.8), 0.15, 0.25
+            if kind == FACES and index % 2:  # from far away to so near that the face fills the picture
+                x, y, side = _FACE[0], _FACE[1], _FACE[2]
+                scale = random.uniform(0.8, 2.0)
+        across, down = random.uniform(-away, away, 2) * side
+        if kind in (FACE, HAND) and index % 4 == 3:  # something else: a network has numbers for that as well
+            across, down = 0.9 * side * random.choice((-1, 1), 2)
+        if index % 8 == 7:
+            whole = np.full_like(whole, random.integers(20, 236, 3))
+        cut = Cut(x + across, y + down, side * scale, side * scale, random.uniform(-turn, turn))
+        pixels = pixels_of(whole, cut, SIZE, SIZE)
+        if random.random() < 0.5:
+            pixels = pixels[:, ::-1]
+        light = random.uniform(0.6, 1.25) * random.uniform(0.92, 1.08, 3)
+        yield np.clip(pixels * light + random.normal(0.0, 3.0, pixels.shape), 0, 255).astype(np.uint8)
+
+
+_FINGERS = (
+    ((150, 215), (128, 95), 15.0),
+    ((178, 203), (172, 68), 16.0),
+    ((207, 206), (218, 82), 15.0),
+    ((234, 222), (268, 125), 13.0),
+)
+"""Root, tip and half the width of four fingers, in a picture of 384 pixels a side."""
+
+_THUMB = ((165, 300), (118, 255), (85, 205), (75, 175))
+_WRIST = (192, 330)
+HAND_SIDE = 384
+HAND_TIPS = ((75, 175), *(tip for _, tip, _ in _FINGERS))
+"""Where the tips of a drawn hand are before fingers are moved: thumb first."""
+
+
+def hand(random: np.random.Generator, moved: float = 12.0) -> NDArray[np.uint8]:
+    """Return a drawn open hand, uint8 (384, 384, 3): rounded limbs in skin colours before a plain wall.
+
+    Args:
+        random: for colours.
+        moved: pixels by which finger tips are moved at most.
+    """
+    across, down = np.meshgrid(np.arange(HAND_SIDE, dtype=np.float32), np.arange(HAND_SIDE, dtype=np.float32))
+    bulge = np.zeros_like(across)
+
+    def limb(
+        begin: tuple[float, float], end: tuple[float, float], from_width: float, to_width: float, lift: float
+    ) -> None:
+        x, y = end[0] - begin[0], end[1] - begin[1]
+        along = np.clip(((across - begin[0]) * x + (down - begin[1]) * y) / (x * x + y * y), 0.0, 1.0)
+        width = from_width + (to_width - from_width) * along
+        away = np.hypot(across - begin[0] - along * x, down - begin[1] - along * y) / width
+        np.maximum(bulge, np.sqrt(np.maximum(0.0, 1.0 - away * away)) * width * lift, out=bulge)
+
+    for root, tip, width in _FINGERS:
+        end = (tip[0] + random.uniform(-moved, moved), tip[1] + random.uniform(-moved, moved))
+        limb(root, end, width, 0.8 * width, 1.0)
+        limb(root, _WRIST, 20.0, 34.0, 0.8)
+    for begin, end, widths in zip(_THUMB, _THUMB[1:], ((26.0, 20.0), (20.0, 16.0), (16.0, 13.0))):
+        limb(begin, end, *widths, 1.0)
+    limb(_WRIST, (192, 420), 34.0, 34.0, 0.8)
+    rise_down, rise_across = np.gradient(bulge)
+    light = (0.9 - 0.12 * rise_across - 0.15 * rise_down) / np.sqrt(1.0 + 0.5 * (rise_across**2 + rise_down**2))
+    skin = np.array([224.0, 172.0, 140.0]) * random.uniform(0.55, 1.08) * np.clip(light, 0.3, 1.15)[..., None]
+    wall = np.array([90.0, 110.0, 130.0]) * random.uniform(0.5, 1.7, 3)
+    return np.clip(np.where(bulge[..., None] > 0.0, skin, wall), 0, 255).astype(np.uint8)

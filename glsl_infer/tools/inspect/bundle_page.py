@@ -1,0 +1,136 @@
+"""The page of a bundle: its graph, what each layer stores and draws, what that costs, and every pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from glsl_infer.bundle import Bundle
+from glsl_infer.graph import Node
+from glsl_infer.graph.node import Shape
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint, Value
+from glsl_infer.tools.inspect import inspection
+from glsl_infer.tools.inspect.diagram import Box
+from glsl_infer.tools.inspect.page import Row, Table, page
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.report import Report
+
+_TEXTS = frozenset({"layer", "operator", "shape", "stored", "range", "program", "target", "textures", "inputs"})
+
+
+def bundle_page(bundle: Bundle, cost: Report | None = None, why_not: str = "") -> str:
+    """Return the page of a bundle.
+
+    Args:
+        bundle: as ``bundle.read`` returned it.
+        cost: what a VideoCore IV's compiler said of it.
+        why_not: why there is no cost.
+
+    Raises:
+        BundleError: layers and weights do not fit together.
+    """
+    described = inspection.inspect(bundle)
+    rows = {row["layer"]: row for row in described["layers"]}
+    shares = _shares(described, cost)
+    links = {name: f"layer-{index}" for index, name in enumerate(rows)}
+    boxes = [_box(node, bundle, rows, shares, links) for node in bundle.graph.nodes]
+    names = {box.name for box in boxes}
+    for output in bundle.graph.outputs:
+        steps = ", ".join(step.step for step in output.steps)
+        lines = (f"{bundle.graph.purpose(output)} {sides(bundle.graph.shape_of(output))}", steps and f"CPU: {steps}")
+        name = output.name
+        while name in names:
+            name += " "
+        names.add(name)
+        boxes.append(Box(name, output.layers, output.name, lines, "output"))
+    totals, memory = described["totals"], described["memory"]
+    facts = {
+        "file": f"{described['file']['path'] or 'in memory'} ({described['model']})",
+        "inputs": ", ".join(f"{one['name']} {sides(one['shape'])} {one['kind']}" for one in described["inputs"]),
+        "outputs": ", ".join(f"{one['name']} {sides(one['shape'])} {one['purpose']}" for one in described["outputs"]),
+        "a frame": f"{totals['passes']:,} passes in {totals['jobs']} jobs, {totals['programs']} programs",
+        "memory": f"{memory['total'] / 1e6:.2f} MB in {totals['textures']} textures",
+        "weights": f"{totals['weights']:,}",
+    }
+    bars = "bar: share of the frame's " + ("QPU instructions" if cost else "drawn pixels")
+    return page(f"{described['model']}", facts, boxes, _tables(described, bundle, cost, why_not, links), bars)
+
+
+def sides(shape: Shape | list[int]) -> str:
+    """Return a shape as text."""
+    return "x".join(map(str, shape)) or "1"
+
+
+def range_of(value: Value | None) -> tuple[float, float] | None:
+    """Return the lowest and highest number that a layer's output can hold; None on the CPU, which holds any."""
+    if isinstance(value, (FeatureMap, FineMap)):
+        low, high = value.range.ends(value.channels)
+        return float(low.min()), float(high.max())
+    if isinstance(value, (FixedPoint, FixedMap)):
+        return -128.0 * value.scale, 128.0 * value.scale
+    return None
+
+
+def _shares(described: dict[str, Any], cost: Report | None) -> dict[str, float]:
+    if cost is not None:
+        costs = {row.layer: row.total for row in cost.rows}
+    else:
+        costs = {row["layer"]: row["pixels"] for row in described["layers"]}
+    total = sum(costs.values()) or 1
+    return {name: number / total for name, number in costs.items() if number}
+
+
+def _box(node: Node, bundle: Bundle, rows: dict[str, Any], shares: dict[str, float], links: dict[str, str]) -> Box:
+    row = rows.get(node.name)
+    shape = sides(bundle.graph.shapes[node.name])
+    if node.operator.is_input:
+        kind, what = "input", ""
+    elif row is None:
+        kind, what = "input", "uploaded to the GPU"
+    elif row["stored"].startswith("CPU"):
+        kind, what = "cpu", row["stored"]
+    elif row["passes"]:
+        kind, what = "shader", f"{row['passes']} pass{'es' * (row['passes'] > 1)}, {row['stored']}"
+    else:
+        kind, what = "renamed", row["stored"]
+    share = shares.get(node.name)
+    return Box(node.name, node.inputs, node.name, (f"{node.op} {shape}", what), kind, share, links.get(node.name, ""))
+
+
+def _tables(
+    described: dict[str, Any], bundle: Bundle, cost: Report | None, why_not: str, links: dict[str, str]
+) -> list[Table]:
+    columns = ["layer", "operator", "shape", "stored", "range", "passes", "programs", "pixels", "weights", "inputs"]
+    costs = {} if cost is None else {row.layer: row for row in cost.rows}
+    if costs:
+        columns[-1:-1] = ["instructions a pixel", "fetches", "million", "ms, Pi Zero W"]
+    rows = []
+    for layer in described["layers"]:
+        ends = range_of(bundle.values.get(layer["layer"])) if layer["textures"] else None
+        cells = [
+            layer["layer"], layer["op"], sides(layer["shape"]), layer["stored"],
+            "" if ends is None else f"{ends[0]:.5g} to {ends[1]:.5g}", layer["passes"], layer["programs"],
+            f"{layer['pixels']:,}", f"{layer['weights']:,}",
+        ]  # fmt: skip
+        if costs:
+            cells += _cost_cells(costs.get(layer["layer"]))
+        rows.append(Row((*cells, ", ".join(layer["inputs"])), links[layer["layer"]]))
+    note = why_not or (f"Costs by {cost.driver}; docs/videocore.md says what they mean." if cost else "")
+    passes = [
+        Row((index, one["layer"], one["program"], one["target"] + (" (cleared)" if one["clear"] else ""),
+             one["quads"], f"{one['pixels']:,}", ", ".join(one["textures"])))
+        for index, one in enumerate(described["passes"])
+    ]  # fmt: skip
+    names = ("pass", "layer", "program", "target", "rectangles", "pixels", "textures*")
+    return [
+        Table("Layers", tuple(columns), tuple(rows), _TEXTS, note),
+        Table("Passes", names, tuple(passes), _TEXTS),
+    ]
+
+
+def _cost_cells(row: Any) -> list[str]:
+    from glsl_infer.tools.videocore.estimate import BOARDS, layer_ms
+
+    if row is None:
+        return ["", "", "", ""]
+    return [str(row.instructions), str(row.fetches), f"{row.total / 1e6:.2f}", f"{layer_ms(row, BOARDS[0]):.2f}"]

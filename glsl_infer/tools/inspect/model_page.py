@@ -1,0 +1,79 @@
+"""The page of a model that is not exported yet: its graph, where each layer runs, and all that stops its export."""
+
+from __future__ import annotations
+
+from glsl_infer.graph import Graph
+from glsl_infer.importers.shared.verdict import CPU, REFUSED, SHADER, LayerVerdict
+from glsl_infer.tools.inspect.bundle_page import sides
+from glsl_infer.tools.inspect.diagram import Box
+from glsl_infer.tools.inspect.layers import NEEDS_PICTURES, Inspected, row_of
+from glsl_infer.tools.inspect.page import Row, Table, page
+
+_KINDS = {SHADER: "shader", CPU: "cpu", REFUSED: "refused"}
+_TEXTS = frozenset({"layer", "kind", "shape", "runs"})
+
+
+def model_page(model: Inspected) -> str:
+    """Return the page of an inspected model file."""
+    links = {row.layer: f"layer-{index}" for index, row in enumerate(model.rows)}
+    exports = f"yes; {NEEDS_PICTURES}" if model.needs_pictures else "yes"
+    facts = {
+        "file": model.path,
+        "can be exported": exports if not model.problems else f"no: {len(model.problems)} problems",
+        "layers": ", ".join(f"{count} {place}" for place, count in model.counts.items()),
+    }
+    boxes = _without_graph(model, links) if model.graph is None else _boxes(model, model.graph, links)
+    problems = [Row((problem,), wrong=True) for problem in model.problems]
+    return page(
+        model.path,
+        facts,
+        boxes,
+        [
+            *([Table("Problems", ("what stops the export*",), tuple(problems))] if problems else []),
+            Table(
+                "Layers", ("layer", "kind", "shape", "runs", "becomes*"), tuple(_row(row, links) for row in model.rows),
+                _TEXTS,
+            ),
+        ],
+    )  # fmt: skip
+
+
+def _boxes(model: Inspected, graph: Graph, links: dict[str, str]) -> list[Box]:
+    rows = {row.layer: row for row in model.rows}
+    boxes = []
+    for node in graph.nodes:
+        row = rows.get(row_of(node.name, model.rows))
+        kind = "shader" if row is None else _KINDS.get(row.runs, "renamed")
+        if node.operator.is_input and kind != "refused":
+            kind = "input"
+        lines = (f"{node.op} {sides(graph.shapes[node.name])}", "" if row is None else f"{row.kind}: {row.runs}")
+        boxes.append(Box(node.name, node.inputs, node.name, lines, kind, None, "" if row is None else links[row.layer]))
+    names = {box.name for box in boxes}
+    for output in graph.outputs:
+        name = output.name
+        while name in names:
+            name += " "
+        names.add(name)
+        steps = ", ".join(step.step for step in output.steps)
+        lines = (f"{graph.purpose(output)} {sides(graph.shape_of(output))}", steps and f"CPU: {steps}")
+        boxes.append(Box(name, output.layers, output.name, lines, "output"))
+    return boxes
+
+
+def _without_graph(model: Inspected, links: dict[str, str]) -> list[Box]:
+    """Return the layers one below the other, where it is not known what they read."""
+    boxes: list[Box] = []
+    for row in model.rows:
+        lines = (f"{row.kind} {_shape(row)}", row.runs)
+        boxes.append(Box(row.layer, (), row.layer, lines, _KINDS.get(row.runs, "renamed"), None, links[row.layer]))
+    return boxes
+
+
+def _row(row: LayerVerdict, links: dict[str, str]) -> Row:
+    advice = f"; {row.advice}" if row.problem and row.advice else ""
+    becomes = f"{row.problem}{advice}" or row.note or ", ".join(dict.fromkeys(row.operators))
+    return Row((row.layer, row.kind, _shape(row), row.runs, becomes), links[row.layer], row.runs == REFUSED)
+
+
+def _shape(row: LayerVerdict) -> str:
+    return "x".join("?" if size is None else str(size) for size in row.shape) or "1"

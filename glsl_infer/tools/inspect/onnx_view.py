@@ -1,0 +1,186 @@
+"""A bundle's graph as an ONNX file, to look at: Netron and other viewers open it. Nothing can execute it.
+
+Its operators are the engine's own, in a domain of their own. Shapes are those of the engine, without a batch axis:
+(height, width, channels) or (length,).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from glsl_infer import __version__
+from glsl_infer.bundle import Bundle
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.graph import Graph
+from glsl_infer.graph.node import Shape
+from glsl_infer.program.quantize import plain
+from glsl_infer.tools.inspect import inspection
+from glsl_infer.tools.inspect.bundle_page import range_of
+
+DOMAIN = "glsl_infer"
+"""Of every operator; what the CPU does with an output is ``host_`` and the step's name."""
+
+LARGEST = 2_000_000_000
+"""Bytes: protobuf has no larger file."""
+
+_IR = 8
+"""Version of ONNX's file format: old enough for old viewers."""
+
+_INTEGERS = 1 << 63
+"""What an attribute's whole number is below."""
+
+
+def onnx_view(bundle: Bundle) -> bytes:
+    """Return the file.
+
+    Every node has its layer's attributes, and besides ``gpu_stored``, ``gpu_passes``, ``gpu_programs``, ``gpu_pixels``
+    and ``gpu_textures``, and ``range_low`` and ``range_high``: the lowest and highest number that its output can hold.
+
+    Raises:
+        BundleError: layers and weights do not fit together.
+        MissingExtraError: onnx is not installed.
+        InputError: the weights are larger than such a file can be.
+    """
+    onnx = _onnx()
+    graph = bundle.graph
+    size = sum(weight.nbytes for node in graph.nodes for weight in node.weights.values())
+    if size > LARGEST:
+        raise InputError(f"{bundle.path}: {size / 1e9:.1f} GB of weights; an ONNX file has at most {LARGEST / 1e9:g}")
+    return _Writer(onnx, bundle, graph).model()
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise MissingExtraError.of(f"the package onnx ({error})", "onnx", "--onnx-view") from None
+    return onnx
+
+
+class _Writer:
+    """Fills the lists of an ONNX graph."""
+
+    def __init__(self, onnx: Any, bundle: Bundle, graph: Graph) -> None:
+        self.onnx, self.bundle, self.graph = onnx, bundle, graph
+        self.rows = {row["layer"]: row for row in inspection.inspect(bundle)["layers"]}
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.values: list[Any] = []
+        self.weights: list[Any] = []
+        self.names = {node.name for node in graph.nodes}
+
+    def model(self) -> bytes:
+        """Return the file."""
+        helper = self.onnx.helper
+        for node in self.graph.nodes:
+            self._node(node)
+        for output in self.graph.outputs:
+            self._output(output)
+        made = helper.make_graph(
+            self.nodes, self.bundle.manifest.name, self.inputs, self.outputs, self.weights, value_info=self.values
+        )
+        model = helper.make_model(
+            made,
+            ir_version=_IR,
+            opset_imports=[helper.make_opsetid(DOMAIN, 1)],
+            producer_name="glsl-infer",
+            producer_version=__version__,
+            doc_string="A view of a .glslnn bundle: only to look at. Shapes have no batch axis; maps are "
+            "(height, width, channels).",
+        )
+        data: bytes = model.SerializeToString(deterministic=True)
+        return data
+
+    def _node(self, node: Any) -> None:
+        settings = _attributes({**node.attrs, **self._drawn(node.name)})
+        if node.operator.is_input:
+            value = self._value(node.name, self.graph.shapes[node.name])
+            value.doc_string = ", ".join([node.op, *(f"{key} {_text(value)}" for key, value in settings.items())])
+            self.inputs.append(value)
+            return
+        names = [self._unused(f"{node.name}/{key}") for key in node.weights]
+        for name, weight in zip(names, node.weights.values()):
+            self.weights.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(weight, np.float32), name))
+        self.nodes.append(
+            self.onnx.helper.make_node(
+                node.op, [*node.inputs, *names], [node.name], name=node.name, domain=DOMAIN, **settings
+            )
+        )
+        if node.name not in {output.name for output in self.graph.outputs if not output.steps}:
+            self.values.append(self._value(node.name, self.graph.shapes[node.name]))
+
+    def _output(self, output: Any) -> None:
+        """Add the steps that the CPU does, and the output at their end."""
+        names, name = list(output.layers), ""
+        for index, step in enumerate(output.steps):
+            last = index + 1 == len(output.steps)
+            count = 1 if step.step == "concatenate" else len(names)
+            made = [self._unused(output.name if last else f"{output.name}/{step.step}") for _ in range(count)]
+            settings = {"columns": step.columns} if step.columns else {}
+            for name, read in zip(made, [names] if count == 1 else [[one] for one in names]):
+                self.nodes.append(
+                    self.onnx.helper.make_node(f"host_{step.step}", read, [name], name=name, domain=DOMAIN, **settings)
+                )
+            names = made
+        if names[0] != output.name and not output.steps:  # another name for a layer's output
+            name = self._unused(output.name)
+            self.nodes.append(self.onnx.helper.make_node("identity", names, [name], name=name, domain=DOMAIN))
+            names = [name]
+        value = self._value(names[0], self.graph.shape_of(output))
+        value.doc_string = self.graph.purpose(output)
+        self.outputs.append(value)
+
+    def _drawn(self, name: str) -> dict[str, Any]:
+        """Return what is known of the passes of a layer."""
+        row = self.rows.get(name)
+        if row is None:
+            return {}
+        drawn: dict[str, Any] = {f"gpu_{key}": row[key] for key in ("stored", "passes", "programs", "pixels")}
+        value = self.bundle.values.get(name) if row["textures"] else None
+        ends = range_of(value)
+        if ends is not None:
+            drawn.update(range_low=ends[0], range_high=ends[1], gpu_textures=tuple(row["textures"]))
+        return drawn
+
+    def _value(self, name: str, shape: Shape) -> Any:
+        return self.onnx.helper.make_tensor_value_info(name, self.onnx.TensorProto.FLOAT, list(shape))
+
+    def _unused(self, wanted: str) -> str:
+        name, number = wanted, 1
+        while name in self.names:
+            number += 1
+            name = f"{wanted} ({number})"
+        self.names.add(name)
+        return name
+
+
+def _attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes as ONNX has them: numbers, texts, and lists of one kind. What is None or empty is left out."""
+    made = {key: _attribute(plain(value)) for key, value in attrs.items()}
+    return {key: value for key, value in made.items() if value not in (None, [])}
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(one, str) for one in value):
+            return list(value)
+        if all(isinstance(one, int) and abs(one) < _INTEGERS for one in value):
+            return [int(one) for one in value]
+        if all(isinstance(one, (int, float)) for one in value):
+            return [float(one) for one in value]
+        return _text(value)
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        return value if abs(value) < _INTEGERS else float(value)
+    return value if isinstance(value, (float, str)) or value is None else _text(value)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

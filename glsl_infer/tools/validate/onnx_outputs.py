@@ -1,0 +1,183 @@
+"""What ONNX Runtime makes of pictures, layer by layer and in the end: the process that ``validate`` compares with.
+
+``python -m glsl_infer.tools.validate.onnx_outputs JOB.json`` (see ``child_process``) does a ``job``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer import ops
+from glsl_infer.errors import InputError, MissingExtraError
+from glsl_infer.graph.host_steps import SOFTMAX
+from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.view import View
+from glsl_infer.importers.shared.ends import NO_PICTURE
+from glsl_infer.support.child_process import execute, tell
+from glsl_infer.tools.validate.job import ABOUT, batch, computed_nodes, ends_file, given, layers_file, output_of
+
+_THREADS = 1
+"""So that the same pictures always give the same numbers."""
+
+
+class OnnxRuntime:
+    """A file in ONNX Runtime, whose tensors go by their names in the file.
+
+    Args:
+        path: a file that ``importers.onnx`` can read.
+        tensors: what is to be kept, besides nothing: names of outputs and of tensors between operators.
+
+    Raises:
+        InputError: ONNX Runtime refuses the file.
+        MissingExtraError: ONNX Runtime is not installed.
+    """
+
+    def __init__(self, path: str | Path, tensors: Sequence[str]) -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtraError.of(f"ONNX Runtime ({error})", "onnxruntime", "validating an .onnx file") from None
+        onnx = schema()
+        model = onnx.load(str(path))
+        known = {value.name for value in model.graph.output}
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in known)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = _THREADS
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # each of its kinds of error has a class of its own, below Exception
+            raise InputError(f"{path}: ONNX Runtime cannot run it ({str(error).splitlines()[0][:200]})") from None
+        self._tensors = list(tensors)
+        self._inputs = {entry.name: entry for entry in self._session.get_inputs()}
+
+    def run(
+        self, inputs: Mapping[str, NDArray[np.float32]], spans: Mapping[str, tuple[float, float]]
+    ) -> dict[str, Any]:
+        """Return the kept tensors, by name.
+
+        Args:
+            inputs: real numbers, in the file's shapes.
+            spans: what the numbers of inputs of 8 bits stand for.
+        """
+        fed = {name: _stored(self._inputs[name].type, value, spans.get(name)) for name, value in inputs.items()}
+        return dict(zip(self._tensors, self._session.run(self._tensors, fed)))
+
+    @staticmethod
+    def version() -> str:
+        """Return which ONNX Runtime this is."""
+        import onnxruntime
+
+        return f"ONNX Runtime {onnxruntime.__version__}"
+
+
+def _stored(kind: str, value: NDArray[np.float32], span: tuple[float, float] | None) -> NDArray[Any]:
+    """Return numbers as an input of a type holds them."""
+    names = {
+        "tensor(uint8)": "uint8",
+        "tensor(int8)": "int8",
+        "tensor(float16)": "float16",
+        "tensor(double)": "float64",
+    }
+    dtype = np.dtype(names.get(kind, "float32"))
+    if dtype.kind == "f":
+        return value.astype(dtype)
+    info = np.iinfo(dtype)
+    low, high = span or (float(info.min), float(info.max))
+    places = (value - low) / (high - low) * (float(info.max) - float(info.min)) + info.min
+    stored: NDArray[Any] = np.clip(np.round(places), info.min, info.max).astype(dtype)
+    return stored
+
+
+def work(job: dict[str, Any]) -> None:
+    """Do a job; see ``job``."""
+    ranges = {name: tuple(ends) for name, ends in job["input_ranges"].items()}
+    files = {name: np.load(path, mmap_mode="r") for name, path in job["inputs"].items()}
+    sizes = {name: values.shape[1:3] for name, values in files.items() if values.ndim == 4}
+    ends = importer.Ends(ranges, dict.fromkeys(job["numbers"], NO_PICTURE), sizes=_free(job["model"], sizes))
+    wanted = tuple(output["name"] for output in job["outputs"])
+    imported = importer.imported(job["model"], ends=_chosen(job["model"], ends, wanted))
+    graph = imported.survey.whole()
+    nodes = computed_nodes(graph)
+    known = [name for name in job["layers"] if nodes.get(name) in imported.made]
+    ends_of = [_end(imported, output, nodes) for output in job["outputs"]]
+    tensors = dict.fromkeys([*(imported.names[nodes[name]] for name in known), *(name for name, _, _ in ends_of)])
+    samples = given(graph, job["inputs"])
+    feeds = [imported.names[node.name] for node in graph.inputs]
+    runner, out = OnnxRuntime(job["model"], list(tensors)), Path(job["out"])
+    rows: list[list[NDArray[Any]]] = [[] for _ in ends_of]
+    for index in range(job["count"]):
+        arrays = batch(graph, samples, index, 1, 1)
+        values = {
+            feed: imported.inputs[node.name].as_in_file(array[0])
+            for feed, node, array in zip(feeds, graph.inputs, arrays)
+        }
+        held = runner.run(values, {imported.names[name]: span for name, span in imported.spans.items()})
+        for row, (name, view, _) in zip(rows, ends_of):
+            row.append(np.asarray(view.as_stored(held[name]), np.float32))
+        tell(1)
+        if index < job["layer_pictures"]:
+            arrays_of = {name: held[imported.names[nodes[name]]] for name in known}
+            stored = [imported.made[nodes[name]].as_stored(array) for name, array in arrays_of.items()]
+            numbered: dict[str, Any] = {str(at): value for at, value in enumerate(stored)}
+            np.savez(out / layers_file(index), **numbered)
+            tell(1)
+    for index, (row, output) in enumerate(zip(rows, job["outputs"])):
+        shape = graph.shape_of(output_of(graph, output["name"]))
+        np.save(out / ends_file(index), np.stack([value.reshape(shape) for value in row]))
+    about = {
+        "layers": known,
+        "computes": {name: nodes[name] for name in known},
+        "softmax": {output["name"]: is_softmax for output, (_, _, is_softmax) in zip(job["outputs"], ends_of)},
+        "beside": runner.version(),
+    }
+    (out / ABOUT).write_text(json.dumps(about), "utf-8")
+
+
+def _free(path: str, sizes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, int]]:
+    """Return the sizes of those inputs that the file leaves open."""
+    declared = importer.declared(path)
+    return {name: (size[0], size[1]) for name, size in sizes.items() if None in (declared.get(name) or ())[1:]}
+
+
+def _chosen(path: str, ends: importer.Ends, wanted: Sequence[str]) -> importer.Ends:
+    """Return ends with the outputs of the bundle, where they are tensors of the file."""
+    names = importer.tensors(path)
+    if set(wanted) <= names:
+        return importer.Ends(ends.ranges, ends.fits, ends.purposes, ends.sizes, tuple(wanted))
+    return ends
+
+
+def _end(imported: importer.Imported, output: Mapping[str, Any], nodes: Mapping[str, str]) -> tuple[str, View, bool]:
+    """Return the tensor that an output of the bundle is compared with, how it lies, and whether its softmax is meant.
+
+    Runners return logits where a softmax ends the network.
+
+    Raises:
+        InputError: the model has no such output.
+    """
+    graph = imported.survey.whole()
+    known = output_of(graph, output["name"])
+    whole = imported.outputs[known.name]
+    if output["steps"] or known.steps or len(output["layers"]) > 1:
+        return known.name, whole, False
+    node = nodes.get(output["layers"][0], "")
+    last = graph.by_name[known.layers[0]]
+    is_softmax = ops.get(last.op).host_step(last) == SOFTMAX
+    if is_softmax and node in imported.made:
+        return imported.names[node], imported.made[node], False
+    return known.name, whole, is_softmax
+
+
+if __name__ == "__main__":
+    sys.exit(execute(sys.argv[1:], work))

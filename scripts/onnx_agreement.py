@@ -1,0 +1,74 @@
+"""Write docs/accuracy/onnx.md: random ONNX networks in the importer's graph and in ONNX Runtime.
+
+    python scripts/onnx_agreement.py [--networks 200]
+
+No seed is left out. It takes about half a minute, and needs the packages onnx and onnxruntime.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections import Counter, defaultdict
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+PAGE = ROOT / "docs" / "accuracy" / "onnx.md"
+MOST = 1e-4
+"""Difference, relative to the largest number of an output."""
+
+
+def main() -> int:
+    """Measure, and write the page."""
+    from onnx_networks import agreement, network
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", type=int, default=200)
+    count = parser.parse_args().networks
+    errors: dict[str, list[float]] = defaultdict(list)
+    opsets: Counter[int] = Counter()
+    passed, failed, worst = [], [], 0.0
+    warnings.simplefilter("ignore")
+    for seed in range(count):
+        model, blocks = network(seed)
+        opsets[model.opset_import[0].version] += 1
+        try:
+            error = agreement(model, seed=seed)
+        except Exception as refusal:  # a refusal counts as a failure, and so does a crash
+            failed.append(f"| {seed} | {', '.join(blocks)} | {str(refusal).splitlines()[0][:160]} |")
+            continue
+        (passed if error <= MOST else failed).append(f"| {seed} | {', '.join(blocks)} | {error:.2g} |")
+        worst = max(worst, error)
+        for block in set(blocks):
+            errors[block].append(error)
+    lines = [
+        "# ONNX networks beside ONNX Runtime",
+        "",
+        "`scripts/onnx_agreement.py` writes this page. Each network is made of random blocks by",
+        f"`tests/onnx_networks.py`, in an opset from {min(opsets)} to {max(opsets)}; its seed is its number.",
+        f"Compared are the graph's float reference and ONNX Runtime {metadata.version('onnxruntime')}, not optimising,",
+        "on random numbers.",
+        "",
+        f"{len(passed)} of {count} networks agree within {MOST:g} of an output's largest number.",
+        f"The worst is {worst:.2g} off.",
+        "",
+        "| block | networks | median | worst |",
+        "|---|---|---|---|",
+        *(f"| {block} | {len(own)} | {np.median(own):.1g} | {max(own):.1g} |" for block, own in sorted(errors.items())),
+        "",
+    ]
+    if failed:
+        lines += ["| failed | blocks | why |", "|---|---|---|", *failed, ""]
+    PAGE.write_text("\n".join(lines), "utf-8")
+    print(f"{PAGE}: {len(passed)} of {count}, worst {worst:.2g}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Detectors' outputs -> boxes with key points, and how two such lists differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SURE, SEEN, SAME = 0.6, 0.5, 0.3
+"""Score of a box that must not be lost; score from which there is a box at all; overlap of two that are one."""
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """Where a detector's boxes are: maps of these strides in pixels, with so many boxes in each place."""
+
+    size: int
+    maps: tuple[tuple[int, int], ...]
+
+    def centres(self) -> NDArray[np.float64]:
+        """Return the centres (boxes, 2), x and y, as parts of the picture."""
+        found = []
+        for stride, each in self.maps:
+            side = -(-self.size // stride)
+            y, x = np.divmod(np.arange(side * side), side)
+            found.append(np.repeat(np.stack([(x + 0.5) / side, (y + 0.5) / side], axis=1), each, axis=0))
+        return np.concatenate(found)
+
+
+FACES_NEAR = Anchors(128, ((8, 2), (16, 6)))
+FACES_FAR = Anchors(192, ((4, 1),))
+PALMS = Anchors(192, ((8, 2), (16, 6)))
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A box (left, top, right, bottom) and key points (points, 2), as parts of the picture."""
+
+    score: float
+    box: NDArray[np.float64]
+    points: NDArray[np.float64]
+
+
+def detections(anchors: Anchors, boxes: NDArray[Any], scores: NDArray[Any]) -> list[Detection]:
+    """Return what a detector found, the surest first, each of its overlapping boxes' mean.
+
+    Args:
+        anchors: of the detector.
+        boxes: (count, 4 + 2 points): centre, size and points, in pixels from the anchor's centre.
+        scores: (count, 1) before their sigmoid.
+    """
+    sure = 1.0 / (1.0 + np.exp(-np.clip(scores.astype(np.float64).ravel(), -60.0, 60.0)))
+    kept = np.flatnonzero(sure >= SEEN)
+    centres = anchors.centres()[kept]
+    numbers = boxes.reshape(len(sure), -1)[kept].astype(np.float64) / anchors.size
+    middle, half = numbers[:, :2] + centres, np.abs(numbers[:, 2:4]) / 2.0
+    corners = np.concatenate([middle - half, middle + half], axis=1)
+    points = numbers[:, 4:].reshape(len(kept), (numbers.shape[1] - 4) // 2, 2) + centres[:, None]
+    left, found = list(np.argsort(-sure[kept], kind="stable")), []
+    while left:
+        first = left[0]
+        group = [first, *(index for index in left[1:] if overlap(corners[first], corners[index]) > SAME)]
+        weights = sure[kept][group]
+        found.append(
+            Detection(
+                float(weights[0]),
+                np.average(corners[group], axis=0, weights=weights),
+                np.average(points[group], axis=0, weights=weights),
+            )
+        )
+        left = [index for index in left if index not in group]
+    return found
+
+
+def overlap(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Return the intersection of two boxes over their union."""
+    size = np.clip(np.minimum(one[2:], other[2:]) - np.maximum(one[:2], other[:2]), 0.0, None)
+    both = float(size.prod())
+    return both / float((one[2:] - one[:2]).prod() + (other[2:] - other[:2]).prod() - both + 1e-12)
+
+
+def compared(floats: Sequence[list[Detection]], stored: Sequence[list[Detection]]) -> dict[str, float]:
+    """Return how many sure boxes of the float network are lost, and how far the others are, over all pictures."""
+    total, ious, distances, scores = 0, [], [], []
+    for wanted, given in zip(floats, stored):
+        for face in (face for face in wanted if face.score >= SURE):
+            total += 1
+            best = max(given, key=lambda other: overlap(face.box, other.box), default=None)
+            if best is None or overlap(face.box, best.box) < SAME:
+                continue
+            ious.append(overlap(face.box, best.box))
+            size = float(np.sqrt((face.box[2:] - face.box[:2]).prod()))
+            distances.append(100.0 * float(np.linalg.norm(face.points - best.points, axis=1).mean()) / size)
+            scores.append(abs(face.score - best.score))
+    return {
+        "boxes": total,
+        "lost": total - len(ious),
+        "iou": float(np.mean(ious)) if ious else 0.0,
+        "iou_least": float(np.min(ious)) if ious else 0.0,
+        "points": float(np.mean(distances)) if ious else 0.0,
+        "score": float(np.mean(scores)) if ious else 0.0,
+    }

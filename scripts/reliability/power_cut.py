@@ -1,0 +1,209 @@
+"""What a disk may hold after a power cut: the calls that a process made, traced by strace, replayed up to any of them.
+
+The model is the worst that file systems with a journal do. Names (made, renamed, removed) reach the disk in order, and
+those in a folder at the latest when the folder is synced. Of what was written to a file since it was last synced,
+nothing, half or all is there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NAMES = "openat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,symlink"
+DATA = "write,pwrite64,fsync,fdatasync,ftruncate,sendfile,copy_file_range"
+CALLS = f"{NAMES},{DATA}"
+"""What is traced and replayed, apart from ``lseek``."""
+
+SHARES = (0.0, 0.5, 1.0)
+
+_LINE = re.compile(r"(\w+)\((.*)\)\s+= (-?\d+)")
+_STRING = re.compile(r'"((?:\\x[0-9a-f]{2})*)"')
+_DESCRIPTOR = re.compile(r"(?:AT_FDCWD|\d+)<((?:\\x[0-9a-f]{2})*)>")
+
+Tree = dict[str, int]
+"""The number of the file or folder at each path."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that succeeded.
+
+    Attributes:
+        name: of the call.
+        paths: what it is about: of descriptors what they were opened by.
+        data: what was written.
+        number: its result.
+        words: all of its arguments.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    data: bytes
+    number: int
+    words: str
+
+
+def calls(trace: str) -> Iterator[tuple[int, Call]]:
+    """Yield the calls of a trace (``strace -y -xx -s 99999999``), each with its number among those of ``CALLS``."""
+    counted = 0
+    for line in trace.splitlines():
+        found = _LINE.match(line)
+        name = line.partition("(")[0]
+        counted += name in CALLS.split(",")
+        if not found or int(found[3]) < 0:
+            continue
+        words = found[2]
+        base = [_plain(one).decode() for one in _DESCRIPTOR.findall(words)]
+        strings = [_plain(one) for one in _STRING.findall(words)]
+        if name in ("write", "pwrite64"):
+            yield counted, Call(name, tuple(base[:1]), strings[0] if strings else b"", int(found[3]), words)
+        elif strings:
+            given = [os.fsdecode(text) for text in strings]
+            whole = [os.path.join(base[0], one) if base else one for one in given]  # noqa: PTH118
+            yield counted, Call(name, tuple(whole), b"", int(found[3]), words)
+        else:
+            yield counted, Call(name, tuple(base), b"", int(found[3]), words)
+
+
+def _plain(text: str) -> bytes:
+    return bytes.fromhex(text.replace("\\x", ""))
+
+
+@dataclass
+class _File:
+    """What was written to a file: (place in the trace, offset, bytes); and where in the trace it was synced."""
+
+    before: bytes = b""
+    writes: list[tuple[int, int, bytes]] = field(default_factory=list)
+    synced: list[int] = field(default_factory=list)
+
+    def content(self, cut: int, share: float) -> bytes:
+        """Return what is there after a cut: all that was synced, and a share of the rest."""
+        safe = max((place for place in self.synced if place < cut), default=-1)
+        loose = [write for write in self.writes if safe < write[0] < cut]
+        kept = [write for write in self.writes if write[0] <= safe]
+        if share == 1.0:
+            kept += loose
+        elif share > 0.0 and loose:
+            half = loose[: (len(loose) + 1) // 2]
+            place, offset, data = half[-1]
+            kept += [*half[:-1], (place, offset, data[: len(data) // 2])]
+        made = bytearray(self.before)
+        for _, offset, data in kept:
+            if offset < 0:  # cut to a length
+                del made[-offset - 1 :]
+                continue
+            made[len(made) : offset] = bytes(max(0, offset - len(made)))
+            made[offset : offset + len(data)] = data
+        return bytes(made)
+
+
+class Disk:
+    """A folder before a process began, and all that the process did to it."""
+
+    def __init__(self, folder: Path, made: list[Call]) -> None:
+        self._files: list[_File] = []
+        self._names: list[tuple[int, frozenset[int], str, tuple[str, ...], int]] = []
+        self._synced: list[tuple[int, int]] = []
+        self._start: Tree = {}
+        for path in [folder, *sorted(folder.rglob("*"))]:
+            self._start[str(path)] = self._new(path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
+        self.length = len(made)
+        self._replay(made)
+
+    def _new(self, data: bytes = b"") -> int:
+        self._files.append(_File(data))
+        return len(self._files) - 1
+
+    def _replay(self, made: list[Call]) -> None:
+        tree, offsets = dict(self._start), dict[int, int]()
+        for place, call in enumerate(made):
+            inside = [path for path in call.paths if path in tree or os.path.dirname(path) in tree]  # noqa: PTH120
+            if not inside:
+                continue
+            path = inside[0]
+            if call.name == "openat":
+                if "O_CREAT" in call.words and path not in tree:
+                    self._name(tree, place, "make", (path,), self._new())
+                elif "O_TRUNC" in call.words:
+                    self._files[tree[path]].writes.append((place, -1, b""))
+                offsets[tree.get(path, -1)] = 0
+            elif call.name.startswith("mkdir"):
+                self._name(tree, place, "make", (path,), self._new())
+            elif call.name.startswith("rename"):
+                self._name(tree, place, "swap" if "RENAME_EXCHANGE" in call.words else "move", call.paths[:2], -1)
+            elif call.name in ("unlink", "unlinkat", "rmdir"):
+                self._name(tree, place, "drop", (path,), -1)
+            elif call.name in ("fsync", "fdatasync"):
+                self._files[tree[path]].synced.append(place)
+                self._synced.append((place, tree[path]))
+            elif path in tree:
+                self._write(tree[path], place, call, offsets)
+
+    def _write(self, number: int, place: int, call: Call, offsets: dict[int, int]) -> None:
+        data, at = call.data[: max(0, call.number)], offsets.get(number, 0)
+        if call.name == "lseek":
+            offsets[number] = call.number
+            return
+        if call.name == "ftruncate":
+            self._files[number].writes.append((place, -int(call.words.rpartition(",")[2]) - 1, b""))
+            return
+        if call.name == "pwrite64":
+            self._files[number].writes.append((place, int(call.words.rpartition(",")[2]), data))
+            return
+        if call.name in ("sendfile", "copy_file_range"):
+            source = call.paths[1] if call.name == "sendfile" else call.paths[0]
+            data = Path(source).read_bytes()[at : at + call.number]
+        self._files[number].writes.append((place, at, data))
+        offsets[number] = at + len(data)
+
+    def _name(self, tree: Tree, place: int, what: str, paths: tuple[str, ...], number: int) -> None:
+        folders = frozenset(tree[os.path.dirname(path)] for path in paths if os.path.dirname(path) in tree)  # noqa: PTH120
+        self._names.append((place, folders, what, paths, number))
+        _apply(tree, what, paths, number)
+
+    def states(self, target: str) -> Iterator[tuple[int, dict[str, bytes] | None]]:
+        """Yield (place of the cut, what may be at ``target`` then): None for nothing, else bytes by relative path."""
+        for cut in range(self.length + 1):
+            names = [name for name in self._names if name[0] < cut]
+            sure = 0
+            for count, (place, folders, *_) in enumerate(names, 1):
+                if any(place < synced < cut and number in folders for synced, number in self._synced):
+                    sure = count
+            tree = dict(self._start)
+            for _, _, what, paths, number in names[:sure]:
+                _apply(tree, what, paths, number)
+            for count in range(sure, len(names) + 1):
+                if count > sure:
+                    _apply(tree, *names[count - 1][2:])
+                inside = {path: number for path, number in tree.items() if f"{path}/".startswith(f"{target}/")}
+                for share in SHARES:
+                    yield (
+                        cut,
+                        {
+                            path[len(target) :]: self._files[number].content(cut, share)
+                            for path, number in inside.items()
+                        }
+                        or None,
+                    )
+
+
+def _apply(tree: Tree, what: str, paths: tuple[str, ...], number: int) -> None:
+    """Change names as a call does; a folder takes along what is in it."""
+
+    def taken(top: str) -> Tree:
+        return {path: tree.pop(path) for path in list(tree) if f"{path}/".startswith(f"{top}/")}
+
+    if what == "make":
+        tree[paths[0]] = number
+    elif what == "drop":
+        taken(paths[0])
+    else:
+        first, second = taken(paths[0]), taken(paths[1])
+        tree.update({paths[1] + path[len(paths[0]) :]: held for path, held in first.items()})
+        if what == "swap":
+            tree.update({paths[0] + path[len(paths[1]) :]: held for path, held in second.items()})

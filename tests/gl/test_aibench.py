@@ -1,0 +1,83 @@
+"""``glsl-infer aibench``: its rows, its score, and a network built and run from nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture, refused
+from PIL import Image
+from tiny import write_tiny
+
+from glsl_infer.cli import main
+from glsl_infer.runtime.session import Session
+from glsl_infer.tools.aibench import largest, score, tests, timing
+
+pytestmark = pytest.mark.once
+
+
+def folder_of_tiny(folder: Path) -> Path:
+    """A tiny classifier under the names of the quick run's networks."""
+    made = write_tiny(folder)
+    for test in tests.chosen(None, quick=True):
+        assert test.quick is not None
+        width, height = test.quick
+        (folder / f"{test.network}-{width}x{height}.glslnn").write_bytes(made.read_bytes())
+    return folder
+
+
+def test_every_test_is_a_row_and_one_that_fails_says_why(tmp_path: Path, capsys: Capture) -> None:
+    folder = folder_of_tiny(tmp_path)
+    (folder / "dped-48x32.glslnn").write_bytes(b"no bundle")
+    assert main(["aibench", "--quick", "--json", "--models", str(folder), "--plot", str(folder / "p.png")]) == 0
+    result = json.loads(capsys.readouterr().out)
+    rows = {row["test"]: row for row in result["tests"]}
+    assert list(rows) == [1, 4, 5, 8, 9] and result["score"] is None
+    assert all(rows[number]["ms"] > 0 and rows[number]["pictures"] == 4 for number in (1, 4, 5))
+    assert "dped-48x32.glslnn" in rows[8]["failed"]
+    assert "vector" in rows[9]["failed"], "a classifier makes no picture"
+    with Image.open(folder / "p.png") as picture:
+        assert picture.size[0] > 500
+
+
+def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    assert "--only 10" in refused(capsys, ["aibench", "--only", "4,10"])
+    assert "choose of 1, 4, 5, 8, 9" in refused(capsys, ["aibench", "--quick", "--only", "2"])
+    assert "--memory 0" in refused(capsys, ["aibench", "--memory", "0"])
+    assert "not a folder" in refused(capsys, ["aibench", "--models", write_tiny(tmp_path)])
+
+
+def test_a_pixel_2_has_its_score() -> None:
+    reference = {test.number: test.reference for test in tests.TESTS}
+    assert score.score(reference) == pytest.approx(1293.0)
+    assert score.score({4: 584.0}) == pytest.approx(2 * 1293.0 / 9)
+    assert score.score({9: 8.0}) == pytest.approx(2 * 1293.0 / 9)
+
+
+def test_the_first_two_pictures_do_not_count() -> None:
+    assert timing.mean_of([9.0, 7.0, 1.0, 3.0]) == 2.0
+    assert timing.mean_of([9.0, 7.0]) == 7.0
+    assert timing.mean_of([9.0]) == 9.0
+
+
+def test_a_network_built_from_nothing_runs(tmp_path: Path, capsys: Capture) -> None:
+    """Keras and the exporter have processes of their own; both tests use the one network."""
+    assert main(["aibench", "--quick", "--only", "4,9", "--json", "--models", str(tmp_path)]) == 0
+    rows = json.loads(capsys.readouterr().out)["tests"]
+    assert rows[0]["ms"] > 0 and rows[0]["width"] == 48
+    assert rows[1]["megapixels"] == 0.25
+    (bundle,) = tmp_path.glob("*.glslnn")
+    with Session(bundle) as session:
+        few = largest.largest(session, 100_000, 60.0, print, (0.005, 0.01, 4.0))
+        assert few.megapixels == 0.01 and "MB" in few.why
+        whole = np.asarray(Image.open(Path(__file__).parents[2] / "docs/images/example.jpg").resize((80, 60)))
+        seams = [run_whole(session, whole, overlap) for overlap in (8, 12)]
+    assert np.array_equal(*seams), "SRCNN looks 8 pixels around: with 8 or more no seam shows"
+
+
+def run_whole(session: Session, picture: np.ndarray, overlap: int) -> np.ndarray:
+    from glsl_infer.runtime import images
+
+    return images.run_whole(session, picture, overlap=overlap)

@@ -1,0 +1,271 @@
+"""Tasks on a real driver: networks whose answers are known find red squares in pictures of any size."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture, refused
+from PIL import Image
+from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from screen import virtual_screen
+from tiny import write_tiny
+
+from glsl_infer.cli import main
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import Context
+from glsl_infer.tasks import Detector, Labeller, Landmarker, Segmenter, open_task
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_tasks(tmp_path_factory.mktemp("squares"))
+
+
+@pytest.fixture(scope="module")
+def detector(folder: Path, context: Context) -> Iterator[Detector]:
+    with Detector(folder / "squares.json", context=context) as made:
+        yield made
+
+
+@pytest.fixture
+def sides(folder: Path, context: Context) -> Iterator[Landmarker]:
+    with Landmarker(folder / "sides.json", context=context) as made:
+        yield made
+
+
+def opened(path: Path) -> Image.Image:
+    with Image.open(path) as image:
+        image.load()
+        return image
+
+
+def test_boxes_and_points_are_pixels_of_a_letterboxed_picture(detector: Detector) -> None:
+    # 64 x 32 pixels in 32 x 32: half as large, with 8 rows of black above and below.
+    found = detector(picture(64, 32, (12, 12, 8), (52, 20, 8)))
+    assert len(found) == 2
+    for thing, middle in zip(sorted(found, key=lambda thing: thing.box), ((12, 12), (52, 20))):
+        assert thing.score > 0.99
+        assert thing.box == pytest.approx((middle[0] - 4, middle[1] - 4, middle[0] + 4, middle[1] + 4), abs=0.3)
+        assert thing.points == pytest.approx(
+            np.array([[middle[0] - 4, middle[1]], [middle[0] + 4, middle[1]]]), abs=0.3
+        )
+    assert found.as_json()["found"][0]["points"].keys() == {"left", "right"}
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 400), (400, 1), (33, 7)])
+def test_pictures_of_any_size_without_anything(detector: Detector, size: tuple[int, int]) -> None:
+    found = detector(np.zeros((size[1], size[0], 3), np.uint8))
+    assert not found and found.size == size
+    assert found.draw(Image.new("RGB", size)).size == size
+
+
+def test_every_cell_full(detector: Detector) -> None:
+    found = detector(picture(32, 32, (16, 16, 32)))
+    assert len(found) == 64
+    assert found.draw(picture(32, 32)).size == (32, 32)
+
+
+def test_a_drawing_is_a_copy_of_the_picture_that_was_looked_at(detector: Detector) -> None:
+    pixels = picture(128, 128, (40, 40, 16))
+    before = pixels.copy()
+    (thing,) = detector(pixels)
+    drawn = np.asarray(thing.draw(pixels))
+    assert (pixels == before).all() and (drawn != before).any(axis=2).sum() > 100
+    with pytest.raises(InputError, match="128 x 128"):
+        thing.draw(Image.new("RGB", (64, 64)))
+
+
+def test_landmarks_of_each_thing_are_found_in_a_cut_around_it(sides: Landmarker) -> None:
+    found = sides(picture(128, 128, (24, 24, 16), (88, 104, 16)))
+    assert len(found) == 2
+    for item, middle in zip(sorted(found, key=lambda item: item.points[0, 0]), ((24, 24), (88, 104))):
+        assert item.points == pytest.approx(np.array([[middle[0] - 8, middle[1]], [middle[0] + 8, middle[1]]]), abs=1.5)
+        assert item.score > 0.9 and item.attributes["green"] == pytest.approx(0, abs=0.01)
+        assert item.cut.width == pytest.approx(32, abs=1)
+
+
+def test_a_thing_is_followed_without_the_detector_until_it_is_lost(sides: Landmarker) -> None:
+    # The detector's cells do not see a square between them; whoever follows does.
+    frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(12)]
+    sides_found = [sides.follow(frame) for frame in frames]
+    assert all(len(found) == 1 for found in sides_found)
+    assert sides.detections == 1
+    for step, (item,) in enumerate(sides_found):
+        assert item.points.mean(axis=0) == pytest.approx((24 + 2 * step, 24 + 3 * step), abs=1.5)
+    assert not sides.follow(picture(128, 128)) and sides.detections == 2
+    assert not sides.follow(picture(128, 128)) and sides.detections == 3
+    assert len(sides.follow(picture(128, 128, (104, 104, 16)))) == 1
+    assert len(sides.follow(picture(64, 64, (12, 12, 8)))) == 1  # another size: nothing is known of it
+    assert sides.detections == 5
+
+
+def test_no_more_things_than_asked_for(folder: Path, context: Context) -> None:
+    with Landmarker(folder / "sides.json", context=context, most=1) as one:
+        assert len(one(picture(128, 128, (24, 24, 16), (88, 104, 16)))) == 1
+    with pytest.raises(InputError, match="most=0"):
+        Landmarker(folder / "sides.json", most=0)
+
+
+def test_a_mask_cuts_out_and_is_laid_over_backgrounds(folder: Path, context: Context, tmp_path: Path) -> None:
+    pixels = picture(96, 64, (30, 30, 36))
+    with Segmenter(folder / "mask.json", context=context) as segmenter:
+        mask = segmenter(pixels)
+        assert not segmenter(np.zeros((5, 3, 3), np.uint8)).present
+    assert mask.values.shape == (64, 96) and mask.present
+    assert mask.share == pytest.approx(36 * 36 / (96 * 64), abs=0.02)
+    cut = np.asarray(mask.cut_out(pixels))
+    assert cut[30, 30].tolist() == [255, 0, 0, 255] and cut[5, 90, 3] == 0
+    blue = np.asarray(mask.over(pixels, "#0000ff"))
+    assert blue[5, 90].tolist() == [0, 0, 255] and blue[30, 30].tolist() == [255, 0, 0]
+    assert np.asarray(mask.over(pixels, "blur"))[5, 90].tolist() == [0, 0, 0]
+    Image.new("RGB", (7, 500), (0, 200, 0)).save(tmp_path / "ground.png")
+    assert np.asarray(mask.over(pixels, tmp_path / "ground.png"))[5, 90].tolist() == [0, 200, 0]
+    with pytest.raises(InputError, match="give blur, a colour"):
+        mask.over(pixels, "no-colour")
+
+
+def test_classification_is_a_task_too(tmp_path: Path, context: Context) -> None:
+    write_tiny(tmp_path)
+    (tmp_path / "own.json").write_text('{"task": "classification", "model": "tiny.glslnn", "top": 2}')
+    with open_task(tmp_path / "own.json", context=context) as task:
+        assert isinstance(task, Labeller)
+        labels = task(picture(60, 40, (20, 20, 10)))
+    assert len(labels.predictions) == 2 and labels.as_json()["predictions"][0]["probability"] <= 1
+    assert labels.draw(picture(60, 40)).size == (60, 40)
+
+
+@pytest.mark.parametrize(
+    ("name", "task", "change", "said"),
+    [
+        (
+            "squares",
+            DETECTOR,
+            {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]},
+            "64 rows of 8 numbers for the boxes of 16",
+        ),
+        ("squares", DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
+        ("squares", DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
+        ("squares", DETECTOR, {"model": "nowhere.glslnn"}, "no such file"),
+        ("sides", LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
+        ("sides", LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
+        ("sides", LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
+        ("sides", LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
+        ("mask", MASK, {"channel": 1}, "'channel' is 1"),
+    ],
+)
+def test_what_does_not_fit_the_bundle_is_refused(
+    folder: Path,
+    context: Context,
+    tmp_path: Path,
+    name: str,
+    task: dict[str, object],
+    change: dict[str, object],
+    said: str,
+) -> None:
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / f"{name}.json").write_text(json.dumps({**task, **change}), "utf-8")
+    with pytest.raises(InputError, match=said):
+        open_task(tmp_path / f"{name}.json", context=context)
+
+
+def test_commands_find_print_and_draw(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    photo = tmp_path / "photo.png"
+    Image.fromarray(picture(128, 128, (24, 24, 16))).save(photo)
+    detect = ["detect", str(photo), "--task", str(folder / "squares.json")]
+    assert main([*detect, "-o", str(tmp_path / "found.png"), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["found"][0]["box"] == pytest.approx([16, 16, 32, 32], abs=1)
+    assert opened(tmp_path / "found.png").size == (128, 128)
+    assert main(detect) == 0 and "1 found" in capsys.readouterr().out
+    assert main(["landmarks", str(photo), "--task", str(folder / "sides.json")]) == 0
+    assert "1 found: 2 points" in capsys.readouterr().out
+    segment = ["segment", str(photo), "--task", str(folder / "mask.json")]
+    assert main([*segment, "-o", str(tmp_path / "cut.png")]) == 0
+    assert opened(tmp_path / "cut.png").mode == "RGBA"
+    capsys.readouterr()
+    assert "no transparency" in refused(capsys, [*segment, "-o", tmp_path / "cut.jpg"])
+    assert "name the file to write" in refused(capsys, [*segment, "--background", "blur"])
+    assert "is a task for detection" in refused(capsys, [*segment[:2], "--task", folder / "squares.json"])
+    assert "one picture, and 2 were given" in refused(
+        capsys, [*detect[:1], photo, *detect[1:], "-o", tmp_path / "found.png"]
+    )
+    assert "give one of" in refused(capsys, ["detect", photo, "--task", "noses"])
+
+
+def film(folder: Path) -> Path:
+    """Nobody, somebody who walks by, nobody; one frame in between is dark."""
+    folder.mkdir()
+    for index in range(30):
+        there = 5 <= index < 20 and index != 12
+        squares = [(16 + 4 * (index - 5), 16 + 3 * (index - 5), 32)] if there else []
+        Image.fromarray(picture(128, 96, *squares)).save(folder / f"{index:02}.png")
+    return folder
+
+
+def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    came = tmp_path / "came"
+    command = f"{sys.executable} -c \"import os; open({str(came)!r}, 'a').write(os.environ['GLSL_INFER_SNAPSHOT'])\""
+    words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json"), "--json"]
+    assert main([*words, "--on-appear", command, "--snapshot", str(tmp_path / "shots"), "--leave-after", "4"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["frame"], line["event"]) for line in lines if "event" in line] == [(7, "appeared"), (23, "left")]
+    (shot,) = (tmp_path / "shots").iterdir()
+    assert opened(shot).size == (128, 96)
+    for _ in range(600):
+        if came.is_file() and came.read_text():
+            break
+        subprocess.run(["sleep", "0.1"], check=True)
+    assert came.read_text() == str(shot.absolute())
+
+
+def test_a_camera_shows_its_frames_to_a_browser(folder: Path, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film(tmp_path / "film"))]
+    words += ["--task", str(folder / "sides.json"), "--serve", "0"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None and process.stdout is not None
+    try:
+        address = process.stderr.readline().split()[-1]
+        page = urllib.request.urlopen(address, timeout=60).read().decode()
+        assert "/frames.mjpeg" in page
+        with urllib.request.urlopen(f"{address}frames.mjpeg", timeout=60) as stream:
+            assert b"--frame" in stream.readline()
+            assert stream.readline().strip() == b"Content-Type: image/jpeg"
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--serve", "80"], "--serve is about a task"),
+        (["--task", "faces", "--serve", "70000"], "--serve 70000"),
+        (["--task", "faces", "--appear-after", "0"], "--appear-after 0"),
+        (["--task", "faces", "--on-appear", ""], "the command is empty"),
+        (["--task", "faces", "--on-appear", "'"], "is no command"),
+    ],
+)
+def test_what_a_camera_cannot_do(words: list[str], said: str, tmp_path: Path, capsys: Capture) -> None:
+    assert said in refused(capsys, ["camera", "--source", str(film(tmp_path / "film")), *words])
+
+
+def test_a_task_in_a_window(folder: Path, tmp_path: Path) -> None:
+    shown = tmp_path / "window.png"
+    words = [sys.executable, "-m", "glsl_infer", "camera", "--source", str(film(tmp_path / "film")), "--window"]
+    words += ["--task", str(folder / "sides.json"), "--frames", "10", "--screenshot", str(shown)]
+    with virtual_screen("800x600x24") as screen:
+        subprocess.run(words, env={**os.environ, "DISPLAY": screen}, check=True, timeout=300)
+    pixels = np.asarray(opened(shown)).astype(int)
+    assert (pixels[..., 0] > 200).sum() > 1000  # the red square
+    assert ((pixels[..., 0] > 200) & (pixels[..., 1] > 150) & (pixels[..., 2] < 80)).any()  # the line on it

@@ -1,0 +1,252 @@
+"""Files that are damaged, or made to do harm, are refused in words: an error of ours, in little memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_networks import File
+
+from glsl_infer.errors import GlslInferError, ModelError
+from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx.file import read_model
+
+MAP = (1, 4, 8, 6)
+
+
+def sound() -> bytes:
+    """A file with many kinds of parts: constants, attributes, shapes that are computed, several outputs."""
+    made = File(3, 17)
+    x = made.conv(made.input(("N", 3, 8, 6)), 4)
+    y = made.clip(made.op("PRelu", [x, made.random(4, 1, 1)], MAP), 0.0, 6.0)
+    shape = made.op("Shape", [y], (4,))
+    rows = made.op("Reshape", [made.transpose(made.pad(y, [0, 0, 1, 1, 0, 0, 1, 1]), (0, 2, 3, 1)),
+                               made.constant([1, -1, 2], "int64")], (1, 160, 2))  # fmt: skip
+    again = made.op("Expand", [made.op("GlobalAveragePool", [y], (1, 4, 1, 1)), shape], MAP)
+    for name in (rows, made.op("Concat", [again, y], (1, 8, 8, 6), axis=1)):
+        made.output(name)
+    return made.model().SerializeToString()
+
+
+def refused_or_read(data: bytes, folder: Path) -> None:
+    path = folder / "model.onnx"
+    path.write_bytes(data)
+    try:
+        survey = importer.survey(path)
+    except GlslInferError as error:
+        assert str(error)
+    else:
+        assert survey.problems or survey.graph is not None
+
+
+def test_every_length(tmp_path: Path) -> None:
+    data = sound()
+    refused_or_read(data, tmp_path)
+    for length in range(0, len(data), 11):
+        refused_or_read(data[:length], tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_changed_bytes(seed: int, tmp_path: Path) -> None:
+    rng, data = np.random.default_rng(seed), sound()
+    for _ in range(60):
+        changed = np.frombuffer(data, np.uint8).copy()
+        for place in rng.integers(0, len(changed), rng.integers(1, 4)):
+            changed[place] = rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        refused_or_read(changed.tobytes(), tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_changed_numbers(seed: int, tmp_path: Path) -> None:
+    """Sound files whose attributes, shapes and names are those of another place."""
+    rng = np.random.default_rng(100 + seed)
+    for _ in range(40):
+        model = onnx.ModelProto.FromString(sound())
+        nodes = model.graph.node
+        for _ in range(int(rng.integers(1, 3))):
+            node, other = nodes[int(rng.integers(len(nodes)))], nodes[int(rng.integers(len(nodes)))]
+            kind = rng.integers(4)
+            if kind == 0 and node.input and other.output:
+                node.input[int(rng.integers(len(node.input)))] = other.output[0]
+            elif kind == 1:
+                node.op_type = other.op_type
+            elif kind == 2:
+                for attribute in node.attribute:
+                    numbers = attribute.ints if attribute.ints else []
+                    for place in range(len(numbers)):
+                        numbers[place] = int(rng.choice([-1, 0, 1, 7, 2**31, -(2**63)]))
+            else:
+                tensor = model.graph.initializer[int(rng.integers(len(model.graph.initializer)))]
+                for place in range(len(tensor.dims)):
+                    tensor.dims[place] = int(rng.choice([0, 1, 2, -1, 2**40]))
+        refused_or_read(model.SerializeToString(), tmp_path)
+
+
+def harmful(what: str) -> Any:
+    made = File(1, 17)
+    x = made.input((1, 4, 8, 6))
+    y = x
+    if what == "reads itself":
+        made.nodes.append(helper.make_node("Add", [x, "y"], ["y"]))
+        y = "y"
+    elif what == "reads what comes later":
+        made.nodes += [helper.make_node("Add", [x, "z"], ["y"]), helper.make_node("Relu", [x], ["z"])]
+        y = "y"
+    elif what == "made twice":
+        made.nodes += [helper.make_node(kind, [x], ["y"]) for kind in ("Relu", "Tanh")]
+        y = "y"
+    elif what == "huge by shape":
+        y = made.op("Add", [x, made.op("ConstantOfShape", [made.constant([2**15] * 4, "int64")], MAP)], MAP)
+    elif what == "huge by broadcast":
+        parts = [made.constant(np.zeros(shape)) for shape in ((100_000, 1), (1, 100_000))]
+        y = made.op("Mul", [x, made.op("Add", parts, (4,))], MAP)
+    elif what == "huge range":
+        y = made.op("Add", [x, made.op("Range", [made.constant(n, "int64") for n in (0, 2**40, 1)], (4,))], MAP)
+    elif what == "huge by tiles":
+        y = made.op("Tile", [x, made.constant([1, 1, 2**20, 2**20], "int64")], MAP)
+    elif what == "huge by padding":
+        y = made.pad(x, [0, 0, 2**30, 0, 0, 0, 0, 2**30])
+    elif what == "huge by resizing":
+        y = made.op("Resize", [x, "", "", made.constant([1, 4, 2**30, 2**30], "int64")], MAP)
+    elif what == "doubles":
+        y = made.op("Sum", [made.constant(np.zeros(2**16))], (2**16,))
+        for _ in range(40):
+            y = made.op("Concat", [y, y], (2,), axis=0)
+        y = made.op("Add", [x, y], MAP)
+    elif what == "weights without numbers":
+        made.constants.append(TensorProto(name="w", data_type=1, dims=[2**20, 4, 3, 3]))
+        y = made.op("Conv", [x, "w"], MAP)
+    elif what == "stride 0":
+        y = made.op("MaxPool", [x], MAP, kernel_shape=[2, 2], strides=[0, 0])
+    elif what == "no such tensor":
+        y = made.op("Relu", ["nowhere"], MAP)
+    elif what == "a loop":
+        body = helper.make_graph([], "body", [], [])
+        y = made.op("Loop", [made.constant(10**9, "int64"), "", x], MAP, body=body)
+    elif what == "another's operator":
+        y = made.op("Magic", [x], MAP, domain="example.org")
+    elif what == "a function that calls itself":
+        call = helper.make_node("Own", ["a"], ["b"], domain="local")
+        made.nodes.append(helper.make_node("Own", [x], ["y"], domain="local"))
+        made.output("y")
+        model = made.model()
+        model.functions.append(helper.make_function("local", "Own", ["a"], ["b"], [call], []))
+        return model
+    elif what == "functions that double":
+        made.nodes.append(helper.make_node("F39", [x], ["y"], domain="local"))
+        made.output("y")
+        model = made.model()
+        for number in range(40):
+            kind, domain = (f"F{number - 1}", "local") if number else ("Relu", "")
+            calls = [helper.make_node(kind, [a], [b], domain=domain) for a, b in (("a", "m"), ("m", "b"))]
+            model.functions.append(helper.make_function("local", f"F{number}", ["a"], ["b"], calls, []))
+        return model
+    made.output(y)
+    return made.model()
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("reads itself", "no earlier operator"),
+        ("reads what comes later", "no earlier operator"),
+        ("made twice", "made twice"),
+        ("huge by shape", "too large"),
+        ("huge by broadcast", "too large"),
+        ("huge range", "too large"),
+        ("huge by tiles", "damaged"),
+        ("huge by padding", "numbers"),
+        ("huge by resizing", "8192"),
+        ("doubles", "large|room"),
+        ("weights without numbers", "needs"),
+        ("stride 0", "damaged"),
+        ("no such tensor", "no earlier operator"),
+        ("a loop", "Loop.*without If, Loop and Scan"),
+        ("another's operator", "Magic of the domain 'example.org'"),
+        ("a function that calls itself", "calls itself"),
+        ("functions that double", "operators|without end"),
+    ],
+)
+def test_harm_is_refused_by_name(what: str, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        importer.load(harmful(what))
+
+
+def test_all_problems_at_once() -> None:
+    made = File(0, 17)
+    x = made.input((1, 4, 8, 6))
+    y = made.op("LSTM", [x, made.random(1, 4, 4), made.random(1, 4, 4)], MAP)
+    z = made.op("Magic", [x], MAP, domain="example.org")
+    for name in (y, z):
+        made.output(name)
+    with pytest.raises(ModelError, match=r"(?s)LSTM.*Magic"):
+        importer.load(made.model())
+
+
+def stored_outside(folder: Path, location: str) -> Path:
+    """Return a file whose weights lie in another."""
+    made = File(0, 17)
+    weights = TensorProto(name="w", data_type=1, dims=[4, 3, 1, 1], data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", location), ("offset", "0"), ("length", "48")):
+        weights.external_data.add(key=key, value=value)
+    made.constants.append(weights)
+    made.output(made.op("Conv", [made.input((1, 3, 8, 6)), "w"], MAP))
+    path = folder / "model.onnx"
+    path.write_bytes(made.model().SerializeToString())
+    return path
+
+
+def test_weights_beside_the_model(tmp_path: Path) -> None:
+    values = np.arange(12, dtype=np.float32)
+    (tmp_path / "weights.bin").write_bytes(values.tobytes())
+    graph = importer.load(stored_outside(tmp_path, "weights.bin"))
+    assert graph.nodes[1].weights["kernel"].transpose(3, 2, 0, 1).reshape(-1).tolist() == values.tolist()
+    (tmp_path / "weights.bin").write_bytes(values.tobytes()[:-1])
+    with pytest.raises(ModelError, match=r"bytes 0 to 48 of weights\.bin, which has 47"):
+        importer.load(stored_outside(tmp_path, "weights.bin"))
+
+
+@pytest.mark.parametrize("location", ["../secret.bin", "/etc/hostname", "link.bin", "nowhere.bin", ""])
+def test_weights_elsewhere(tmp_path: Path, location: str) -> None:
+    (tmp_path / "secret.bin").write_bytes(b"\0" * 48)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link.bin").symlink_to(tmp_path / "secret.bin")
+    with pytest.raises(ModelError, match="no file in the folder of the model"):
+        importer.load(stored_outside(folder, location))
+
+
+@pytest.mark.parametrize("given", ["a folder", "text", "nothing", "missing"])
+def test_no_onnx_file(tmp_path: Path, given: str) -> None:
+    path = tmp_path / "model.onnx"
+    if given == "a folder":
+        path.mkdir()
+    elif given != "missing":
+        path.write_bytes({"text": b"hello, I am no model\n" * 9, "nothing": b""}[given])
+    with pytest.raises(ModelError, match=r"model.onnx: (is a folder|not an ONNX file|no such file)"):
+        read_model(path)
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """Files of a few bytes that ask for all of it, in a process of their own that may have 1.5 GB."""
+    kinds = ("huge by shape", "huge by broadcast", "huge range", "huge by tiles", "doubles", "functions that double")
+    for number, what in enumerate(kinds):
+        (tmp_path / f"{number}.onnx").write_bytes(harmful(what).SerializeToString())
+    script = (
+        "import resource, sys; from pathlib import Path\n"
+        "from glsl_infer.importers import onnx; from glsl_infer.errors import ModelError\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (1536 << 20, 1536 << 20))\n"
+        "for path in sorted(Path(sys.argv[1]).glob('*.onnx')):\n"
+        "    try: onnx.load(path); print('read', path)\n"
+        "    except ModelError: pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]

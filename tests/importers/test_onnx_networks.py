@@ -1,0 +1,165 @@
+"""Random networks, imported and in ONNX Runtime; ``scripts/onnx_agreement.py`` tries 200."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx_networks import File, agreement, network
+from PIL import Image
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers import onnx as importer
+from glsl_infer.importers import survey
+
+ROOT = Path(__file__).resolve().parents[2]
+IN_CI = range(1000, 1040)
+"""Seeds that the committed report has not."""
+
+
+def test_random_networks() -> None:
+    errors = [agreement(network(seed)[0], seed=seed) for seed in IN_CI]
+    assert len(errors) == 40 and max(errors) <= 1e-4, errors
+
+
+def test_the_report_has_no_failure() -> None:
+    page = (ROOT / "docs" / "accuracy" / "onnx.md").read_text("utf-8")
+    passed, tried = re.search(r"(\d+) of (\d+) networks agree within 0.0001", page).groups()
+    assert int(passed) == int(tried) >= 200 and "| failed |" not in page
+
+
+def operators(graph: object) -> list[str]:
+    return [node.attrs.get("function", node.op) for node in graph.nodes]
+
+
+def test_nothing_is_transposed() -> None:
+    """Pixel shuffles, channel shuffles and turns in pieces are one operator each, in the order of our maps."""
+    made = File(2)
+    x = made.conv(made.input((1, 3, 8, 6)), 12)
+    wide = made.transpose(made.reshape(x, (1, 3, 2, 2, 8, 6)), (0, 1, 4, 2, 5, 3))
+    y = made.conv(made.reshape(wide, (1, 3, 16, 12)), 8)
+    y = made.reshape(made.transpose(made.reshape(y, (1, 2, 4, 16, 12)), (0, 2, 1, 3, 4)), (1, 8, 16, 12))
+    y = made.conv(made.transpose(y, (0, 1, 3, 2)), 4, 1)
+    rows = made.reshape(made.transpose(y, (0, 2, 3, 1)), (1, 192, 4))
+    made.output(made.op("Softmax", [rows], (1, 192, 4), axis=2))
+    assert agreement(made.model()) < 1e-5
+    graph = importer.load(made.model())
+    assert operators(graph) == [
+        "input", "conv2d", "depth_to_space", "conv2d", "transpose", "channel_gather", "conv2d", "softmax",
+    ]  # fmt: skip
+    assert [step.step for step in graph.outputs[0].steps] == ["rows"]
+
+
+def test_functions_in_pieces() -> None:
+    made = File(5)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+
+    def op(kind: str, *inputs: str) -> str:
+        return made.op(kind, inputs, (1, 4, 8, 6))
+
+    above = op("Add", made.constant(1.0), op("Erf", op("Mul", x, made.constant(0.5**0.5))))
+    gelu = op("Mul", made.constant(0.5), op("Mul", above, x))
+    swish = op("Mul", op("Sigmoid", gelu), gelu)
+    clipped = op("Min", op("Max", op("Add", swish, made.constant(3.0)), made.constant(0.0)), made.constant(6.0))
+    hard = op("Mul", swish, op("Div", clipped, made.constant(6.0)))
+    mean = made.op("ReduceMean", [hard], (1, 4, 1, 1), axes=[2, 3])
+    centred = op("Sub", hard, mean)
+    variance = made.op("ReduceMean", [op("Mul", centred, centred)], (1, 4, 1, 1), axes=[2, 3])
+    root = made.op("Sqrt", [made.op("Add", [variance, made.constant(1e-5)], (1, 4, 1, 1))], (1, 4, 1, 1))
+    made.output(op("Div", centred, root))
+    assert agreement(made.model()) < 1e-5
+    assert operators(importer.load(made.model())) == [
+        "input", "conv2d", "gelu", "silu", "hard_silu", "global_average_pool", "global_deviation", "map_norm",
+    ]  # fmt: skip
+
+
+def test_channels_last_as_converters_write_them() -> None:
+    """An input that is turned first of all, and an output that is turned back."""
+    made = File(6)
+    x = made.transpose(made.input(("N", "height", "width", 3)), (0, 3, 1, 2))
+    made.shapes[x] = (1, 3, 9, 7)
+    made.output(made.transpose(made.conv(x, 4), (0, 2, 3, 1)))
+    graph = importer.load(made.model(), ends=importer.Ends(sizes={"": (9, 7)}))
+    assert operators(graph) == ["input", "conv2d"]
+    assert graph.shapes[graph.output] == (9, 7, 4)
+
+
+def test_sizes_that_the_file_leaves_open() -> None:
+    made = File(7)
+    x = made.input(("N", 3, "height", "width"))
+    made.shapes[x] = (1, 3, 8, 6)
+    made.output(made.conv(x, 4))
+    with pytest.raises(ModelError, match=r"'x': an input of shape \(1, 3, \?, \?\).*give --input-size"):
+        importer.load(made.model())
+    assert importer.load(made.model(), ends=importer.Ends(sizes={"x": (20, 30)})).input.attrs["shape"] == (20, 30, 3)
+
+
+def test_other_outputs() -> None:
+    made = File(8)
+    x = made.conv(made.input((1, 3, 8, 6)), 4)
+    made.output(made.op("NonMaxSuppression", [made.op("Relu", [x], (1, 4, 8, 6)), x], (1, 3)))
+    with pytest.raises(ModelError, match="NonMaxSuppression cannot be exported"):
+        importer.load(made.model())
+    graph = importer.load(made.model(), ends=importer.Ends(outputs=(x,)))
+    assert [output.name for output in graph.outputs] == [x]
+    with pytest.raises(ModelError, match="no operator makes tensor 'y'"):
+        importer.load(made.model(), ends=importer.Ends(outputs=("y",)))
+
+
+def test_survey_without_the_framework(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(network(3)[0], path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)  # it only judges
+    found = survey(path)
+    assert found.graph is not None and {row.runs for row in found.rows} <= {"shader", "CPU", "dropped"}
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(InputError, match="pip install onnx"):
+        survey(path)
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "glsl_infer", *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def test_export_and_validate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands that the README has: a network with a free size, drawn and compared layer by layer."""
+    monkeypatch.setenv("LIBGL_ALWAYS_SOFTWARE", "1")
+    made = File(9)
+    x = made.input(("N", 3, "height", "width"))
+    made.shapes[x] = (1, 3, 24, 20)
+    y = made.op("Relu", [made.conv(x, 8, stride=2)], (1, 8, 12, 10))
+    y = made.op("Mul", [y, made.op("Sigmoid", [y], (1, 8, 12, 10))], (1, 8, 12, 10))
+    rows = [made.reshape(made.conv(part, 4, 1), (1, 4, -1)) for part in (y, made.conv(y, 8, stride=2))]
+    joined = made.op("Concat", rows, (1, 4, 150), axis=2)
+    parts = made.split(joined, 1, [2, 2])
+    made.output(made.op("Concat", [made.op("Mul", [parts[0], made.random(1, 1, 150)], (1, 2, 150)),
+                                   made.op("Sigmoid", [parts[1]], (1, 2, 150))], (1, 4, 150), axis=1))  # fmt: skip
+    onnx.save(made.model(), tmp_path / "net.onnx")
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(3):
+        values = np.random.default_rng(number).integers(0, 256, (3, 4, 3)).astype(np.uint8)
+        Image.fromarray(values).resize((40, 30), Image.Resampling.BICUBIC).save(photos / f"{number}.png")
+    listed = command("inspect", tmp_path / "net.onnx", "--input-size", "24x20")
+    assert listed.returncode == 0 and "silu in pieces" in listed.stdout, listed.stderr
+    out = tmp_path / "net.glslnn"
+    done = command("export", tmp_path / "net.onnx", "-o", out, "--calibrate", photos, "--input-size", "24x20")
+    assert done.returncode == 0, done.stderr
+    assert bundles.read(out).manifest.outputs[0].shape == (150, 4)
+    checked = command("validate", tmp_path / "net.onnx", out, "--data", photos)
+    assert checked.returncode == 0 and "ONNX Runtime" in checked.stdout, checked.stderr + checked.stdout
+
+
+def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(network(1)[0].SerializeToString()[:-40])
+    done = command("export", path, "-o", tmp_path / "net.glslnn")
+    assert done.returncode == 2 and "Traceback" not in done.stderr and "net.onnx" in done.stderr

@@ -1,0 +1,460 @@
+"""Every operator of ONNX that is imported, beside ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx_networks import File, agreement
+
+from glsl_infer.importers import onnx as importer
+from glsl_infer.importers.onnx.operators import OF_MICROSOFT, OPERATORS
+
+Build = Callable[[File, str], str]
+"""Adds an operator behind a map of 8x6 pixels and 4 channels."""
+
+MAP = (1, 4, 8, 6)
+
+
+def unary(kind: str, opset: int = 17, **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        return made.op(kind, [x], MAP, **attributes)
+
+    return build
+
+
+def constant(kind: str, shape: Sequence[int], *, first: bool = False, since: int = 17) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = since
+        other = made.constant(made.rng.uniform(0.5, 1.5, shape))
+        return made.op(kind, [other, x] if first else [x, other], np.broadcast_shapes(MAP, tuple(shape)))
+
+    return build
+
+
+def of_two(kind: str, shape: Sequence[int] = MAP) -> Build:
+    def build(made: File, x: str) -> str:
+        y = made.op("Sigmoid", [made.conv(x, 4)], MAP)
+        for axis in (1, 2, 3):
+            if shape[axis] == 1:
+                own = list(made.shapes[y])
+                own[axis] = 1
+                y = made.op("ReduceMax", [y], own, axes=[axis])
+        y = made.op("Add", [y, made.constant(0.5)], shape)
+        return made.op(kind, [x, y], MAP)
+
+    return build
+
+
+def positive(kind: str, exponent: float | None = None) -> Build:
+    """An operation on numbers from 1 to 2."""
+
+    def build(made: File, x: str) -> str:
+        above = made.op("Add", [made.op("Sigmoid", [x], MAP), made.constant(1.0)], MAP)
+        return made.op(kind, [above, *([] if exponent is None else [made.constant(exponent)])], MAP)
+
+    return build
+
+
+def conv(kernel: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        return made.op("Conv", [x, made.random(*kernel), made.random(kernel[0])], shape, **attributes)
+
+    return build
+
+
+def line(kind: str, *weights: tuple[int, ...], shape: Sequence[int], **attributes: Any) -> Build:
+    """An operator on (batch, channels, length)."""
+
+    def build(made: File, x: str) -> str:
+        flat = made.reshape(x, (1, 4, 48))
+        return made.op(kind, [flat, *(made.random(*each) for each in weights)], shape, **attributes)
+
+    return build
+
+
+def pool(kind: str, window: tuple[int, int], opset: int = 17, **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        return made.op(kind, [x], (1, 4, 1, 1), kernel_shape=list(window), **attributes)
+
+    return build
+
+
+def reduce(kind: str, axes: Sequence[int], opset: int = 17, keep: int = 1) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        since = 13 if kind == "ReduceSum" else 18
+        return made.axes(kind, x, axes, (1,), since, keepdims=keep)
+
+    return build
+
+
+def through(*steps: Callable[[File, str], str]) -> Build:
+    def build(made: File, x: str) -> str:
+        for step in steps:
+            x = step(made, x)
+        return x
+
+    return build
+
+
+def with_opset(opset: int, step: Build) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        return step(made, x)
+
+    return build
+
+
+def resize(size: Sequence[int], opset: int = 17, **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        inputs = [x, "", "", made.constant([1, 4, *size], "int64")]
+        return made.op("Resize", inputs, (1, 4, *size), **attributes)
+
+    return build
+
+
+def scaled(scales: Sequence[float], opset: int, **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        return made.resize(x, (int(scales[0]), int(scales[1])), **attributes)
+
+    return build
+
+
+def normal(kind: str, opset: int, weights: Sequence[Sequence[int]], **attributes: Any) -> Build:
+    def build(made: File, x: str) -> str:
+        made.opset = opset
+        return made.op(kind, [x, *(made.random(*shape) for shape in weights)], MAP, **attributes)
+
+    return build
+
+
+def batch_norm(shape: Sequence[int]) -> Build:
+    def build(made: File, x: str) -> str:
+        y = made.reshape(x, shape)
+        count = shape[1]
+        weights = [made.random(count), made.random(count), made.random(count), made.constant(np.full(count, 0.8))]
+        return made.op("BatchNormalization", [y, *weights], shape)
+
+    return build
+
+
+def gemm(made: File, x: str) -> str:
+    flat = made.op("Flatten", [x], (1, 192))
+    return made.op(
+        "Gemm", [flat, made.random(5, 192, spread=0.1), made.random(5)], (1, 5), transB=1, alpha=0.5, beta=2.0
+    )
+
+
+def gemm_of_two(made: File, x: str) -> str:
+    a, b = made.reshape(x, (12, 16)), made.reshape(x, (12, 16))
+    return made.op("Gemm", [a, b, made.random(16)], (16, 16), transA=1)
+
+
+def gemm_from_left(made: File, x: str) -> str:
+    return made.op("Gemm", [made.random(3, 12), made.reshape(x, (12, 16))], (3, 16))
+
+
+def matmul(made: File, x: str) -> str:
+    return made.op("MatMul", [made.transpose(x, (0, 2, 3, 1)), made.random(4, 5)], (1, 8, 6, 5))
+
+
+def matmul_from_left(made: File, x: str) -> str:
+    return made.op("MatMul", [made.random(3, 8), x], (1, 4, 3, 6))
+
+
+def matmul_of_two(made: File, x: str) -> str:
+    return made.op("MatMul", [x, made.transpose(x, (0, 1, 3, 2))], (1, 4, 8, 8))
+
+
+def matmul_by_batches(made: File, x: str) -> str:
+    return made.op("MatMul", [x, made.random(4, 6, 3)], (1, 4, 8, 3))
+
+
+def concat(axis: int) -> Build:
+    return lambda made, x: made.op("Concat", [x, made.op("Relu", [x], MAP)], (1, 4, 8, 6), axis=axis)
+
+
+def concat_constant(made: File, x: str) -> str:
+    rows = made.transpose(made.reshape(x, (1, 4, 48)), (0, 2, 1))
+    return made.op("Concat", [made.random(1, 1, 4), rows], (1, 49, 4), axis=1)
+
+
+def split_evenly(made: File, x: str) -> str:
+    made.opset = 18
+    parts = made.several("Split", [made.conv(x, 6)], [(1, 3, 8, 6), (1, 3, 8, 6)], axis=1, num_outputs=2)
+    return made.op("Sub", parts, (1, 3, 8, 6))
+
+
+def split_rows(made: File, x: str) -> str:
+    parts = made.split(x, 2, [2, 6])
+    return made.op("Relu", [parts[1]], (1, 4, 6, 6))
+
+
+def gather(axis: int, places: Any) -> Build:
+    return lambda made, x: made.op("Gather", [x, made.constant(places, "int64")], (1,), axis=axis)
+
+
+def expand(shape: Sequence[int]) -> Build:
+    def build(made: File, x: str) -> str:
+        small = made.op("ReduceMean", [x], (1, 4, 1, 1), axes=[2, 3])
+        return made.op("Expand", [small, made.constant(shape, "int64")], shape)
+
+    return build
+
+
+def expand_channels(made: File, x: str) -> str:
+    small = made.op("ReduceMax", [x], (1, 1, 8, 6), axes=[1])
+    return made.op("Expand", [small, made.constant((1, 3, 1, 1), "int64")], (1, 3, 8, 6))
+
+
+def tile(counts: Sequence[int]) -> Build:
+    shape = [size * count for size, count in zip(MAP, counts)]
+    return lambda made, x: made.op("Tile", [x, made.constant(counts, "int64")], shape)
+
+
+def condition(chosen: bool) -> Build:
+    """An If whose condition the file knows; both branches call their tensors the same."""
+
+    def build(made: File, x: str) -> str:
+        from onnx import TensorProto, helper
+
+        parts = [
+            helper.make_graph(
+                [helper.make_node(kind, [x], ["inner"]), helper.make_node("Neg", ["inner"], [f"end-{kind}"])],
+                kind,
+                [],
+                [helper.make_tensor_value_info(f"end-{kind}", TensorProto.FLOAT, None)],
+            )
+            for kind in ("Relu", "Tanh")
+        ]
+        known = made.constant(chosen, "bool")
+        first = made.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+        parts[0].node[0].input[0] = parts[1].node[0].input[0] = first
+        return made.op("If", [known], MAP, then_branch=parts[0], else_branch=parts[1])
+
+    return build
+
+
+def sizes_from_shape(made: File, x: str) -> str:
+    """A resize to twice the sizes that Shape, Slice, Cast, Mul and Concat make, and a Range and Where beside."""
+    shape = made.op("Shape", [x], (4,))
+    size = made.op("Slice", [shape, *(made.constant([n], "int64") for n in (2, 4, 0))], (2,))
+    double = made.op(
+        "Cast", [made.op("Mul", [made.op("Cast", [size], (2,), to=1), made.constant(2.0)], (2,))], (2,), to=7
+    )
+    first = made.op("Slice", [shape, *(made.constant([n], "int64") for n in (0, 2, 0))], (2,))
+    whole = made.op("Concat", [first, double], (4,), axis=0)
+    wide = made.op("Resize", [x, "", "", whole], (1, 4, 16, 12), mode="nearest", nearest_mode="floor",
+                   coordinate_transformation_mode="asymmetric")  # fmt: skip
+    columns = made.op("Range", [made.constant(n, "int64") for n in (0, 12, 1)], (12,))
+    even = made.op(
+        "Equal", [made.op("Mod", [columns, made.constant(2, "int64")], (12,)), made.constant(0, "int64")], (12,)
+    )
+    mask = made.op("Where", [even, made.constant(1.0), made.constant(0.5)], (12,))
+    return made.op("Mul", [wide, mask], (1, 4, 16, 12))
+
+
+def filled(made: File, x: str) -> str:
+    """Zeros of a shape that is computed, expanded, and added."""
+    from onnx import numpy_helper
+
+    zeros = made.op("ConstantOfShape", [made.op("Shape", [x], (4,))], MAP,
+                    value=numpy_helper.from_array(np.asarray([0.25], np.float32)))  # fmt: skip
+    return made.op("Add", [x, zeros], MAP)
+
+
+CASES: dict[str, list[Build]] = {
+    "Abs": [unary("Abs")],
+    "Add": [constant("Add", (4, 1, 1)), constant("Add", (1, 1, 8, 6)), of_two("Add"), of_two("Add", (1, 4, 1, 1)),
+            of_two("Add", (1, 1, 8, 6)), filled],
+    "ArgMax": [unary("ArgMax", axis=1), unary("ArgMax", axis=2, keepdims=0), unary("ArgMax", axis=-1)],
+    "ArgMin": [unary("ArgMin", axis=1, keepdims=0), unary("ArgMin", axis=3)],
+    "AveragePool": [pool("AveragePool", (2, 2), strides=[2, 2]), pool("AveragePool", (8, 6)),
+                    pool("AveragePool", (3, 3), pads=[1, 1, 1, 1], count_include_pad=1),
+                    pool("AveragePool", (3, 3), strides=[2, 2], pads=[1, 0, 1, 0], ceil_mode=1),
+                    pool("AveragePool", (3, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
+                    pool("AveragePool", (3, 3), 19, dilations=[2, 1], count_include_pad=1, pads=[1, 1, 1, 1]),
+                    line("AveragePool", shape=(1, 4, 24), kernel_shape=[2], strides=[2])],
+    "BatchNormalization": [batch_norm(MAP), batch_norm((1, 4, 48)), batch_norm((1, 192))],
+    "Cast": [unary("Cast", to=1)],
+    "CastLike": [lambda made, x: made.op("CastLike", [x, made.constant(1.0)], MAP)],
+    "Celu": [unary("Celu", alpha=0.7)],
+    "Clip": [lambda made, x: made.clip(x, -0.5, 0.75), lambda made, x: made.clip(x, 0.0, 6.0),
+             lambda made, x: made.clip(x, None, 0.5), unary("Clip", 7, min=-0.5),
+             lambda made, x: made.clip(x, 1.0, 0.5)],
+    "Concat": [concat(1), concat(2), concat(3), concat_constant],
+    "Conv": [conv((5, 4, 3, 3), (1, 5, 6, 4)), conv((6, 2, 3, 3), (1, 6, 8, 6), group=2, pads=[1, 1, 1, 1]),
+             conv((4, 1, 3, 5), (1, 4, 4, 6), group=4, strides=[2, 1], pads=[1, 2, 1, 2]),
+             conv((3, 4, 3, 3), (1, 3, 8, 6), dilations=[2, 1], pads=[2, 1, 2, 1]),
+             conv((3, 4, 4, 4), (1, 3, 4, 3), strides=[2, 2], auto_pad="SAME_UPPER"),
+             conv((3, 4, 4, 4), (1, 3, 4, 3), strides=[2, 2], auto_pad="SAME_LOWER"),
+             line("Conv", (5, 4, 3), shape=(1, 5, 46))],
+    "ConvInteger": [],
+    "ConvTranspose": [normal("ConvTranspose", 17, [(4, 3, 2, 2), (3,)], strides=[2, 2]),
+                      normal("ConvTranspose", 17, [(4, 3, 3, 3)], strides=[2, 2], pads=[1, 1, 1, 1],
+                             output_padding=[1, 0]),
+                      normal("ConvTranspose", 17, [(4, 2, 3, 3)], strides=[2, 1], group=2, auto_pad="SAME_UPPER"),
+                      normal("ConvTranspose", 17, [(4, 3, 3, 3)], dilations=[2, 2], strides=[2, 2]),
+                      normal("ConvTranspose", 17, [(4, 3, 4, 4)], strides=[2, 2], output_shape=[17, 13]),
+                      line("ConvTranspose", (4, 3, 4), shape=(1, 3, 96), strides=[2], pads=[1, 1])],
+    "DepthToSpace": [unary("DepthToSpace", blocksize=2), unary("DepthToSpace", blocksize=2, mode="CRD")],
+    "DequantizeLinear": [],
+    "Div": [constant("Div", (1,)), of_two("Div"), constant("Div", (), first=False)],
+    "Dropout": [unary("Dropout", 11, ratio=0.3)],
+    "Elu": [unary("Elu", alpha=0.6)],
+    "Exp": [unary("Exp")],
+    "Expand": [expand((1, 4, 3, 5)), expand_channels, expand((2, 4, 1, 1))],
+    "Flatten": [unary("Flatten", axis=2), unary("Flatten")],
+    "Gather": [gather(1, [2, 0, 3]), gather(1, 2), gather(2, [1, 3, 5]), gather(3, [5, 0, 0]), gather(1, [-1])],
+    "Gelu": [unary("Gelu", 20), unary("Gelu", 20, approximate="tanh")],
+    "Gemm": [gemm, gemm_of_two, gemm_from_left],
+    "GlobalAveragePool": [unary("GlobalAveragePool"), line("GlobalAveragePool", shape=(1, 4, 1))],
+    "GlobalMaxPool": [unary("GlobalMaxPool")],
+    "GroupNormalization": [normal("GroupNormalization", 21, [(4,), (4,)], num_groups=2),
+                           normal("GroupNormalization", 18, [(2,), (2,)], num_groups=2)],
+    "HardSigmoid": [unary("HardSigmoid"), unary("HardSigmoid", alpha=1 / 6, beta=0.5)],
+    "HardSwish": [unary("HardSwish")],
+    "Identity": [unary("Identity"), condition(True), condition(False)],
+    "InstanceNormalization": [normal("InstanceNormalization", 17, [(4,), (4,)])],
+    "LRN": [unary("LRN", size=3, alpha=0.5, beta=0.6, bias=1.5)],
+    "LayerNormalization": [normal("LayerNormalization", 17, [(6,), (6,)], axis=-1),
+                           normal("LayerNormalization", 17, [(4, 8, 6), (4, 8, 6)], axis=1),
+                           normal("LayerNormalization", 17, [(8, 6), (8, 6)], axis=2)],
+    "LeakyRelu": [unary("LeakyRelu", alpha=0.3)],
+    "Log": [positive("Log")],
+    "LogSoftmax": [unary("LogSoftmax", axis=1), unary("LogSoftmax", 11, axis=1)],
+    "LpNormalization": [unary("LpNormalization", axis=1), unary("LpNormalization", axis=3)],
+    "LpPool": [pool("LpPool", (2, 2), strides=[2, 2])],
+    "MatMul": [matmul, matmul_from_left, matmul_of_two, matmul_by_batches],
+    "MatMulInteger": [],
+    "Max": [of_two("Max"), constant("Max", (1,)), constant("Max", (4, 1, 1))],
+    "MaxPool": [pool("MaxPool", (2, 2), strides=[2, 2]), pool("MaxPool", (3, 3), dilations=[2, 2], pads=[1, 1, 1, 1]),
+                pool("MaxPool", (3, 3), strides=[2, 2], ceil_mode=1),
+                pool("MaxPool", (3, 2), strides=[2, 1], pads=[1, 0, 0, 1]), line("MaxPool", shape=(1, 4, 24),
+                                                                                kernel_shape=[2], strides=[2])],
+    "Mean": [lambda made, x: made.op("Mean", [x, made.conv(x, 4), made.conv(x, 4)], MAP)],
+    "MeanVarianceNormalization": [unary("MeanVarianceNormalization")],
+    "Min": [of_two("Min"), constant("Min", (1,)), constant("Min", (4, 1, 1))],
+    "Mish": [unary("Mish", 18)],
+    "Mul": [of_two("Mul"), of_two("Mul", (1, 4, 1, 1)), constant("Mul", (8, 6)), constant("Mul", (1, 1, 4, 1, 1)),
+            sizes_from_shape],
+    "Neg": [unary("Neg")],
+    "PRelu": [constant("PRelu", (4, 1, 1)), constant("PRelu", (1,)), constant("PRelu", (4, 8, 6)),
+              constant("PRelu", (6,))],
+    "Pad": [lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1]),
+            lambda made, x: made.pad(x, [0, 1, 0, 0, 0, 2, 0, 0]),
+            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "reflect"),
+            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "edge"),
+            lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, -1, 1], "constant", -1.5),
+            with_opset(7, lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 0, 1], "constant", 0.5)),
+            with_opset(19, lambda made, x: made.pad(x, [0, 0, 1, 2, 0, 0, 3, 1], "wrap")),
+            with_opset(18, lambda made, x: made.op("Pad", [x, made.constant([1, 2], "int64"), "",
+                                                           made.constant([3], "int64")], MAP))],
+    "Pow": [positive("Pow", 1.7), positive("Pow", 2.0)],
+    "QLinearConv": [],
+    "QLinearMatMul": [],
+    "QuantizeLinear": [],
+    "RMSNormalization": [normal("RMSNormalization", 23, [(6,)], axis=-1)],
+    "Reciprocal": [positive("Reciprocal")],
+    "ReduceL1": [reduce("ReduceL1", [2, 3])],
+    "ReduceL2": [reduce("ReduceL2", [1])],
+    "ReduceLogSum": [through(positive("Identity"), reduce("ReduceLogSum", [1]))],
+    "ReduceLogSumExp": [reduce("ReduceLogSumExp", [1])],
+    "ReduceMax": [reduce("ReduceMax", [1]), reduce("ReduceMax", [2], keep=0), reduce("ReduceMax", [1, 2, 3], 20)],
+    "ReduceMean": [reduce("ReduceMean", [2, 3]), reduce("ReduceMean", [2, 3], 18, keep=0), reduce("ReduceMean", [1]),
+                   reduce("ReduceMean", [3]), reduce("ReduceMean", [1, 2, 3])],
+    "ReduceMin": [reduce("ReduceMin", [2, 3])],
+    "ReduceSum": [reduce("ReduceSum", [2, 3]), reduce("ReduceSum", [1, 3], keep=0), reduce("ReduceSum", [-1], 11)],
+    "ReduceSumSquare": [reduce("ReduceSumSquare", [1])],
+    "Relu": [unary("Relu")],
+    "Reshape": [lambda made, x: made.reshape(x, (1, 8, 4, 6)), lambda made, x: made.reshape(x, (1, 4, 48)),
+                lambda made, x: made.reshape(x, (3, 64))],
+    "Resize": [resize((16, 12), mode="nearest"), resize((11, 5), mode="linear"), resize((13, 9), mode="cubic"),
+               resize((15, 11), mode="linear", coordinate_transformation_mode="align_corners"),
+               resize((4, 3), 18, mode="linear", antialias=1), resize((5, 4), mode="nearest", nearest_mode="ceil"),
+               scaled((2, 3), 10), scaled((2, 2), 13, mode="linear"),
+               resize((16, 16), 18, mode="nearest", nearest_mode="floor",
+                      coordinate_transformation_mode="half_pixel_symmetric")],
+    "Selu": [unary("Selu"), unary("Selu", alpha=1.2, gamma=0.9)],
+    "Shrink": [unary("Shrink", lambd=0.4, bias=0.4), unary("Shrink", lambd=0.4)],
+    "Sigmoid": [unary("Sigmoid")],
+    "SimplifiedLayerNormalization": [],
+    "Slice": [lambda made, x: made.slice(x, 1, range(1, 3)), lambda made, x: made.slice(x, 2, range(1, 8, 2)),
+              lambda made, x: made.slice(x, 3, range(5, -1, -1)),
+              with_opset(9, lambda made, x: made.slice(x, 1, range(0, 2)))],
+    "Softmax": [unary("Softmax", axis=1), unary("Softmax", 11, axis=1), unary("Softmax", axis=3),
+                unary("Softmax", axis=2), unary("Softmax", 11, axis=3)],
+    "Softplus": [unary("Softplus")],
+    "Softsign": [unary("Softsign")],
+    "SpaceToDepth": [unary("SpaceToDepth", blocksize=2)],
+    "Split": [split_evenly, split_rows],
+    "Sqrt": [positive("Sqrt")],
+    "Squeeze": [through(reduce("ReduceMean", [2, 3]), lambda made, x: made.axes("Squeeze", x, [2, 3], (1, 4))),
+                through(reduce("ReduceMean", [2, 3]), lambda made, x: made.op("Squeeze", [x], (4,)))],
+    "Sub": [constant("Sub", (1,)), constant("Sub", (4, 1, 1), first=True), of_two("Sub")],
+    "Sum": [lambda made, x: made.op("Sum", [x, made.conv(x, 4), made.conv(x, 4)], MAP), unary("Sum")],
+    "Swish": [],
+    "Tanh": [unary("Tanh")],
+    "ThresholdedRelu": [unary("ThresholdedRelu", alpha=0.4)],
+    "Tile": [tile((1, 1, 2, 3)), tile((1, 3, 1, 1)),
+             through(reduce("ReduceMean", [2, 3]), lambda made, x: made.op(
+                 "Tile", [x, made.constant((1, 1, 5, 3), "int64")], (1, 4, 5, 3)))],
+    "Transpose": [lambda made, x: made.transpose(x, (0, 1, 3, 2)), lambda made, x: made.transpose(x, (0, 2, 3, 1)),
+                  lambda made, x: made.transpose(x, (3, 2, 1, 0))],
+    "Unsqueeze": [through(reduce("ReduceMean", [2, 3], keep=0),
+                          lambda made, x: made.axes("Unsqueeze", x, [2, 3], (1,))),
+                  with_opset(11, lambda made, x: made.axes("Unsqueeze", x, [2], (1,)))],
+    "Upsample": [scaled((2, 3), 7), scaled((2, 2), 9, mode="linear")],
+}  # fmt: skip
+
+ELSEWHERE = {"QLinearConv", "QLinearMatMul", "QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger"}
+"""Operators of ``test_onnx_quantized``."""
+
+NOT_JUDGED = {"SimplifiedLayerNormalization", "Swish"}
+"""Operators that ONNX Runtime's CPU has not, or not in these opsets."""
+
+
+def test_every_operator_has_a_case() -> None:
+    assert set(CASES) == set(OPERATORS)
+    assert {kind for kind, cases in CASES.items() if not cases} == ELSEWHERE | NOT_JUDGED
+    assert OF_MICROSOFT
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_as_onnx_runtime(kind: str) -> None:
+    for seed, build in enumerate(CASES[kind]):
+        made = File(seed)
+        x = made.conv(made.input(("N", 3, 8, 6)), 4)
+        made.output(build(made, x))
+        assert agreement(made.model(), seed=seed) <= 2e-5, (kind, seed)
+
+
+@pytest.mark.parametrize("kind", ["Swish", "SimplifiedLayerNormalization"])
+def test_what_nobody_judges(kind: str) -> None:
+    """Functions that ONNX defines by others: the same as those."""
+    from glsl_infer.graph import reference
+
+    made = File(1, 24 if kind == "Swish" else 17)
+    x = made.input((1, 4, 8, 6))
+    weights = [] if kind == "Swish" else [made.random(6)]
+    made.output(made.op(kind, [x, *weights], MAP, **({"alpha": 1.5} if kind == "Swish" else {"axis": -1})))
+    values = np.random.default_rng(0).normal(size=MAP).astype(np.float32)
+    imported = importer.imported(made.model(), ends=importer.Ends(fits={"x": "none"}))
+    (output,) = imported.outputs
+    given = reference.run(imported.survey.whole(), {"x": imported.given("x", values)}, mode="float")
+    returned = imported.returned(output, given[output])
+    if kind == "Swish":
+        expected = values / (1.0 + np.exp(-1.5 * values))
+    else:
+        from onnx import numpy_helper
+
+        gamma = numpy_helper.to_array(made.constants[0])
+        expected = gamma * values / np.sqrt(np.square(values).mean(axis=-1, keepdims=True) + 1e-5)
+    assert np.abs(returned - expected).max() < 1e-5

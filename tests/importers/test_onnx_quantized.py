@@ -1,0 +1,211 @@
+"""Quantised files: their ranges are taken, and each layer agrees with ONNX Runtime within a step for equal inputs."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, numpy_helper
+from onnx_networks import File, agreement, run
+
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.eight_bits import ranges_of
+from glsl_infer.errors import ModelError
+from glsl_infer.graph import reference
+from glsl_infer.graph.node import SEEN
+from glsl_infer.graph.picture import input_values, picture_range
+from glsl_infer.importers import onnx as importer
+
+SIZE = (3, 12, 10)
+
+
+def random_network(seed: int, length: int = 6) -> File:
+    """A chain with sums, joins and gates of operators that a quantised file may have."""
+    made = File(seed, 17)
+    x = made.op("Relu", [made.conv(made.input((1, *SIZE)), 8)], (1, 8, 12, 10))
+    for _ in range(length):
+        _, channels, height, width = made.shapes[x]
+        kind = made.rng.choice(["conv", "wide", "add", "pool", "mean", "join", "sigmoid", "nearest"])
+        if kind == "conv":
+            stride = int(made.rng.choice([1, 2]))
+            x = made.conv(x, int(made.rng.choice([4, 6, 12])), stride=stride)
+            x = made.op("Relu", [x], made.shapes[x])
+        elif kind == "wide":
+            x = made.conv(x, channels, groups=channels)
+        elif kind == "add":
+            x = made.op("Add", [x, made.conv(x, channels)], made.shapes[x])
+        elif kind in ("pool", "mean"):
+            op = "MaxPool" if kind == "pool" else "AveragePool"
+            x = made.op(op, [x], made.shapes[x], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        elif kind == "join":
+            x = made.op("Concat", [x, made.conv(x, 4)], (1, channels + 4, height, width), axis=1)
+        elif kind == "sigmoid":
+            x = made.op("Mul", [x, made.op("Sigmoid", [made.conv(x, channels)], made.shapes[x])], made.shapes[x])
+        elif height * width < 200:
+            options = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+            x = made.resize(x, (2, 2), **options)
+    made.output(made.conv(x, 5, 1))
+    return made
+
+
+def quantized(made: File, folder: Path, *, qdq: bool, signed: bool, per_channel: bool) -> Any:
+    """Return a file of 8 bits that ONNX Runtime's own tools make, with ranges of random pictures."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnxruntime import quantization as tools
+
+        class Pictures(tools.CalibrationDataReader):
+            def __init__(self) -> None:
+                # Among them that which is compared, so that nothing saturates between two operators that are one here.
+                values = [picture(seed).astype(np.float32) / np.float32(255.0) for seed in range(8)]
+                self._left = [{"x": value.transpose(2, 0, 1)[None]} for value in values]
+
+            def get_next(self) -> dict[str, Any] | None:
+                return self._left.pop() if self._left else None
+
+        onnx.save(made.model(), folder / "float.onnx")
+        logging.disable(logging.WARNING)
+        kind = tools.QuantType.QInt8 if signed else tools.QuantType.QUInt8
+        tools.quantize_static(
+            folder / "float.onnx",
+            folder / "quantized.onnx",
+            Pictures(),
+            quant_format=tools.QuantFormat.QDQ if qdq else tools.QuantFormat.QOperator,
+            activation_type=kind,
+            weight_type=tools.QuantType.QInt8,
+            per_channel=per_channel,
+        )
+        logging.disable(logging.NOTSET)
+    return onnx.load(folder / "quantized.onnx")
+
+
+def picture(seed: int) -> np.ndarray:
+    """Return a random picture."""
+    return np.random.default_rng(seed).integers(0, 256, (SIZE[1], SIZE[2], SIZE[0])).astype(np.uint8)
+
+
+def agrees(model: Any, seed: int) -> int:
+    """Compare every layer with ONNX Runtime's, given its own inputs; return how many were."""
+    imported = importer.imported(model)
+    graph = prepare(optimize(imported.survey.whole())).graph
+    (image,) = graph.inputs
+    values = {image.name: input_values(image, picture(seed))}
+    names = {name: imported.names[name] for name in imported.made}
+    held = tensors_of(
+        model,
+        sorted(set(names.values())),
+        {"x": imported.inputs["x"].as_in_file(values[image.name]).astype(np.float32)},
+    )
+    ranges, compared = ranges_of(graph), 0
+    spans: dict[str, Any] = {}
+    seen = {node.name: node.attrs.get(SEEN) for node in imported.survey.whole().nodes}
+    for node in graph.nodes[1:]:
+        last = (node.name, *node.attrs.get("fused", ()))[-1]
+        found = reference.layer(node, [values[name] for name in node.inputs], stored=True)
+        values[node.name] = found
+        if last not in names:
+            continue
+        span = seen[last] or spans.get(node.inputs[0])  # of what only moves numbers
+        expected = imported.made[last].as_stored(real(held[names[last]], span)).reshape(graph.shapes[node.name])
+        spans[node.name] = span
+        if node.name in ranges:
+            step = max(ranges[node.name].scales) / 255.0
+            # ONNX Runtime also rounds in between: the convolution before a sum or a function.
+            step += sum(0.5 * (seen[name][1] - seen[name][0]) / 255.0
+                        for name in (node.name, *node.attrs.get("fused", ()))[:-1] if seen.get(name))  # fmt: skip
+            if node.op == "average_pool" and span is not None:  # up to 1.72 of its steps off an exact mean
+                step += 1.25 * (span[1] - span[0]) / 255.0
+            assert np.abs(found - expected).max() <= 1.02 * step, (node.name, node.op, seed)
+            compared += 1
+        values[node.name] = np.asarray(expected, np.float64)
+    return compared
+
+
+def tensors_of(model: Any, names: list[str], feeds: dict[str, Any]) -> dict[str, Any]:
+    """Return tensors between operators, as ONNX Runtime computes them."""
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    wanted = [name for name in names if name not in feeds]
+    del whole.graph.output[:]
+    whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in wanted)
+    return {**feeds, **dict(zip(wanted, run(whole, feeds)))}
+
+
+def real(held: np.ndarray, span: tuple[float, float] | None) -> np.ndarray:
+    """Return what numbers stand for."""
+    if span is None:
+        assert held.dtype.kind == "f"
+        return held
+    if held.dtype.kind == "f":  # before it is rounded to what its readers get
+        step = (span[1] - span[0]) / 255.0
+        return span[0] + step * np.round((np.clip(held, *span) - span[0]) / step)
+    info = np.iinfo(held.dtype)
+    return span[0] + (held.astype(np.float64) - info.min) * (span[1] - span[0]) / 255.0
+
+
+@pytest.mark.parametrize(("qdq", "signed"), [(True, True), (True, False), (False, False)])
+def test_each_layer_within_a_step(tmp_path: Path, qdq: bool, signed: bool) -> None:
+    compared = 0
+    for seed in range(8):
+        model = quantized(random_network(seed), tmp_path, qdq=qdq, signed=signed, per_channel=seed % 2 == 0)
+        compared += agrees(model, seed)
+    assert compared > 40
+
+
+def test_ranges_are_those_of_the_file(tmp_path: Path) -> None:
+    model = quantized(random_network(1), tmp_path, qdq=True, signed=False, per_channel=False)
+    graph = importer.load(model)
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    scales, zeros = picture_range(graph.input)
+    scale = float(constants[next(name for name in constants if name == "x_scale")])
+    assert scales == pytest.approx((255.0 * scale,), rel=1e-5)
+    assert zeros == (float(constants["x_zero_point"]),)
+    known = [node for node in graph.nodes if SEEN in node.attrs]
+    assert len(known) > 5
+    for node in known:
+        low, high = node.attrs[SEEN]
+        assert low < high
+
+
+def test_products_of_whole_numbers() -> None:
+    """DynamicQuantizeLinear, ConvInteger and MatMulInteger are the products of floats that they stand for."""
+    made = File(3, 17)
+    x = made.input((1, 4, 6, 6))
+    stored, scale, zero = made.several("DynamicQuantizeLinear", [x], [(1, 4, 6, 6), (), ()])
+    weights = made.constant(made.rng.integers(-127, 128, (5, 4, 3, 3)), "int8")
+    whole = made.op("ConvInteger", [stored, weights, zero], (1, 5, 4, 4))
+    number = made.op("Cast", [whole], (1, 5, 4, 4), to=TensorProto.FLOAT)
+    factor = made.op("Mul", [scale, made.constant(0.01)], ())
+    rows = made.reshape(made.op("Mul", [number, factor], (1, 5, 4, 4)), (1, 80))
+    stored, scale, zero = made.several("DynamicQuantizeLinear", [rows], [(1, 80), (), ()])
+    matrix = [made.constant(made.rng.integers(0, 256, (80, 3)), "uint8"), zero, made.constant(128, "uint8")]
+    product = made.op("Cast", [made.op("MatMulInteger", [stored, *matrix], (1, 3))], (1, 3), to=TensorProto.FLOAT)
+    made.output(made.op("Mul", [product, made.op("Mul", [scale, made.constant(0.02)], ())], (1, 3)))
+    assert agreement(made.model()) < 0.03  # what ONNX Runtime rounds to 8 bits
+
+
+def test_half_and_packed_weights() -> None:
+    """Weights of 16 and of 4 bits, and of blocks with a scale each."""
+    made = File(4, 21)
+    x = made.input((1, 16))
+    half = made.op(
+        "Cast", [made.constant(made.rng.normal(0, 0.3, (16, 16)), "float16")], (16, 16), to=TensorProto.FLOAT
+    )
+    y = made.op("MatMul", [x, half], (1, 16))
+    packed = onnx.helper.make_tensor("packed", TensorProto.INT4, (16, 8), made.rng.integers(-8, 8, 128).tolist())
+    made.constants.append(packed)
+    scales = made.constant(made.rng.uniform(0.01, 0.1, (4, 8)))
+    weights = made.op("DequantizeLinear", ["packed", scales], (16, 8), axis=0, block_size=4)
+    made.output(made.op("MatMul", [y, weights], (1, 8)))
+    assert agreement(made.model()) < 1e-5
+
+
+def test_a_file_without_ranges_asks_for_pictures() -> None:
+    with pytest.raises(ModelError, match="--calibrate"):
+        prepare(optimize(importer.load(random_network(2).model())))

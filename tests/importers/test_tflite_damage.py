@@ -1,0 +1,40 @@
+"""Files that are whole, and wrong: each is refused in words, or imported; ``fuzz_tflite.py`` tries more of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from test_tflite_operators import CASES
+from test_tflite_pieces import ON_CPU, free_sizes
+from tflite_damage import damaged
+from tflite_files import File, parsed
+
+from glsl_infer.compiler.optimize import optimize
+from glsl_infer.errors import GlslInferError
+from glsl_infer.importers.tflite.reader import survey_of
+
+
+def sources() -> list[bytes]:
+    files = [free_sizes()]
+    for cases in (CASES, ON_CPU):
+        for builds in cases.values():
+            made = File()
+            files.append(made.bytes([builds[0](made, made.conv(made.input((1, 8, 6, 3)), 4))]))
+    return files
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_structure(seed: int) -> None:
+    files, imported = sources(), 0
+    for number, data in enumerate(files):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                survey = survey_of(parsed(damaged(data, np.random.default_rng((seed, number)))))
+                if survey.graph is not None and not survey.problems:
+                    imported += len(optimize(survey.graph).nodes) > 0
+        except GlslInferError as error:
+            assert str(error)
+    assert 0 < imported < len(files), "all are refused, or none"

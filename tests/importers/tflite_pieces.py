@@ -1,0 +1,124 @@
+"""What converters write in pieces, for tests: functions, normalisations and moves of numbers of several operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tflite_files import File
+
+MAP = (1, 8, 6, 4)
+_NONE = {"fusedActivationFunction": 0}
+
+
+def two(made: File, kind: str, x: int, y: Any, *, first: bool = False) -> int:
+    """An operation of a tensor and a tensor or a number."""
+    shape = made.shape(x)
+    other = y if isinstance(y, int) else made.constant(y)
+    name = {"MUL": "Mul", "ADD": "Add", "SUB": "Sub", "DIV": "Div"}.get(kind)
+    if isinstance(y, int) and len(made.shape(y)) == len(shape):
+        shape = tuple(map(max, shape, made.shape(y)))
+    both = [other, x] if first else [x, other]
+    return made.op(kind, both, shape, {name: _NONE} if name else None)
+
+
+def one(made: File, kind: str, x: int) -> int:
+    """An operator of one tensor."""
+    return made.op(kind, [x], made.shape(x))
+
+
+def selu(made: File, x: int) -> int:
+    """By a comparison and a choice, as TensorFlow writes it."""
+    above = made.op("GREATER", [x, made.constant(0.0)], made.shape(x), type_="BOOL")
+    right = two(made, "MUL", x, 1.0507009873554805)
+    left = two(made, "MUL", two(made, "SUB", one(made, "EXP", x), 1.0), 1.7580993408473766)
+    return made.op("SELECT_V2", [above, right, left], made.shape(x))
+
+
+def celu(made: File, x: int) -> int:
+    """Of alpha 1.5."""
+    below = made.op("MINIMUM", [x, made.constant(0.0)], made.shape(x))
+    left = two(made, "MUL", two(made, "SUB", one(made, "EXP", two(made, "DIV", below, 1.5)), 1.0), 1.5)
+    return two(made, "ADD", one(made, "RELU", x), left)
+
+
+def mish(made: File, x: int) -> int:
+    """``x * tanh(log(1 + exp(x)))``."""
+    return two(made, "MUL", x, one(made, "TANH", one(made, "LOG", two(made, "ADD", one(made, "EXP", x), 1.0))))
+
+
+def mean(made: File, x: int, axes: list[int]) -> int:
+    """Of axes that are kept."""
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(made.shape(x)))
+    return made.op("MEAN", [x, made.constant(axes, "i4")], shape, {"Reducer": {"keepDims": True}})
+
+
+def moments(made: File, x: int, axes: list[int], epsilon: float) -> tuple[int, int]:
+    """Mean, and the inverse of the deviation."""
+    middle = mean(made, x, axes)
+    variance = mean(made, made.op("SQUARED_DIFFERENCE", [x, middle], made.shape(x)), axes)
+    return middle, one(made, "RSQRT", two(made, "ADD", variance, epsilon))
+
+
+def layer_norm(made: File, x: int) -> int:
+    """As Keras writes it: ``x * (gamma / d) + (beta - mean * gamma / d)``."""
+    middle, inverse = moments(made, x, [3], 1e-3)
+    gamma, beta = made.random(1, 1, 1, 4), made.random(1, 1, 1, 4)
+    scale = made.op("MUL", [inverse, gamma], MAP, {"Mul": _NONE})
+    less = made.op("MUL", [one(made, "NEG", middle), scale], MAP, {"Mul": _NONE})
+    offset = made.op("ADD", [less, beta], MAP, {"Add": _NONE})
+    return two(made, "ADD", two(made, "MUL", x, scale), offset)
+
+
+def rms_norm(made: File, x: int) -> int:
+    """With a ReLU behind it, in the last operator."""
+    squares = mean(made, one(made, "SQUARE", x), [3])
+    normed = two(made, "MUL", x, one(made, "RSQRT", two(made, "ADD", squares, 1e-6)))
+    return made.op("MUL", [normed, made.random(4)], MAP, {"Mul": {"fusedActivationFunction": 1}})
+
+
+def instance_norm(made: File, x: int) -> int:
+    """Over rows and columns."""
+    middle, inverse = moments(made, x, [1, 2], 1e-5)
+    return two(made, "MUL", two(made, "SUB", x, middle), inverse)
+
+
+def group_norm(made: File, x: int) -> int:
+    """Of two groups, by five axes."""
+    five = (1, 8, 6, 2, 2)
+    parts = made.op("RESHAPE", [x, made.constant(five, "i4")], five, {"Reshape": {}})
+    middle, inverse = moments(made, parts, [1, 2, 4], 1e-3)
+    gamma, beta = made.random(1, 1, 1, 2, 2), made.random(1, 1, 1, 2, 2)
+    normed = two(made, "MUL", two(made, "SUB", parts, middle), inverse)
+    scaled = made.op("MUL", [normed, gamma], five, {"Mul": _NONE})
+    moved = made.op("ADD", [scaled, beta], five, {"Add": _NONE})
+    return made.op("RESHAPE", [moved, made.constant(MAP, "i4")], MAP, {"Reshape": {}})
+
+
+def turned(made: File, x: int, wide: tuple[int, ...], order: list[int], shape: tuple[int, ...]) -> int:
+    """Numbers in another shape, axes in another order, and a map again."""
+    parts = made.op("RESHAPE", [x, made.constant(wide, "i4")], wide, {"Reshape": {}})
+    there = tuple(wide[axis] for axis in order)
+    moved = made.op("TRANSPOSE", [parts, made.constant(order, "i4")], there, version=4)
+    return made.op("RESHAPE", [moved, made.constant(shape, "i4")], shape, {"Reshape": {}})
+
+
+def shuffled(made: File, x: int) -> int:
+    """Channels of two groups by turns."""
+    return turned(made, x, (1, 8, 6, 2, 2), [0, 1, 2, 4, 3], MAP)
+
+
+def enlarged(made: File, x: int) -> int:
+    """Four channels to a block of pixels, as PyTorch counts them."""
+    return turned(made, x, (1, 8, 6, 1, 2, 2), [0, 1, 4, 2, 5, 3], (1, 16, 12, 1))
+
+
+def gathered(made: File, x: int) -> int:
+    """Blocks of pixels to channels."""
+    return turned(made, x, (1, 4, 2, 3, 2, 4), [0, 1, 3, 4, 2, 5], (1, 4, 3, 16))
+
+
+def dense_rows(made: File, x: int) -> int:
+    """A dense layer of each pixel between two changes of shape, as Keras' Dense on a map."""
+    rows = made.op("RESHAPE", [x, made.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
+    sums = made.op("FULLY_CONNECTED", [rows, made.random(5, 4), made.random(5)], (48, 5), {"FullyConnected": {}})
+    return made.op("RESHAPE", [sums, made.constant([1, 8, 6, 5], "i4")], (1, 8, 6, 5), {"Reshape": {}})

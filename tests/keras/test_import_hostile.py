@@ -1,0 +1,199 @@
+"""Keras files that would execute code, read other files, or take all memory: refused before Keras has them."""
+
+from __future__ import annotations
+
+import io
+import json
+import resource
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from glsl_infer.errors import InputError, ModelError
+from glsl_infer.importers.keras import installed
+from glsl_infer.importers.keras.reader import load, survey
+from glsl_infer.importers.shared import caps
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    given = keras.Input((8, 8, 3), name="image")
+    made = layers.Dense(2, name="classes")(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(given)))
+    path = tmp_path_factory.mktemp("sound") / "sound.keras"
+    keras.Model(given, made).save(path)
+    return path
+
+
+def rewritten(source: Path, target: Path, change: Callable[[dict[str, bytes]], object]) -> Path:
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    change(members)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return target
+
+
+def layer_of(config: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(layer for layer in config["config"]["layers"] if layer["config"].get("name") == name)
+
+
+def with_config(source: Path, target: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    def both(members: dict[str, bytes]) -> None:
+        config = json.loads(members["config.json"])
+        change(config)
+        members["config.json"] = json.dumps(config).encode()
+
+    return rewritten(source, target, both)
+
+
+def memory() -> int:
+    """Return the most memory that this process ever had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def test_a_sound_file_is_read(sound: Path) -> None:
+    assert load(sound).outputs
+
+
+def function(module: str, name: str) -> dict[str, Any]:
+    return {"module": module, "class_name": "function", "config": name, "registered_name": name}
+
+
+NAMES = {
+    "a function of another module": (function("os", "system"), "names the function 'os.system'"),
+    "one of Python": (function("builtins", "eval"), "not a model that Keras can load|cannot"),
+    "a download": (function("keras.utils", "get_file"), "names 'keras.utils.get_file'"),
+    "the safe mode": (function("keras.config", "enable_unsafe_deserialization"), "names 'keras.config.enable_unsafe"),
+    "another way to it": (function("keras.src.saving.saving_lib", "load_model"), "names 'keras.src.saving.saving_lib."),
+    "a lambda": ({"class_name": "__lambda__", "config": {"value": "AAAA"}}, "executes code of the file"),
+    "a layer inside": (
+        {"module": "keras.layers", "class_name": "TorchModuleWrapper", "config": {"name": "x", "module": "AAAA"}},
+        "holds a TorchModuleWrapper, which executes code",
+    ),
+    "a table of words": (
+        {"module": "keras.layers", "class_name": "StringLookup", "config": {"vocabulary": "/etc/passwd"}},
+        "holds a StringLookup, which reads files",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_what_a_config_may_not_name(sound: Path, tmp_path: Path, kind: str) -> None:
+    entry, expected = NAMES[kind]
+    path = with_config(
+        sound, tmp_path / "x.keras", lambda config: layer_of(config, "stem")["config"].update(activation=entry)
+    )
+    with pytest.raises(ModelError, match=expected):
+        load(path)
+
+
+def test_a_layer_that_runs_code_is_a_row_of_the_survey(sound: Path, tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        layer_of(config, "classes").update(class_name="TorchModuleWrapper")
+
+    (problem,) = survey(with_config(sound, tmp_path / "x.keras", change)).problems
+    assert "layer 'classes': a TorchModuleWrapper cannot be exported: it may run code or read files" in str(problem)
+
+
+def test_a_few_words_ask_for_all_memory(sound: Path, tmp_path: Path) -> None:
+    def change(config: dict[str, Any]) -> None:
+        layer_of(config, "classes")["config"]["units"] = 100_000_000
+
+    before = memory()
+    with pytest.raises(ModelError, match=r"weights take more than 2,000 MB, at 'classes'; --max-weights MB"):
+        load(with_config(sound, tmp_path / "x.keras", change))
+    assert memory() - before < 200e6
+
+
+def test_zeros_that_are_packed_well(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(caps.VARIABLE, "50")
+
+    def in_zip(members: dict[str, bytes]) -> None:
+        members["assets/zeros"] = bytes(60_000_000)
+
+    def in_h5(members: dict[str, bytes]) -> None:
+        file = io.BytesIO(members["model.weights.h5"])
+        with h5py.File(file, "a") as root:
+            root.create_dataset("zeros", (20_000_000,), "f4", compression="gzip", chunks=True)
+        members["model.weights.h5"] = file.getvalue()
+
+    for change in (in_zip, in_h5):
+        path = rewritten(sound, tmp_path / "x.keras", change)
+        assert path.stat().st_size < 1_000_000
+        with pytest.raises(ModelError, match=r"weights take more than 50 MB, at '(assets|/zeros)"):
+            load(path)
+        monkeypatch.setenv(caps.VARIABLE, "500")
+        assert load(path).outputs
+        monkeypatch.setenv(caps.VARIABLE, "50")
+    monkeypatch.setenv(caps.VARIABLE, "many")
+    with pytest.raises(InputError, match="GLSL_INFER_MAX_WEIGHTS=many; give megabytes"):
+        load(sound)
+
+
+@pytest.mark.parametrize("where", ["a link", "a file of numbers", "a virtual one"])
+def test_weights_that_are_elsewhere(sound: Path, tmp_path: Path, where: str) -> None:
+    def change(members: dict[str, bytes]) -> None:
+        file = io.BytesIO(members["model.weights.h5"])
+        with h5py.File(file, "a") as root:
+            if where == "a link":
+                root["x"] = h5py.ExternalLink("/etc/passwd", "/")
+            elif where == "a file of numbers":
+                root.create_dataset("x", (10,), "u1", external=[("/etc/passwd", 0, 10)])
+            else:
+                layout = h5py.VirtualLayout((4,), "f4")
+                layout[:] = h5py.VirtualSource("other.h5", "y", (4,))
+                root.create_virtual_dataset("x", layout)
+        members["model.weights.h5"] = file.getvalue()
+
+    with pytest.raises(ModelError, match=r"is a link to another place|are in another file"):
+        load(rewritten(sound, tmp_path / "x.keras", change))
+
+
+def test_a_member_that_is_there_twice(sound: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.keras"
+    shutil.copy(sound, path)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("config.json", "{}")
+    with pytest.raises(ModelError, match="has a member twice"):
+        load(path)
+
+
+def test_the_older_format_is_looked_at_as_well(tmp_path: Path) -> None:
+    given = keras.Input((4,))
+    model = keras.Model(given, layers.Lambda(lambda x: x, name="code")(given))
+    path = tmp_path / "x.h5"
+    model.save(path)
+    with pytest.raises(ModelError, match="holds a Lambda, which executes code of the file; nothing of it was loaded"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(np.nan, "1 of 108 are NaN and 0 are"), (-np.inf, "0 of 108 are NaN and 1")]
+)
+def test_weights_that_are_no_numbers(tmp_path: Path, value: float, said: str) -> None:
+    given = keras.Input((8, 8, 3), name="image")
+    model = keras.Model(given, layers.Dense(2)(layers.Flatten()(layers.Conv2D(4, 3, name="stem")(given))))
+    kernel, bias = model.get_layer("stem").get_weights()
+    kernel[1, 1, 1, 1] = value
+    model.get_layer("stem").set_weights([kernel, bias])
+    model.save(tmp_path / "x.keras")
+    with pytest.raises(ModelError, match=f"layer 'stem': weights 'kernel' of which {said}"):
+        load(tmp_path / "x.keras")
+
+
+@pytest.mark.parametrize(("version", "safe"), [("3.8.0", False), ("2.15.0", False), ("3.9.0", True), ("3.15.1", True)])
+def test_a_keras_that_executes_what_it_loads_is_refused(version: str, safe: bool) -> None:
+    if safe:
+        installed.require_version(version)
+        return
+    with pytest.raises(InputError, match=f"Keras {version} can be made to execute code.*pip install"):
+        installed.require_version(version)

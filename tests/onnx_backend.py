@@ -1,0 +1,250 @@
+"""Cases of onnx.backend.test on our runner: a model, its inputs and outputs -> passed, failed, or why it is excluded.
+
+    verdict = judge(case, context)
+
+A case passes if the imported graph computes the case's outputs in floats, and if the bundle, calibrated with the case's
+inputs, draws what the graph computes of the inputs as textures hold them: within 0.52 of a stored step for each layer
+that rounds, or 1.2 times the exact reference's own error.
+
+Cases of one operator have weights, sizes and axes as inputs, and any number of axes. A network has them otherwise, so
+these forms are tried, and the first that is imported counts:
+
+    as it is            inputs of integers are constants
+    constants           so are all inputs but the first
+    axis in front       the network reads (1, ...) and squeezes it: a tensor of up to three axes
+    one by one          the first axis is a batch, whose items are run one after the other; only where ONNX's own
+                        reference says that the items do not depend on one another
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.errors import InputError
+from glsl_infer.gl.context import Context
+from glsl_infer.graph import reference
+from glsl_infer.graph.picture import is_picture
+from glsl_infer.importers.onnx.reader import Imported, imported
+from glsl_infer.importers.shared.ends import Ends
+from glsl_infer.program.layout import FeatureMap, FineMap, FixedMap, FixedPoint
+from glsl_infer.runtime.session import Session
+
+PASSED, FAILED, EXCLUDED = "passed", "failed", "excluded"
+FLOATS = (np.float16, np.float32, np.float64)
+FORMS = ("as it is", "constants", "axis in front", "constants, axis in front", "one by one", "constants, one by one")
+
+STEPS, FACTOR = 0.52, 1.2
+MOST_OFF = 4.0 / 255.0
+"""What an output may be off at most, in shares of its range: several layers of 8 bits round one after the other."""
+RELATIVE = 1e-3
+"""Of the graph in floats beside a case's outputs; onnx itself allows it its backends."""
+OLDEST = 7
+
+Arrays = Sequence[NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with inputs and what comes out; ``kind`` is a folder of onnx.backend.test."""
+
+    name: str
+    kind: str
+    model: onnx.ModelProto
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case; ``reason`` is the form in which it passed, or a line that says why it did not."""
+
+    verdict: str
+    reason: str
+
+
+class Wrong(Exception):
+    """Other numbers than there should be."""
+
+
+def judge(case: Case, context: Context) -> Verdict:
+    """Return what becomes of a case."""
+    ends = (*case.inputs[:1], *case.outputs)
+    if not case.inputs or any(getattr(array, "dtype", None) in (None, object) for array in (*case.inputs, *ends)):
+        return Verdict(EXCLUDED, "reads or makes what is no tensor of numbers")
+    if case.inputs[0].dtype not in FLOATS:
+        return Verdict(EXCLUDED, "its first input is not of floats")
+    if any(not array.size for array in ends):
+        return Verdict(EXCLUDED, "has an empty tensor")
+    if any(not (np.abs(array.astype(float)) < np.finfo(np.float32).max).all() for array in ends):
+        return Verdict(EXCLUDED, "has numbers that are not finite in 32 bits")
+    quantised = [node.output[0] for node in case.model.graph.node if node.op_type == "QuantizeLinear"]
+    if case.model.graph.output[0].name in quantised:
+        return Verdict(EXCLUDED, "its output is quantised; ours are the numbers that quantised ones stand for")
+    refused = ""
+    for form in FORMS:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                if _tried(case, form, context):
+                    return Verdict(PASSED, form)
+        except InputError as error:
+            refused = " ".join(str(error).split())
+        except Wrong as error:
+            return Verdict(FAILED, f"{form}: {error}")
+        except Exception as error:  # whatever it is, it is a fault of ours
+            return Verdict(FAILED, f"{form}: {type(error).__name__}: {error}")
+    return Verdict(EXCLUDED, refused)
+
+
+def _tried(case: Case, form: str, context: Context) -> bool:
+    """Import, build, run and compare in a form; return False where the form is none of this case's."""
+    constants, front, single = "constants" in form, "front" in form, "one by one" in form
+    shape = case.inputs[0].shape
+    variable = [place for place, array in enumerate(case.inputs) if array.dtype in FLOATS and not (constants and place)]
+    if constants and not any(array.dtype in FLOATS for array in case.inputs[1:]):
+        return False
+    if front:
+        if len(shape) > 3 or any(case.inputs[place].ndim > 3 for place in variable):
+            return False
+        model = _edited(case, variable, lambda array: (1, *array.shape))
+        _compared(model, [[case.inputs[place][None] for place in variable]], case.outputs, context)
+        return True
+    if single:
+        batch = shape[0] if shape else 1
+        if batch < 2 or any(case.inputs[place].shape[:1] != (batch,) for place in variable):
+            return False
+        model = _edited(case, variable, lambda array: (1, *array.shape[1:]), batched=True)
+        items = [[case.inputs[place][item : item + 1] for place in variable] for item in range(batch)]
+        if not _independent(model, items, case.outputs):
+            return False
+        _compared(model, items, case.outputs, context)
+        return True
+    model = _edited(case, variable, lambda array: array.shape)
+    _compared(model, [[case.inputs[place] for place in variable]], case.outputs, context)
+    return True
+
+
+def _edited(case: Case, variable: Sequence[int], shape_of: Any, *, batched: bool = False) -> onnx.ModelProto:
+    """Return the model with some inputs as constants, and others of another shape, which a Reshape makes theirs."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    known = {tensor.name for tensor in model.graph.initializer}
+    names = [value.name for value in model.graph.input if value.name not in known][: len(case.inputs)]
+    kept = [value for value in model.graph.input if value.name in known]
+    squeezes = []
+    for place, (name, array) in enumerate(zip(names, case.inputs)):
+        if place not in variable:
+            model.graph.initializer.append(numpy_helper.from_array(array, name))
+            continue
+        shape = shape_of(array)
+        outer = name if batched or shape == array.shape else f"{name} in front"
+        kept.append(helper.make_tensor_value_info(outer, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
+        if outer != name:
+            axes = numpy_helper.from_array(np.array(array.shape, np.int64), f"{name} shape")
+            model.graph.initializer.append(axes)
+            squeezes.append(helper.make_node("Reshape", [outer, axes.name], [name]))
+    nodes = [*squeezes, *model.graph.node]
+    del model.graph.input[:], model.graph.node[:]
+    model.ir_version = max(model.ir_version, 8)  # constants need not be inputs
+    model.graph.input.extend(kept)
+    model.graph.node.extend(nodes)
+    if batched:
+        for value in model.graph.output:
+            value.type.tensor_type.ClearField("shape")
+        del model.graph.value_info[:]
+    return model
+
+
+def _independent(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays) -> bool:
+    """Return whether ONNX's own reference makes the same of a batch's items one by one."""
+    names = [value.name for value in model.graph.input][-len(items[0]) :]
+    try:
+        evaluator = ReferenceEvaluator(model)
+        each = [evaluator.run(None, dict(zip(names, item))) for item in items]
+        together = [np.concatenate(parts) for parts in zip(*each)]
+    except Exception:  # of whatever kind: numpy's, or that it has no such operator
+        return False
+    return all(one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-5) for one, two in zip(together, wanted))
+
+
+def _compared(model: onnx.ModelProto, items: Sequence[Arrays], wanted: Arrays, context: Context) -> None:
+    """Compare a model's outputs for all items.
+
+    Raises:
+        GlslInferError: it cannot be exported.
+        Wrong: outputs are not what they should be.
+    """
+    if any(not opset.domain and opset.version < OLDEST for opset in model.opset_import):
+        try:
+            model = onnx.version_converter.convert_version(model, 13)
+        except Exception as error:  # of onnx's C++
+            raise InputError(f"onnx cannot convert it from its opset: {str(error).splitlines()[0][:80]}") from None
+    made = _imported(model)
+    names = list(made.inputs)
+    samples = [{name: made.given(name, array) for name, array in zip(names, item)} for item in items]
+    graph = made.survey.whole()
+    runs = [reference.run(graph, sample, mode="float") for sample in samples]
+    exact = [[made.returned(name, array) for name, array in results.items()] for results in runs]
+    for number, array in enumerate(wanted):
+        found = np.concatenate([outputs[number] for outputs in exact]) if len(items) > 1 else exact[0][number]
+        most = RELATIVE * max(1e-3, float(np.abs(array[np.isfinite(array)]).max(initial=0.0)))
+        if found.shape != array.shape or not np.allclose(found, array, RELATIVE, most, equal_nan=True):
+            off = "" if found.shape != array.shape else f", off by {np.abs(found.astype(float) - array).max():.3g}"
+            raise Wrong(f"output {number} of the imported graph: {found.shape} beside {array.shape}{off}")
+    bundle = build(graph, (), options=Options(), calibration=samples).bundle
+    with Session(bundle, context=context, cache=False) as session:
+        for sample in samples:
+            for name, off, most in _errors(bundle, session, sample):
+                if not off <= most:
+                    raise Wrong(f"output '{name}' as drawn: {off:.2f} steps, where {most:.2f} are right")
+
+
+def _imported(model: onnx.ModelProto) -> Imported:
+    """Import a model whose inputs are numbers, and whose outputs are for nothing in particular."""
+    first = imported(model)
+    graph = first.survey.whole()
+    fits = {node.name: "none" for node in graph.inputs if is_picture(node)}
+    return imported(model, None, Ends(fits=fits, purposes={output.name: "values" for output in graph.outputs}))
+
+
+def _errors(bundle: Any, session: Session, sample: Any) -> Iterator[tuple[str, float, float]]:
+    """Yield each output's largest error and what it may be, in steps of the output."""
+    held = {}
+    for node in bundle.graph.inputs:
+        held[node.name] = node.operator.store(node, np.asarray(sample[node.name], np.float64))
+    drawn, stored = session.run(sample), reference.run(bundle.graph, sample)
+    # A CPU part reads an input as it was given, a texture has it rounded.
+    floats = [reference.run(bundle.graph, values, mode="float") for values in (held, sample)]
+    rounding = sum(bool({"scale", "scales"} & node.attrs.keys()) for node in bundle.graph.nodes) - len(held)
+    for output in bundle.graph.outputs:
+        right = np.asarray(floats[0][output.name], np.float64)
+        span = max(float(np.ptp(right)), float(np.abs(right).max()), 1e-6)
+        step = _step(bundle, output, span)
+        own = float(np.max(np.abs(stored[output.name] - right) / step))
+        off = min(float(np.max(np.abs(drawn[output.name] - one[output.name]) / step)) for one in floats)
+        mixed = (
+            float(np.max(np.abs(np.subtract(*(one[output.name] for one in floats))) / step)) if bundle.parts else 0.0
+        )
+        wide = float(np.max(MOST_OFF * span / step))
+        yield output.name, off, max(STEPS, min(wide, mixed + max(STEPS * rounding, FACTOR * own)))
+
+
+def _step(bundle: Any, output: Any, span: float) -> Any:
+    """Return what a stored step of an output is worth; of what the CPU computes, a 255th of its range."""
+    value = bundle.values.get(output.layers[0]) if len(output.layers) == 1 and not output.steps else None
+    if isinstance(value, (FeatureMap, FineMap)):
+        return np.abs(value.scale_of) / (255.0 if value.bits == 8 else 65280.0)
+    if isinstance(value, (FixedPoint, FixedMap)):
+        return value.scale / 256.0
+    return span / 255.0

@@ -1,0 +1,90 @@
+"""The cases of onnx.backend.test, as the package ``onnx`` brings them, and sets of them that are goals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx_backend import Case
+
+from glsl_infer.importers.onnx.operators import OPERATORS
+
+NODE = "node"
+FOLDERS = ("pytorch-converted", "pytorch-operator", "simple")
+"""Whole models. The data is the same from onnx 1.16.2 to the newest."""
+
+MAP = "one operator of ours on a picture"
+OPERATOR = "one operator of ours"
+VISION = "models of 2-D vision"
+
+GOALS = {MAP: 90, OPERATOR: 200}
+
+
+def cases() -> Iterator[Case]:
+    """Yield all cases, those of one operator first."""
+    yield from of_operators()
+    for folder in FOLDERS:
+        for path in sorted((Path(onnx.__file__).parent / "backend/test/data" / folder).glob("test_*/model.onnx")):
+            yield _from_folder(path, folder)
+
+
+def of_operators() -> Iterator[Case]:
+    """Yield the cases of one operator; onnx takes seconds to make them."""
+    from onnx.backend.test.loader import load_node_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = load_node_model_tests()
+    for one in sorted(loaded, key=lambda one: one.name):
+        if one.model is not None and one.data_sets:
+            given, made = one.data_sets[0]
+            yield Case(one.name, NODE, one.model, tuple(map(_array, given)), tuple(map(_array, made)))
+
+
+def goals_of(case: Case) -> list[str]:
+    """Return the sets that a case belongs to.
+
+    One operator of ours: the model is one operator of ONNX that the importer has in its table, and reads a tensor of
+    32-bit floats first. On a picture: that tensor is (1, channels, height, width). Models of 2-D vision: from PyTorch,
+    of operators in the table alone, whose first input is of floats and has four axes.
+    """
+    first = case.inputs[0] if case.inputs else None
+    nodes = case.model.graph.node
+    known = all(node.op_type in OPERATORS and node.domain in ("", "ai.onnx") for node in nodes)
+    if not known or not isinstance(first, np.ndarray):
+        return []
+    if case.kind in FOLDERS:
+        vision = case.kind.startswith("pytorch") and first.ndim == 4 and first.dtype == np.float32
+        return [VISION] if vision else []
+    if len(nodes) != 1 or first.dtype != np.float32:
+        return []
+    return [OPERATOR, *([MAP] if first.ndim == 4 and first.shape[0] == 1 else [])]
+
+
+def _from_folder(path: Path, kind: str) -> Case:
+    data = path.parent / "test_data_set_0"
+    given, made = (
+        tuple(_read(data / f"{what}_{number}.pb") for number in range(len(list(data.glob(f"{what}_*.pb")))))
+        for what in ("input", "output")
+    )
+    return Case(path.parent.name, kind, onnx.load(path), given, made)
+
+
+def _read(path: Path) -> Any:
+    tensor = onnx.TensorProto()
+    try:
+        tensor.ParseFromString(path.read_bytes())
+        return numpy_helper.to_array(tensor)
+    except Exception:  # a sequence, say
+        return None
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value

@@ -1,0 +1,575 @@
+"""ONNX files made by ``onnx.helper``: single operators, and random networks of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+NEWEST = 23
+"""The newest opset that is tried; ONNX Runtime, which judges, knows those up to it."""
+
+IR_VERSION = 10
+
+
+class File:
+    """A file in the making. Tensors go by their names, and their shapes are known.
+
+    Args:
+        seed: of all random numbers.
+        opset: of the file.
+    """
+
+    def __init__(self, seed: int, opset: int = 17) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.opset = opset
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self._count = 0
+
+    def input(self, shape: Sequence[Any], name: str = "x") -> str:
+        """Add an input; a text is a size that is left open (1 for the batch)."""
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.shapes[name] = tuple(1 if isinstance(size, str) else size for size in shape)
+        return name
+
+    def constant(self, values: Any, kind: str = "float32") -> str:
+        """Add a constant."""
+        name = self._name("c")
+        self.constants.append(numpy_helper.from_array(np.asarray(values).astype(kind), name))
+        return name
+
+    def random(self, *shape: int, spread: float = 0.5) -> str:
+        """Add a constant of random numbers."""
+        return self.constant(self.rng.normal(0.0, spread, shape))
+
+    def op(self, kind: str, inputs: Sequence[str], shape: Sequence[int], domain: str = "", **attributes: Any) -> str:
+        """Add an operator with one output of a shape."""
+        return self.several(kind, inputs, [shape], domain, **attributes)[0]
+
+    def several(
+        self, kind: str, inputs: Sequence[str], shapes: Sequence[Sequence[int]], domain: str = "", **attributes: Any
+    ) -> list[str]:
+        """Add an operator with several outputs."""
+        names = [self._name(kind.lower()) for _ in shapes]
+        self.nodes.append(helper.make_node(kind, list(inputs), names, domain=domain, **attributes))
+        self.shapes.update((name, tuple(shape)) for name, shape in zip(names, shapes))
+        return names
+
+    def output(self, name: str) -> None:
+        """Make a tensor an output."""
+        self.outputs.append(onnx.ValueInfoProto(name=name))
+
+    def model(self) -> Any:
+        """Return the ``onnx.ModelProto``."""
+        graph = helper.make_graph(self.nodes, "made", self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+    def _name(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}-{self._count}"
+
+    # What is written in other ways in older files.
+
+    def axes(self, kind: str, x: str, axes: Sequence[int], shape: Sequence[int], since: int = 13, **more: Any) -> str:
+        """Add an operator whose axes are an attribute before an opset, and an input from it on."""
+        if self.opset < since:
+            return self.op(kind, [x], shape, axes=list(axes), **more)
+        return self.op(kind, [x, self.constant(axes, "int64")], shape, **more)
+
+    def clip(self, x: str, low: float | None, high: float | None) -> str:
+        """Add a Clip."""
+        if self.opset < 11:
+            ends = {name: value for name, value in (("min", low), ("max", high)) if value is not None}
+            return self.op("Clip", [x], self.shapes[x], **ends)
+        ends_ = ["" if value is None else self.constant(value) for value in (low, high)]
+        return self.op("Clip", [x, *ends_], self.shapes[x])
+
+    def pad(self, x: str, pads: Sequence[int], mode: str = "constant", value: float = 0.0) -> str:
+        """Add a Pad."""
+        rank = len(pads) // 2
+        shape = [size + pads[axis] + pads[axis + rank] for axis, size in enumerate(self.shapes[x])]
+        if self.opset < 11:
+            return self.op("Pad", [x], shape, pads=list(pads), mode=mode, value=value)
+        return self.op("Pad", [x, self.constant(pads, "int64"), self.constant(value)], shape, mode=mode)
+
+    def slice(self, x: str, axis: int, part: range) -> str:
+        """Add a Slice along an axis."""
+        shape = list(self.shapes[x])
+        shape[axis] = len(part)
+        end = part.stop if part.step > 0 or part.stop >= 0 else -(2**31)
+        if self.opset < 10:
+            return self.op("Slice", [x], shape, starts=[part.start], ends=[end], axes=[axis])
+        numbers = [self.constant([number], "int64") for number in (part.start, end, axis, part.step)]
+        return self.op("Slice", [x, *numbers], shape)
+
+    def split(self, x: str, axis: int, sizes: Sequence[int]) -> list[str]:
+        """Add a Split."""
+        shapes = [[size if place == axis else n for place, n in enumerate(self.shapes[x])] for size in sizes]
+        if self.opset < 13:
+            return self.several("Split", [x], shapes, axis=axis, split=list(sizes))
+        return self.several("Split", [x, self.constant(sizes, "int64")], shapes, axis=axis)
+
+    def reshape(self, x: str, shape: Sequence[int]) -> str:
+        """Add a Reshape."""
+        whole = np.empty(self.shapes[x], np.bool_).reshape(shape).shape
+        return self.op("Reshape", [x, self.constant(shape, "int64")], whole)
+
+    def transpose(self, x: str, order: Sequence[int]) -> str:
+        """Add a Transpose."""
+        return self.op("Transpose", [x], [self.shapes[x][axis] for axis in order], perm=list(order))
+
+    def resize(self, x: str, factors: tuple[int, int], mode: str = "nearest", **attributes: Any) -> str:
+        """Add a Resize by whole factors, or an Upsample where there is none yet."""
+        batch, channels, height, width = self.shapes[x]
+        shape = (batch, channels, height * factors[0], width * factors[1])
+        scales = [1.0, 1.0, float(factors[0]), float(factors[1])]
+        if self.opset < 9:
+            return self.op("Upsample", [x], shape, mode=mode, scales=scales)
+        if self.opset < 11:
+            kind = "Upsample" if self.opset < 10 else "Resize"
+            return self.op(kind, [x, self.constant(scales)], shape, mode=mode)
+        empty = self.constant(np.zeros(0))
+        return self.op("Resize", [x, empty, self.constant(scales)], shape, mode=mode, **attributes)
+
+    def conv(self, x: str, filters: int, kernel: int = 3, stride: int = 1, groups: int = 1, dilation: int = 1) -> str:
+        """Add a convolution that keeps the size, divided by the stride."""
+        batch, channels, height, width = self.shapes[x]
+        around = dilation * (kernel - 1) // 2
+        size = [(n + 2 * around - dilation * (kernel - 1) - 1) // stride + 1 for n in (height, width)]
+        fan = kernel * kernel * channels // groups
+        weights = [self.random(filters, channels // groups, kernel, kernel, spread=fan**-0.5), self.random(filters)]
+        return self.op("Conv", [x, *weights], (batch, filters, *size), pads=[around] * 4, strides=[stride] * 2,
+                       group=groups, dilations=[dilation] * 2, kernel_shape=[kernel] * 2)  # fmt: skip
+
+
+Block = Callable[[File, str], str]
+"""From a map to a map."""
+
+
+def _pick(made: File, *choices: Any) -> Any:
+    return choices[int(made.rng.integers(len(choices)))]
+
+
+def _same(kind: str, since: int = 7, **attributes: Any) -> Block:
+    def block(made: File, x: str) -> str:
+        return made.op(kind if made.opset >= since else "Relu", [x], made.shapes[x],
+                       **(attributes if made.opset >= since else {}))  # fmt: skip
+
+    return block
+
+
+def convolution(made: File, x: str) -> str:
+    """A convolution with random options."""
+    groups = _pick(made, 1, 1, 2, made.shapes[x][1])
+    groups = groups if made.shapes[x][1] % groups == 0 else 1
+    filters = groups * _pick(made, 1, 2) if groups > 1 else _pick(made, 3, 6, 8)
+    return made.conv(x, filters, _pick(made, 1, 3, 3, 5), _pick(made, 1, 1, 2), groups, _pick(made, 1, 1, 2))
+
+
+def batch_norm(made: File, x: str) -> str:
+    """A batch normalisation behind a convolution."""
+    x = made.conv(x, 6)
+    weights = [made.random(6), made.random(6), made.random(6), made.constant(made.rng.uniform(0.5, 2.0, 6))]
+    return made.op("BatchNormalization", [x, *weights], made.shapes[x], epsilon=1e-4)
+
+
+def factors(made: File, x: str) -> str:
+    """Constants of all shapes that can be broadcast."""
+    _, channels, height, width = made.shapes[x]
+    shape = _pick(made, (1,), (channels, 1, 1), (1, channels, 1, 1), (), (1, 1, height, width), (height, 1))
+    other = made.constant(made.rng.uniform(0.5, 1.5, shape))
+    kind = _pick(made, "Mul", "Add", "Sub", "Div", *(("Max", "Min") if made.opset >= 8 else ()))  # 7 cannot broadcast
+    first = kind in ("Mul", "Add", "Sub") and _pick(made, True, False)
+    return made.op(kind, [other, x] if first else [x, other], made.shapes[x])
+
+
+def residual(made: File, x: str) -> str:
+    """A sum, product or extreme of two maps."""
+    y = made.conv(x, made.shapes[x][1])
+    return made.op(_pick(made, "Add", "Mul", "Sub", "Max", "Min", "Sum"), [x, y], made.shapes[x])
+
+
+def activated(made: File, x: str) -> str:
+    """A function of every number."""
+    channels = made.shapes[x][1]
+    simple = ["Relu", "Sigmoid", "Tanh", "Abs", "Softplus", "Softsign", "Elu", "Selu", "LeakyRelu", "HardSigmoid",
+              "Neg", "ThresholdedRelu"]  # fmt: skip
+    newer = [("HardSwish", 14), ("Mish", 18), ("Gelu", 20), ("Celu", 12), ("Shrink", 9)]
+    kinds = [*simple, *(kind for kind, since in newer if made.opset >= since), "PRelu", "Clip", "Clip"]
+    kind = _pick(made, *kinds)
+    if kind == "Clip":
+        return made.clip(x, *_pick(made, (0.0, 6.0), (-0.5, 0.5), (0.0, None), (None, 0.75), (-1.0, None)))
+    if kind == "PRelu":
+        shape = _pick(made, (channels, 1, 1), (1,), (1, *made.shapes[x][2:]))
+        return made.op("PRelu", [x, made.constant(made.rng.uniform(-0.2, 0.8, shape))], made.shapes[x])
+    options = {"Elu": {"alpha": 0.7}, "LeakyRelu": {"alpha": 0.2}, "Shrink": {"lambd": 0.3, "bias": 0.3}}
+    return made.op(kind, [x], made.shapes[x], **options.get(kind, {}))
+
+
+def in_pieces(made: File, x: str) -> str:
+    """A function that exporters write as several operators."""
+    shape = made.shapes[x]
+
+    def op(kind: str, *inputs: str) -> str:
+        return made.op(kind, inputs, shape)
+
+    kind = _pick(made, "silu", "hard_swish", "gelu", "gelu_late", "mish", "hard_sigmoid", "gelu_tanh")
+    if kind == "silu":
+        return op("Mul", x, op("Sigmoid", x))
+    if kind == "hard_swish":
+        clipped = made.clip(op("Add", x, made.constant(3.0)), 0.0, 6.0)
+        return op("Div", op("Mul", x, clipped), made.constant(6.0))
+    if kind == "hard_sigmoid":
+        clipped = made.clip(op("Add", made.constant(3.0), x), 0.0, 6.0)
+        return op("Mul", clipped, made.constant(1.0 / 6.0))
+    if kind == "mish":
+        return op("Mul", x, op("Tanh", op("Softplus", x)))
+    if kind == "gelu_tanh":
+        cubed = op("Mul", op("Pow", x, made.constant(3.0)), made.constant(0.044715))
+        inner = op("Tanh", op("Mul", op("Add", x, cubed), made.constant((2.0 / np.pi) ** 0.5)))
+        return op("Mul", op("Mul", x, made.constant(0.5)), op("Add", inner, made.constant(1.0)))
+    if made.opset < 9:
+        return op("Relu", x)
+    bent = op("Erf", op("Div", x, made.constant(2.0**0.5)))
+    above = op("Add", bent, made.constant(1.0))
+    if kind == "gelu":
+        return op("Mul", op("Mul", x, above), made.constant(0.5))
+    return op("Mul", x, op("Mul", above, made.constant(0.5)))
+
+
+def pooled(made: File, x: str) -> str:
+    """A pooling with random options."""
+    batch, channels, height, width = made.shapes[x]
+    kind, ceil = _pick(made, "MaxPool", "AveragePool"), made.opset >= 10 and _pick(made, False, True)
+    kernel, stride = _pick(made, 2, 3), _pick(made, 1, 2)
+    around = _pick(made, 0, 1)
+    if min(height, width) < 4:
+        return x
+    options: dict[str, Any] = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [around] * 4}
+    if ceil:
+        options["ceil_mode"] = 1
+    if kind == "AveragePool" and not ceil:
+        options["count_include_pad"] = _pick(made, 0, 1)
+    spread = 1
+    if kind == "MaxPool" and made.opset >= 10 and _pick(made, False, False, True) and not ceil:
+        spread = 2
+        options["dilations"] = [2, 2]
+    size = []
+    for n in (height, width):
+        room = n + 2 * around - spread * (kernel - 1) - 1
+        count = -(-room // stride) + 1 if ceil else room // stride + 1
+        if ceil and (count - 1) * stride >= n + around:
+            count -= 1
+        size.append(count)
+    return made.op(kind, [x], (batch, channels, *size), **options)
+
+
+def gated(made: File, x: str) -> str:
+    """Squeeze and excite."""
+    channels = made.shapes[x][1]
+    if _pick(made, True, False):
+        mean = made.op("GlobalAveragePool", [x], (1, channels, 1, 1))
+    else:
+        mean = made.axes("ReduceMean", x, [2, 3], (1, channels, 1, 1), 18, keepdims=1)
+    gate = made.conv(made.op("Relu", [made.conv(mean, 4, 1)], (1, 4, 1, 1)), channels, 1)
+    gate = made.op(_pick(made, "Sigmoid", "HardSigmoid"), [gate], made.shapes[gate])
+    return made.op("Mul", [x, gate] if _pick(made, True, False) else [gate, x], made.shapes[x])
+
+
+def shuffled(made: File, x: str) -> str:
+    """Channels in another order, or as pixels, or pixels as channels."""
+    kind = _pick(made, "shuffle", "pixels", "depth", "space", "space_pieces")
+    _, _, height, width = made.shapes[x]
+    if kind == "shuffle":
+        x = made.conv(x, 8)
+        _, _, height, width = made.shapes[x]
+        parts = made.transpose(made.reshape(x, (1, 2, 4, height, width)), (0, 2, 1, 3, 4))
+        return made.reshape(parts, (1, 8, height, width))
+    if kind in ("pixels", "depth"):
+        if max(height, width) > 16:
+            return x
+        x = made.conv(x, 12)
+        if kind == "depth":
+            options = {"mode": _pick(made, "DCR", "CRD")} if made.opset >= 11 else {}
+            return made.op("DepthToSpace", [x], (1, 3, 2 * height, 2 * width), blocksize=2, **options)
+        wide = made.reshape(x, _pick(made, (1, 3, 2, 2, height, width), (1, 2, 2, 3, height, width)))
+        order = (0, 1, 4, 2, 5, 3) if made.shapes[wide][1] == 3 else (0, 3, 4, 1, 5, 2)
+        return made.reshape(made.transpose(wide, order), (1, 3, 2 * height, 2 * width))
+    if height % 2 or width % 2:
+        return x
+    x = made.conv(x, 3)
+    if kind == "space":
+        return made.op("SpaceToDepth", [x], (1, 12, height // 2, width // 2), blocksize=2)
+    wide = made.transpose(made.reshape(x, (1, 3, height // 2, 2, width // 2, 2)), (0, 1, 3, 5, 2, 4))
+    return made.reshape(wide, (1, 12, height // 2, width // 2))
+
+
+def resized(made: File, x: str) -> str:
+    """A resize of a small map, by any convention."""
+    if max(made.shapes[x][2:]) > 12:
+        return x
+    factors_ = _pick(made, (2, 2), (3, 2), (1, 2))
+    if made.opset < 11:
+        return made.resize(x, factors_)
+    kind = _pick(made, "nearest", "linear", "cubic")
+    how = _pick(made, "half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    rounding = {"nearest_mode": _pick(made, "floor", "round_prefer_floor")} if kind == "nearest" else {}
+    return made.resize(x, factors_, kind, coordinate_transformation_mode=how, **rounding)
+
+
+def enlarged(made: File, x: str) -> str:
+    """A transposed convolution."""
+    batch, channels, height, width = made.shapes[x]
+    if max(height, width) > 12:
+        return x
+    kernel, stride, around = _pick(made, (2, 2, 0), (3, 2, 1), (4, 2, 1), (3, 1, 1), (3, 2, 0))
+    more = _pick(made, 0, 1) if stride > 1 else 0
+    groups = 2 if channels % 2 == 0 and _pick(made, False, True) else 1
+    weights = [made.random(channels, 4 // groups, kernel, kernel, spread=0.3), made.random(4)]
+    size = [(n - 1) * stride + kernel - 2 * around + more for n in (height, width)]
+    return made.op("ConvTranspose", [x, *weights], (batch, 4, *size), strides=[stride] * 2, pads=[around] * 4,
+                   group=groups, kernel_shape=[kernel] * 2, output_padding=[more] * 2)  # fmt: skip
+
+
+def padded(made: File, x: str) -> str:
+    """Padding of any kind, also of channels."""
+    mode, value = _pick(made, ("constant", 0.0), ("constant", 0.5), ("reflect", 0.0), ("edge", 0.0))
+    if min(made.shapes[x][2:]) < 3:
+        return x
+    channels = _pick(made, 0, 0, 1) if mode == "constant" and not value else 0
+    return made.pad(x, [0, 0, 1, 2, 0, channels, 2, 1], mode, value)
+
+
+def cut(made: File, x: str) -> str:
+    """Slices and splits."""
+    _, channels, height, width = made.shapes[x]
+    kind = _pick(made, "rows", "columns", "channels", "split", "gather", "steps")
+    if kind == "split" and channels >= 3:
+        parts = made.split(x, 1, [1, channels - 2, 1])
+        return made.op("Concat", [parts[1], parts[2], parts[0]], made.shapes[x], axis=1)
+    if kind == "gather":
+        places = made.rng.permutation(channels)
+        return made.op("Gather", [x, made.constant(places, "int64")], made.shapes[x], axis=1)
+    if kind == "channels":
+        return made.slice(x, 1, range(channels // 2, channels))
+    if kind == "steps" and made.opset >= 10 and height >= 4:
+        return made.slice(x, _pick(made, 2, 3), _pick(made, range(0, height, 2), range(min(height, width) - 1, -1, -1)))
+    axis = 2 if kind == "rows" else 3
+    size = made.shapes[x][axis]
+    return made.slice(x, axis, range(size // 4, size))
+
+
+def joined(made: File, x: str) -> str:
+    """Branches put together."""
+    parts = [x, made.conv(x, 3), made.op("Relu", [x], made.shapes[x])]
+    _, channels, height, width = made.shapes[x]
+    if _pick(made, True, True, False):
+        return made.op("Concat", parts, (1, 2 * channels + 3, height, width), axis=1)
+    axis = _pick(made, 2, 3)
+    shape = list(made.shapes[x])
+    shape[axis] *= 2
+    return made.op("Concat", [parts[0], parts[2]], shape, axis=axis)
+
+
+def normalized(made: File, x: str) -> str:
+    """A normalisation by what the map itself holds."""
+    _, channels, height, width = made.shapes[x]
+    kinds = ["instance", "lrn", "layer_pieces", "l2", *(["layer"] if made.opset >= 17 else [])]
+    kind = _pick(made, *kinds, *(["group"] if made.opset >= 21 else []))
+    if kind == "instance":
+        return made.op("InstanceNormalization", [x, made.random(channels), made.random(channels)], made.shapes[x])
+    if kind == "lrn":
+        return made.op("LRN", [x], made.shapes[x], size=3, alpha=0.2)
+    if kind == "group":
+        x = made.conv(x, 6)
+        return made.op("GroupNormalization", [x, made.random(6), made.random(6)], made.shapes[x], num_groups=2)
+    if kind == "l2":
+        length = made.axes("ReduceL2", x, [1], (1, 1, height, width), 18, keepdims=1)
+        return made.op("Div", [x, made.clip(length, 1e-12, None)], made.shapes[x])
+    turned = made.transpose(x, (0, 2, 3, 1))
+    shape = made.shapes[turned]
+    if kind == "layer":
+        made_ = made.op("LayerNormalization", [turned, made.random(channels), made.random(channels)], shape)
+    else:
+        reduced = (1, height, width, 1)
+        centred = made.op("Sub", [turned, made.axes("ReduceMean", turned, [-1], reduced, 18)], shape)
+        squares = made.op("Pow", [centred, made.constant(2.0)], shape)
+        variance = made.op("Add", [made.axes("ReduceMean", squares, [-1], reduced, 18), made.constant(1e-5)], reduced)
+        quotient = made.op("Div", [centred, made.op("Sqrt", [variance], reduced)], shape)
+        made_ = made.op("Add", [made.op("Mul", [quotient, made.random(channels)], shape), made.random(channels)], shape)
+    return made.transpose(made_, (0, 3, 1, 2))
+
+
+def turned(made: File, x: str) -> str:
+    """Rows as columns, or there and back."""
+    return made.transpose(x, _pick(made, (0, 1, 3, 2), (0, 1, 2, 3)))
+
+
+def computed_shape(made: File, x: str) -> str:
+    """A reshape to sizes that the file computes from the map's own."""
+    _, channels, height, width = made.shapes[x]
+    shape = made.op("Shape", [x], (4,))
+    places = [made.op("Gather", [shape, made.constant(axis, "int64")], (), axis=0) for axis in (0, 1)]
+    sizes = [made.axes("Unsqueeze", place, [0], (1,)) for place in places]
+    rest = made.constant([-1], "int64")
+    flat = made.op("Reshape", [x, made.op("Concat", [*sizes, rest], (3,), axis=0)], (1, channels, height * width))
+    back = made.constant([0, 0, height, width], "int64")
+    return made.op("Reshape", [made.op("Relu", [flat], made.shapes[flat]), back], made.shapes[x])
+
+
+def dropped(made: File, x: str) -> str:
+    """What does nothing."""
+    kind = _pick(made, "Identity", "Dropout", "Cast")
+    return made.op(kind, [x], made.shapes[x], **({"to": 1} if kind == "Cast" else {}))
+
+
+def pixel_products(made: File, x: str) -> str:
+    """A matrix product of every pixel's channels."""
+    _, channels, height, width = made.shapes[x]
+    rows = made.transpose(made.reshape(x, (1, channels, height * width)), (0, 2, 1))
+    product = made.op("MatMul", [rows, made.random(channels, 5)], (1, height * width, 5))
+    moved = made.op("Add", [product, made.random(5)], (1, height * width, 5))
+    return made.reshape(made.transpose(moved, (0, 2, 1)), (1, 5, height, width))
+
+
+def attention(made: File, x: str) -> str:
+    """Attention of all pixels to all, with two heads."""
+    if max(made.shapes[x][2:]) > 12:
+        return x
+    x = made.conv(x, 8)
+    _, _, height, width = made.shapes[x]
+    count = height * width
+    rows = made.transpose(made.reshape(x, (1, 8, count)), (0, 2, 1))
+    heads = []
+    for order in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
+        part = made.op("MatMul", [rows, made.random(8, 8, spread=0.35)], (1, count, 8))
+        heads.append(made.transpose(made.reshape(part, (1, count, 2, 4)), order))
+    scores = made.op("MatMul", heads[:2], (1, 2, count, count))
+    scores = made.op("Softmax", [made.op("Div", [scores, made.constant(2.0)], made.shapes[scores])],
+                     made.shapes[scores], axis=3)  # fmt: skip
+    mixed = made.transpose(made.op("MatMul", [scores, heads[2]], (1, 2, count, 4)), (0, 2, 1, 3))
+    return made.reshape(made.transpose(made.reshape(mixed, (1, count, 8)), (0, 2, 1)), (1, 8, height, width))
+
+
+BLOCKS: dict[str, Block] = {
+    "attention": attention,
+    "activation": activated,
+    "batch normalisation": batch_norm,
+    "computed shape": computed_shape,
+    "constants": factors,
+    "convolution": convolution,
+    "cuts": cut,
+    "does nothing": dropped,
+    "function in pieces": in_pieces,
+    "gate": gated,
+    "join": joined,
+    "normalisation": normalized,
+    "padding": padded,
+    "pixels and channels": shuffled,
+    "pixel products": pixel_products,
+    "pooling": pooled,
+    "residual": residual,
+    "resize": resized,
+    "transposed convolution": enlarged,
+    "turn": turned,
+}
+
+ENDS = ("map", "classes", "rows", "mask", "vector", "several")
+
+
+def _ended(made: File, x: str, kind: str) -> list[str]:
+    _, channels, height, width = made.shapes[x]
+    if kind == "classes":
+        size = channels * height * width
+        flat = made.op("Flatten", [x], (1, size))
+        weights = [made.random(size, 5, spread=size**-0.5), made.random(5)]
+        return [made.op("Softmax", [made.op("Gemm", [flat, *weights], (1, 5))], (1, 5), axis=1)]
+    if kind == "vector":
+        mean = made.op("GlobalAveragePool", [x], (1, channels, 1, 1))
+        flat = made.axes("Squeeze", mean, [2, 3], (1, channels)) if channels > 1 else made.op("Flatten", [mean], (1, 1))
+        return [made.op("MatMul", [flat, made.random(channels, 4)], (1, 4))]
+    if kind == "rows":
+        x = made.conv(x, 12, 1)
+        parts = [x, made.op("MaxPool", [x], (1, 12, *(n // 2 for n in made.shapes[x][2:])), kernel_shape=[2, 2],
+                            strides=[2, 2])] if min(made.shapes[x][2:]) > 1 else [x]  # fmt: skip
+        if _pick(made, True, False):
+            rows = [made.reshape(made.transpose(part, (0, 2, 3, 1)), (1, -1, 4)) for part in parts]
+            axis, count = 1, sum(made.shapes[row][1] for row in rows)
+            shape: tuple[int, ...] = (1, count, 4)
+        else:
+            rows = [made.reshape(part, (1, 12, -1)) for part in parts]
+            axis, count = 2, sum(made.shapes[row][2] for row in rows)
+            shape = (1, 12, count)
+        whole = made.op("Concat", rows, shape, axis=axis) if len(rows) > 1 else rows[0]
+        return [made.op("Sigmoid", [whole], shape)]
+    if kind == "mask":
+        return [made.op("Softmax", [made.conv(x, 6)], (1, 6, height, width), axis=1)] if made.opset >= 13 else [x]
+    return [x, made.conv(x, 4)] if kind == "several" else [x]
+
+
+def network(seed: int) -> tuple[Any, list[str]]:
+    """Return a random network of a seed as an ``onnx.ModelProto``, and the names of its blocks."""
+    rng = np.random.default_rng([seed, 7])
+    made = File(seed, int(rng.integers(7, NEWEST + 1)))
+    x = made.input(
+        (_pick(made, 1, "N"), int(rng.choice([1, 3, 3, 6])), int(rng.integers(6, 18)), int(rng.integers(6, 18)))
+    )
+    blocks = [str(name) for name in rng.choice(sorted(BLOCKS), int(rng.integers(3, 8)))]
+    x = made.conv(x, 6)
+    for block in blocks:
+        x = BLOCKS[block](made, x)
+    end = str(rng.choice(ENDS))
+    for name in _ended(made, x, end):
+        made.output(name)
+    return made.model(), [*blocks, f"ends in {end}"]
+
+
+def run(model: Any, feeds: dict[str, Any]) -> list[Any]:
+    """Return the outputs of a model in ONNX Runtime."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return list(session.run(None, feeds))
+
+
+def agreement(model: Any, *, seed: int = 0) -> float:
+    """Return the largest difference between ONNX Runtime and the imported graph's float reference, relative.
+
+    An output's differences are divided by its largest number.
+    """
+    from glsl_infer.graph import reference
+    from glsl_infer.importers import onnx as importer
+
+    rng = np.random.default_rng(seed)
+    feeds = {
+        value.name: rng.normal(0.0, 1.0, [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]).astype(
+            np.float32
+        )
+        for value in model.graph.input
+    }
+    pictures = {name: "none" for name, value in feeds.items() if value.ndim == 4}
+    expected = run(model, feeds)
+    imported = importer.imported(model, ends=importer.Ends(fits=pictures))
+    graph = imported.survey.whole()
+    held = {name: imported.given(name, values) for name, values in feeds.items()}
+    made = reference.run(graph, held, mode="float")
+    worst = 0.0
+    for output, wanted in zip(graph.outputs, expected):
+        returned = imported.returned(output.name, made[output.name])
+        assert returned.shape == wanted.shape, (returned.shape, wanted.shape)
+        worst = max(worst, float(np.abs(returned - wanted).max() / max(np.abs(wanted).max(), 1e-6)))
+    return worst
+
+
+__all__ = ["BLOCKS", "ENDS", "NEWEST", "File", "agreement", "network", "onnx", "run"]

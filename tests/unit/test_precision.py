@@ -1,0 +1,144 @@
+"""Which feature maps have 16 bits: by the rule, by name, and with what they are joined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, dense_node, input_node, pool_node
+
+from glsl_infer.compiler import lower
+from glsl_infer.compiler.assemble import to_bundle
+from glsl_infer.compiler.build import Options, build
+from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
+from glsl_infer.graph.host_steps import HostStep
+from glsl_infer.program.layout import FeatureMap, FineMap
+
+RNG = np.random.default_rng(5)
+PICTURES = [RNG.integers(0, 256, (16, 16, 3), np.uint8) for _ in range(2)]
+
+
+def network(*outputs: GraphOutput, activation: str = "linear", more: tuple[Node, ...] = ()) -> Graph:
+    body = [
+        input_node(16),
+        conv_node(RNG, "stem", ("image",), 3, 16, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "body", ("stem",), 16, 16, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "neck", ("body",), 16, 8, activation="linear"),
+        conv_node(RNG, "head", ("neck",), 8, 6, activation=activation),
+        *more,
+    ]
+    return Graph("network", body, outputs)
+
+
+def fine(made: PreparedGraph) -> dict[str, str]:
+    assert {choice.layer for choice in made.precision} == {
+        node.name for node in made.graph.nodes if node.attrs.get("bits") == 16
+    }
+    return {choice.layer: choice.why for choice in made.precision}
+
+
+def layers(graph: Graph, how: str = "auto", **bits: int) -> dict[str, str]:
+    return fine(prepare(graph, PICTURES, precision=how, precision_for=bits))
+
+
+def test_numbers_and_their_input_have_16_bits() -> None:
+    boxes = GraphOutput("boxes", ("head",), (HostStep("rows", 3),), "values")
+    assert layers(network(boxes)) == {"neck": precision.BEFORE, "head": precision.BY_RULE}
+    assert layers(network(boxes), "8") == {}
+    assert set(layers(network(boxes), "16")) == {"stem", "body", "neck", "head"}
+
+
+@pytest.mark.parametrize(
+    ("output", "activation"),
+    [
+        (GraphOutput("picture", ("head",)), "linear"),
+        (GraphOutput("mask", ("head",), (HostStep("argmax"),)), "linear"),
+        (GraphOutput("mask", ("head",), purpose="mask"), "linear"),
+        (GraphOutput("shares", ("head",), (HostStep("softmax"),), "values"), "linear"),
+        (GraphOutput("shares", ("head",), (HostStep("sigmoid"),), "values"), "linear"),
+        (GraphOutput("shares", ("head",), purpose="values"), "sigmoid"),
+    ],
+)
+def test_pictures_and_probabilities_have_8(output: GraphOutput, activation: str) -> None:
+    assert layers(network(output, activation=activation)) == {}
+
+
+def test_an_input_that_costs_much_stays_in_8() -> None:
+    more = (conv_node(RNG, "numbers", ("body",), 16, 4, activation="linear"),)
+    assert layers(network(GraphOutput("numbers", ("numbers",), purpose="values"), more=more)) == {
+        "numbers": precision.BY_RULE
+    }
+
+
+def test_single_layers() -> None:
+    boxes = GraphOutput("boxes", ("head",), purpose="values")
+    assert layers(network(boxes), stem=16, head=8) == {"stem": precision.BY_NAME, "neck": precision.BEFORE}
+    assert layers(network(boxes), "8", stem=16) == {"stem": precision.BY_NAME}
+    assert set(layers(network(boxes), "16", stem=8, body=8)) == {"neck", "head"}
+
+
+def test_what_copies_and_pools_has_the_bits_of_its_input() -> None:
+    more = (
+        Node("top", "max_pool", ("head",)),
+        Node("mean", "average_pool", ("top",)),
+        Node("swapped", "transpose", ("mean",)),
+    )
+    graph = network(GraphOutput("numbers", ("swapped",), purpose="values"), more=more)
+    made = prepare(graph, PICTURES, precision="8", precision_for={"head": 16})
+    assert set(fine(made)) == {"head", "mean"}  # the others have no choice, but the bits
+    program = lower.to_program(made.graph)
+    kinds = {name: type(value) for name, value in program.values.items()}
+    assert kinds["neck"] is FeatureMap
+    assert {kinds[name] for name in ("head", "top", "mean", "swapped")} == {FineMap}
+
+
+def test_what_is_joined_has_the_same_bits() -> None:
+    side = conv_node(RNG, "side", ("neck",), 8, 8, activation="linear")
+    both = GraphOutput("both", ("both",), purpose="values")
+    joined = Node("both", "concat_copy", ("side", "head"))
+    graph = network(both, more=(side, joined))
+    assert layers(graph, "8", side=16) == {"side": precision.BY_NAME, "head": precision.WITH_OTHERS}
+    assert layers(graph, "16", head=8) == layers(graph, "16", head=8, side=8)
+    body = [input_node(16), conv_node(RNG, "conv", ("image",), 3, 4, activation="linear")]
+    graph = Graph("picture", [*body, Node("both", "concat_copy", ("image", "conv"))], [both])
+    assert layers(graph, "16") == {}  # a picture has 8
+
+
+def test_a_vector_has_no_choice() -> None:
+    body = [input_node(16), conv_node(RNG, "conv", ("image",), 3, 4), pool_node("pool", "conv")]
+    graph = Graph("classes", [*body, dense_node(RNG, "dense", "pool", 4, 3)], "dense")
+    assert layers(graph) == {}
+
+
+def test_refusals() -> None:
+    boxes = network(GraphOutput("boxes", ("head",), purpose="values"))
+    with pytest.raises(InputError, match="precision '12'; choose one of auto, 8, 16"):
+        layers(boxes, "12")
+    with pytest.raises(
+        InputError, match="no layer 'hat', 'coat' has a precision to choose; there are: stem, body, neck"
+    ):
+        build(boxes, (), options=Options(precision_for={"hat": 16, "coat": 8}), calibration=PICTURES)
+    picture = network(
+        GraphOutput("picture", ("large",)), more=(Node("large", "depth_to_space", ("stem",), {"block": 2}),)
+    )
+    with pytest.raises(InputError, match=r"'stem' cannot be stored in 16 bits: it is an image(.|\n)*'large' cannot"):
+        layers(picture, stem=16, large=16)
+
+
+def test_the_reference_rounds_to_the_finer_steps() -> None:
+    graph = network(GraphOutput("boxes", ("head",), purpose="values"))
+    floats = reference.run(graph, PICTURES[0], mode="float")
+    errors = []
+    for how in ("8", "16"):
+        made = prepare(graph, PICTURES, precision=how).graph
+        bundle = to_bundle(lower.to_program(made), ())
+        assert (reference.run(bundle, PICTURES[0]) == reference.run(bundle.graph, PICTURES[0])).all()
+        errors.append(float(np.abs(reference.run(made, PICTURES[0]) - floats).max()))
+    assert errors[1] < errors[0] / 64.0
+
+
+def test_without_numbers_nothing_changes() -> None:
+    graph = network(GraphOutput("picture", ("head",)))
+    made = [build(graph, (), options=Options(precision=how), calibration=PICTURES)[0] for how in ("auto", "8")]
+    assert made[0] == made[1]

@@ -1,0 +1,114 @@
+"""Pictures that would take more memory than is free: decoded smaller where the format can, or refused in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from glsl_infer.errors import ImageError
+from glsl_infer.runtime.pictures import preprocess
+from glsl_infer.support import memory
+
+WIDTH, HEIGHT = 1200, 900
+
+
+@pytest.fixture
+def free(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets the bytes of memory that are free."""
+    return lambda number: monkeypatch.setattr(memory, "available", lambda: number)
+
+
+def smooth(mode: str = "RGB") -> Image.Image:
+    """A picture of few details, which looks alike at every size."""
+    ramp = np.linspace(0, 255, WIDTH)[None] * np.linspace(0.5, 1, HEIGHT)[:, None]
+    return Image.fromarray(np.stack([ramp, ramp[::-1], 255 - ramp], -1).astype(np.uint8)).convert(mode)
+
+
+def test_a_photograph_is_decoded_smaller(tmp_path: Path, free: Any) -> None:
+    path = tmp_path / "photo.jpg"
+    smooth().save(path, quality=95)
+    expected = preprocess.load(path, 64).astype(int)
+    sizes = set()
+    for number in (8_000_000, 4_000_000, 1_000_000):
+        free(number)
+        found = preprocess.load(path, 64).astype(int)
+        assert np.abs(found - expected).max() <= 3
+        sizes.add(found.tobytes())
+    assert len(sizes) > 1, "it was decoded at other sizes"
+    free(100_000_000)
+    assert (preprocess.load(path, 64) == expected).all()
+
+
+def test_it_is_never_decoded_smaller_than_the_network(tmp_path: Path, free: Any) -> None:
+    path = tmp_path / "photo.jpg"
+    smooth().save(path)
+    free(1_000_000)
+    with pytest.raises(
+        ImageError, match=r"1200 x 900 pixels.*6 MB to decode, where 1 MB of memory are free; shrink it"
+    ):
+        preprocess.load(path, 300)
+    with pytest.raises(ImageError, match="shrink it first"):
+        preprocess.open_image(path)  # all of its pixels are asked for
+
+
+@pytest.mark.parametrize(
+    ("mode", "name", "options", "megabytes"),
+    [
+        ("RGB", "a.png", {}, 6),
+        ("RGBA", "a.png", {}, 22),
+        ("RGB", "a.webp", {}, 22),
+        ("CMYK", "a.tif", {}, 15),
+        ("RGB", "a.jpg", {"progressive": True}, 13),
+    ],
+)
+def test_what_each_format_takes(
+    tmp_path: Path, free: Any, mode: str, name: str, options: dict[str, Any], megabytes: int
+) -> None:
+    path = tmp_path / name
+    smooth(mode).save(path, **options)
+    free(megabytes * 1_000_000)  # of which three fourths may be used
+    with pytest.raises(ImageError, match=f"about {megabytes} MB to decode"):
+        preprocess.load(path, 800)
+    free(megabytes * 1_500_000)
+    assert preprocess.load(path, 800).shape == (800, 800, 3)
+
+
+def test_a_system_that_does_not_say(tmp_path: Path, free: Any) -> None:
+    path = tmp_path / "a.png"
+    smooth().save(path)
+    free(None)
+    assert preprocess.load(path, 8).shape == (8, 8, 3)
+
+
+def test_this_machine_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal:  1000 kB\nMemAvailable:    300 kB\n")
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.available() == 300 << 10
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("1000\n")
+    assert memory.available() == 300 << 10
+    (tmp_path / "memory.max").write_text("201000\n")
+    assert memory.available() == 200_000
+    (tmp_path / "meminfo").unlink()
+    (tmp_path / "memory.max").unlink()
+    assert memory.available() is None
+
+
+@pytest.mark.parametrize("compression", [None, "tiff_lzw", "tiff_deflate"])
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.float32])
+def test_a_tiff_of_32_bits_is_refused_whatever_it_holds(tmp_path: Path, compression: str | None, kind: Any) -> None:
+    path = tmp_path / "a.tif"
+    Image.fromarray(np.full((6, 6), 200, kind)).save(path, compression=compression)
+    with pytest.raises(ImageError, match="more than 16 bits a channel are not supported"):
+        preprocess.load(path, 4)
+
+
+def test_a_tiff_of_16_bits_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.tif"
+    Image.fromarray(np.full((6, 6), 200 * 257, np.uint16)).save(path)
+    assert (preprocess.load(path, 4) == 200).all()

@@ -1,0 +1,97 @@
+"""Bits are spent where they take most off the outputs' error, until a tolerance holds or a budget is used up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import conv_node, input_node
+
+from glsl_infer.compiler.build import Options
+from glsl_infer.compiler.delegate import build
+from glsl_infer.compiler.ranges import PreparedGraph, prepare
+from glsl_infer.compiler.ranges.sensitivity import BY_MEASURE
+from glsl_infer.errors import InputError
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
+
+RNG = np.random.default_rng(8)
+PICTURES = [RNG.integers(0, 256, (20, 20, 3), np.uint8) for _ in range(5)]
+
+
+def network() -> Graph:
+    body = [
+        input_node(20),
+        conv_node(RNG, "first", ("image",), 3, 12, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "second", ("first",), 12, 12, kernel=(3, 3), groups=12, activation="linear"),
+        conv_node(RNG, "third", ("second",), 12, 24, activation="relu"),
+        conv_node(RNG, "fourth", ("third",), 24, 6, kernel=(3, 3), activation="linear"),
+        Node("mean", "average_pool", ("fourth",)),
+    ]
+    return Graph("network", body, [GraphOutput("numbers", ("mean",), purpose="values")])
+
+
+GRAPH = network()
+
+
+def made(precision: str = "8", **options: float) -> PreparedGraph:
+    return prepare(GRAPH, PICTURES, precision=precision, **options)  # type: ignore[arg-type]
+
+
+def off(prepared: PreparedGraph) -> float:
+    """The error as it is said to be, of what the exact reference makes: on other pictures values saturate, too."""
+    squares = []
+    for picture in PICTURES[:4]:
+        floats = reference.run(GRAPH, picture, mode="float")
+        squares.append(((reference.run(prepared.graph, picture) - floats) ** 2).mean() / floats.var())
+    return float(np.sqrt(np.mean(squares)))
+
+
+def test_without_a_question_nothing_is_measured() -> None:
+    assert made().spent is None
+
+
+@pytest.mark.parametrize("share", [0.7, 0.3, 0.05])
+def test_a_tolerance_holds(share: float) -> None:
+    plain = off(made())
+    found = made(tolerance=share * plain)
+    assert found.spent is not None
+    assert found.spent.error <= share * plain < found.spent.before
+    assert off(found) == pytest.approx(found.spent.error, rel=0.1)
+    assert plain == pytest.approx(found.spent.before, rel=0.1)
+    fine = {choice.layer for choice in found.precision}
+    assert fine == {layer.layer for layer in found.spent.layers if layer.bits == 16}
+    assert {choice.why for choice in found.precision} == {BY_MEASURE}
+    gains = [layer.error**2 / layer.milliseconds for layer in found.spent.layers]
+    assert gains == sorted(gains, reverse=True)
+
+
+def test_what_cannot_be_reached_takes_all_and_says_so() -> None:
+    spent = made(tolerance=1e-9).spent
+    assert spent is not None
+    assert spent.error > 1e-9
+    assert {layer.bits for layer in spent.layers} == {16}
+    assert spent.error < spent.before / 50.0
+
+
+def test_a_budget_is_kept() -> None:
+    most = sum(layer.milliseconds for layer in made(tolerance=1e-9).spent.layers)  # type: ignore[union-attr]
+    errors = []
+    for share in (0.1, 0.5, 1.01):
+        spent = made(budget=share * most).spent
+        assert spent is not None
+        assert sum(layer.milliseconds for layer in spent.layers if layer.bits == 16) <= share * most
+        errors.append(spent.error)
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > errors[-1]
+
+
+def test_what_a_person_wants_stays() -> None:
+    found = prepare(GRAPH, PICTURES, precision="8", precision_for={"fourth": 8, "mean": 8}, tolerance=1e-9)
+    assert {choice.layer for choice in found.precision} == {"first", "second", "third"}
+
+
+def test_it_needs_pictures_and_a_model_of_one_part() -> None:
+    with pytest.raises(InputError, match="--tolerance and --budget compare outputs on typical pictures; give --calib"):
+        prepare(Graph("g", [input_node(8), conv_node(RNG, "a", ("image",), 3, 4)], "a"), tolerance=0.1)
+    options = Options(tolerance=0.1, delegate_for=("third",))
+    with pytest.raises(InputError, match="for models that the GPU computes alone, and the CPU computes a part of 'net"):
+        build(GRAPH, (), options=options, calibration=PICTURES)

@@ -1,0 +1,41 @@
+"""Results draw themselves, whatever is or is not in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from glsl_infer.tasks.cuts import Cut
+from glsl_infer.tasks.results import Detection, Found, Landmarks
+
+SIZE = (60, 40)
+NO_POINTS = np.zeros((0, 2))
+
+
+def detection(box: tuple[float, float, float, float], label: str = "", index: int = 0) -> Detection:
+    return Detection(box, 0.9, label, NO_POINTS, (), (), index, SIZE)
+
+
+@pytest.mark.parametrize("box", [(10.0, 10.0, 30.0, 25.0), (-1e9, -5.0, 1e9, 1e12), (59.0, 39.0, 60.0, 40.0)])
+def test_boxes_without_points(box: tuple[float, float, float, float]) -> None:
+    found = Found((detection(box), detection(box, "a label", 7)), SIZE)
+    drawn = found.draw(Image.new("RGB", SIZE))
+    assert drawn.size == SIZE and np.asarray(drawn).any()
+    assert found.as_json()["found"][1]["label"] == "a label"
+    assert "points" not in found.as_json()["found"][0]
+
+
+@pytest.mark.parametrize("number", [1, 5, 500])
+def test_points_with_and_without_lines(number: int) -> None:
+    points = np.random.default_rng(1).uniform(0, 40, (number, 3))
+    lines = ((0, number - 1),) if number > 1 else ()
+    item = Landmarks(points, 0.7, {"left": 0.25}, Cut(20, 20, 40, 40), lines, (), SIZE)
+    assert np.asarray(item.draw(Image.new("RGB", SIZE))).any()
+    assert len(item.as_json()["points"]) == number and item.as_json()["attributes"] == {"left": 0.25}
+
+
+def test_found_things_are_a_sequence() -> None:
+    found = Found((detection((0.0, 0.0, 5.0, 5.0)),), SIZE)
+    assert len(found) == 1 and found[0] in list(found) and found[:1] == tuple(found) and found.present
+    assert not Found((), SIZE).present

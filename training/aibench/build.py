@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Write the AI Benchmark's networks as .keras files: ``python -m training.aibench.build FOLDER [NAME ...]``.
+
+Weights are drawn with a seed, so that the files are the same everywhere. Batch norms then get the mean and variance of
+what really comes: without that, signals of a deep random network die or explode, and nothing could be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from training.aibench.networks import NETWORKS, Network
+from training.backend import keras
+
+# isort: split
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from glsl_infer.cli.execution import Parser, add_debug, execute
+from glsl_infer.errors import InputError
+from glsl_infer.support.files import replacing
+
+SEED = 2018
+PICTURES = Path(__file__).resolve().parents[2] / "docs/images"
+STATISTICS = 4
+"""Pictures that batch norms see."""
+
+
+def photographs(folder: Path = PICTURES) -> list[Path]:
+    """Return the photographs of the documentation, sorted."""
+    return sorted(folder.glob("*.jpg"))
+
+
+def batch(network: Network, height: int, width: int, channels: int) -> NDArray[np.float32]:
+    """Return ``STATISTICS`` photographs as the network reads them: (n, height, width, channels)."""
+    low, high = network.values
+    pictures = []
+    for path in photographs()[:STATISTICS]:
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("L" if channels == 1 else "RGB").resize((width, height)), np.float32)
+        pictures.append(pixels.reshape(height, width, channels))
+    return low + np.stack(pictures) * ((high - low) / 255.0)
+
+
+def build(network: Network, height: int | None = None, width: int | None = None) -> keras.Model:
+    """Return a network with its seeded weights.
+
+    Args:
+        network: which.
+        height: of the picture, by default the benchmark's.
+        width: likewise.
+    """
+    keras.utils.set_random_seed(SEED)
+    height, width = height or network.height, width or network.width
+    model = network.build(height, width)
+    norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
+    if norms:
+        kept = [layer.momentum for layer in norms]
+        for layer in norms:
+            layer.momentum = 0.0
+        model(batch(network, height, width, model.input_shape[-1]), training=True)
+        for layer, momentum in zip(norms, kept):
+            layer.momentum = momentum
+    return model
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the files; return the exit code."""
+    parser = Parser(prog="python -m training.aibench.build", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="gets NAME.keras for each network")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="which networks (default: all)")
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="of the picture (default: the benchmark's)")
+    add_debug(parser)
+    parser.set_defaults(run=_run)
+    return execute(parser, argv)
+
+
+def _run(args: argparse.Namespace) -> int:
+    known = {network.name: network for network in NETWORKS}
+    if unknown := [name for name in args.names if name not in known]:
+        raise InputError(f"{', '.join(unknown)}: no such network; there are {', '.join(known)}")
+    if not args.folder.is_dir():
+        raise InputError(f"{args.folder}: no such folder")
+    width, height = _size(args.size) if args.size else (None, None)
+    for name in args.names or known:
+        model = build(known[name], height, width)
+        path = args.folder / f"{name}.keras"
+        with replacing(path) as target:
+            model.save(target)
+    return 0
+
+
+def _size(text: str) -> tuple[int, int]:
+    try:
+        width, height = (int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise InputError(f"--size {text}: give WIDTHxHEIGHT, like 300x300") from None
+    return width, height
+
+
+if __name__ == "__main__":
+    sys.exit(main())
