@@ -21,7 +21,7 @@ _CONDITION = re.compile(r"!?defined\(\w+\)(?: && !?defined\(\w+\))*", re.ASCII)
 _TERM = re.compile(r"(!?)defined\((\w+)\)", re.ASCII)
 _DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
 _OPERATORS = frozenset(("+", "*", "/", "-", "?", "<", "==", ">", "&&", "||", "!=", "<=", ">="))
-_BESIDE = frozenset(("*", "/", "-", ".", "["))
+_BESIDE = frozenset(("*", "/", "-", "["))
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,9 @@ def _definition(made: Lines, number: int, word: str, rest: str, known: dict[str,
     for at, token in enumerate(body):
         depth += (token in "([") - (token in ")]")
         loose = loose or (depth == 0 and at > 0 and token in _OPERATORS)
-        beside = {body[at - 1] if at else "", *body[at + 1 : at + 2]}
-        if depth < 0 or (not exempt and token in (params or ()) and beside & _BESIDE):
+        before, after = body[at - 1] if at else "", body[at + 1] if at + 1 < len(body) else ""
+        beside = before == "." or before in _BESIDE or after in _BESIDE
+        if depth < 0 or (not exempt and token in (params or ()) and beside):
             raise unequal
     if depth:
         raise unequal

@@ -146,7 +146,7 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
         "bomb": (bomb, "unpacks to more than 256 MiB"),
         "lying bomb": (lying.replace(size, (1000).to_bytes(4, "little")), "damaged"),
         "lzma": (lzma, "not supported"),
-        "secret": (bytes(secret), "not supported"),
+        "secret": (bytes(secret), "is encrypted"),
         "hash": (
             zipped(path, {**good, "labels.txt": b"x\ny\nz\n"}).read_bytes(),
             r"'labels.txt' is damaged \(its sha256",

@@ -127,7 +127,7 @@ def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
     shares = np.zeros((len(seen), len(seen[0].low), count))
     for number, one in enumerate(seen):
         kept = one.shares[side]
-        begin = max(first - one.first, 0)
+        begin = min(max(first - one.first, 0), kept.shape[1])  # a dark picture's may all lie before the first end
         if begin >= kept.shape[1]:  # all of its values end before the grid does, as those of a black picture
             continue
         place = one.first + begin - first
