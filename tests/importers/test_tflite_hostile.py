@@ -69,6 +69,9 @@ def harmful(what: str) -> bytes:
     if what == "reads itself":
         y = made.tensor((1, 8, 8, 3))
         made.several("ADD", [x, y], [y], {"Add": {}})
+    elif what == "makes its input":
+        y = made.op("RELU", [x], (1, 8, 8, 3))
+        made.several("RESHAPE", [x], [x], {"Reshape": {}})
     elif what == "reads what comes later":
         later = made.tensor((1, 8, 8, 3))
         y = made.op("ADD", [x, later], (1, 8, 8, 3), {"Add": {}})
@@ -126,6 +129,7 @@ HARMFUL = {
     "an ending in a circle": "which no earlier operator makes",
     "an ending that doubles": "more than 268435456 numbers",
     "made twice": "is made twice",
+    "makes its input": "is made twice",
     "no such tensor": "name a tensor that is not there",
     "weights too short": "16 numbers for a shape",
     "sparse and huge": "take more than|do not fit",

@@ -56,7 +56,7 @@ class Walk:
         for place, operator in enumerate(model.operators):
             self._require_made(operator, known)
             for index in operator.outputs:
-                if index in self._makers or index < 0:
+                if index in self._makers or index in known or index < 0:
                     raise ModelError(f"tensor '{model.tensors[index].name:.96}' is made twice; the file is damaged")
                 self._makers[index] = operator
                 places[index] = place

@@ -86,7 +86,7 @@ class Written:
         while len(taken) < _LONGEST:
             top = max(waiting, key=lambda index: self._places.get(index, -1))
             maker = last if top in last.outputs else self._makers.get(top)
-            if maker is None or maker.kind not in kinds or maker.custom or maker.options.get("EllipsisMask"):
+            if maker is None or maker.kind not in kinds or maker.custom or self._places[top] in taken:
                 break
             taken[self._places[top]] = maker
             waiting.difference_update(maker.outputs)
