@@ -27,7 +27,7 @@ SATURATION = 4.0
 NOISE = 1e-4
 """Of a layer's energy: an error so small that less gains nothing, as the layers before have as much."""
 PRIOR = 0.05
-SPREAD = 0.4
+SPREAD = 0.3
 """Standard deviation of the natural logarithm of how much larger values are in a picture than in the only one seen."""
 NARROWEST = 1.0 / 64.0
 DEEP = 14
@@ -92,6 +92,27 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
     return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
 
 
+def ends_cut(seen: Sequence[Shown], above: Array, below: Array, low: float, high: float) -> Array:
+    """Return what the ends of ranges cut off of pictures, (pictures, channels).
+
+    Args:
+        seen: what each picture shows.
+        above: (channels,): the highest values.
+        below: (channels,): the lowest, upside down.
+        low: the lowest value that the layer's function can reach.
+        high: the highest.
+    """
+    last = max(one.first + one.shares.shape[2] for one in seen) + 1
+    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
+    tails = [_tails(seen, side, last, like=False) for side in range(2)]
+    highs = np.stack([one.high for one in seen])
+    lows = np.stack([one.low for one in seen])
+    cut = [np.where(highs > above, _each(tails[0], edges, above, high), 0.0)]
+    cut.append(np.where(-lows > below, _each(tails[1], edges, below, -low), 0.0))
+    total: Array = cut[0] + cut[1]
+    return total
+
+
 def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple[Array, Array]:
     """Return scales and zero points to try."""
     zeros = ZEROS
@@ -119,7 +140,7 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     return zero, np.take_along_axis(scale, zero[:, None], axis=1)[:, 0]
 
 
-def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
+def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) -> Array:
     """Return what ends on the grid cut off: the mean of ``max(x - end, 0) ** 2``, (pictures, channels, ends)."""
     count = (DEEP + ROOM) * STEPS
     first = last - count
@@ -129,14 +150,21 @@ def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
         begin = max(first - one.first, 0)
         place = one.first + begin - first
         shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
-    places = np.arange(count)
-    width = SPREAD * len(seen) ** -0.5 * STEPS / np.log(2.0)
-    kernel = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2)
-    shares = shares @ (kernel / kernel.sum(axis=1, keepdims=True))
+    if like:
+        shares = shares @ _others(len(seen), count)
     middle = 2.0 ** ((np.arange(first, last) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(first, last) / STEPS - OCTAVES)
     none, one_, two = ((shares * middle**power)[..., ::-1].cumsum(axis=-1)[..., ::-1] for power in range(3))
     return np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+
+
+def _others(pictures: int, count: int) -> Array:
+    """Return what makes of shares of sizes, (sizes,), those of pictures like them, somewhat stronger or weaker."""
+    places = np.arange(count)
+    width = SPREAD * pictures**-0.5 * STEPS / np.log(2.0)
+    reach = np.exp(-0.5 * ((places - places[:, None]) / width) ** 2)
+    made: Array = reach / reach.sum(axis=1, keepdims=True)
+    return made
 
 
 def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
