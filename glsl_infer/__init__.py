@@ -4,7 +4,8 @@
         for prediction in classifier.classify("photo.jpg"):
             print(prediction.label, prediction.probability)
 
-``Session`` is the layer below: pictures and numbers in, every output and every layer's output on request.
+``glsl_infer.tasks`` finds faces, hands and people in pictures. ``Session`` is the layer below: pictures and numbers
+in, every output and every layer's output on request.
 """
 
 import importlib
@@ -14,7 +15,7 @@ import types
 import typing
 
 if typing.TYPE_CHECKING:
-    from glsl_infer import errors
+    from glsl_infer import errors, tasks
     from glsl_infer.errors import GlslInferError
     from glsl_infer.gl.dma_buf import DmaBuf, DmaBufPlane
     from glsl_infer.graph import reference
@@ -40,6 +41,7 @@ __all__ = [
     "images",
     "preprocess",
     "reference",
+    "tasks",
 ]
 
 _HOMES = {
@@ -61,15 +63,19 @@ _MODULES = {
     "preprocess": "runtime.pictures.preprocess",
     "reference": "graph.reference",
     "session": "runtime.session",
+    "tasks": "tasks",
 }
 """The public modules, which keep the import paths that they had at the top of the package."""
+
+_ROOMS = ("bundle", "cpu", "gl", "graph", "program", "runtime", "support")
+"""What a session imports, and so was always there as an attribute."""
 
 
 def __getattr__(name: str) -> typing.Any:
     if name in _HOMES:
         value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _MODULES or name in _ROOMS:
+        value = importlib.import_module(f"{__name__}.{_MODULES.get(name, name)}")
     else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = value

@@ -126,22 +126,26 @@ def judge(folder: Path, seeds: range) -> Iterator[dict[str, Any]]:
 
     with Context("surfaceless") as context:
         for seed in seeds:
-            with np.load(folder / f"{seed}.npz") as file:
-                samples = {name: file[name] for name in file.files}
             for kind in kinds_of(seed):
-                row: dict[str, Any] = {"seed": seed, "kind": kind}
-                path = folder / f"{seed}.{kind}.tflite"
-                refused = path.with_suffix(".refused")
-                if refused.is_file():
-                    row["excluded"] = "TensorFlow cannot convert it: " + _said(refused.read_text("utf-8"))
-                else:
-                    try:
-                        row |= judged(path, kind, samples, context)
-                    except (
-                        Exception
-                    ) as error:  # whatever it is, it is a mistake, and the other files are judged as well
-                        row["refused"] = f"it stopped with {type(error).__name__}: {_said(str(error))}"
-                yield row
+                kept = folder / f"{seed}.{kind}.json"
+                if not kept.is_file():
+                    kept.write_text(json.dumps(_verdict(folder, seed, kind, context)), "utf-8")
+                yield json.loads(kept.read_text("utf-8"))
+
+
+def _verdict(folder: Path, seed: int, kind: str, context: Any) -> dict[str, Any]:
+    """Return the row of one file."""
+    row: dict[str, Any] = {"seed": seed, "kind": kind}
+    path = folder / f"{seed}.{kind}.tflite"
+    refused = path.with_suffix(".refused")
+    if refused.is_file():
+        return {**row, "excluded": "TensorFlow cannot convert it: " + _said(refused.read_text("utf-8"))}
+    with np.load(folder / f"{seed}.npz") as file:
+        samples = {name: file[name] for name in file.files}
+    try:
+        return {**row, **judged(path, kind, samples, context)}
+    except Exception as error:  # whatever it is, it is a mistake, and the other files are judged as well
+        return {**row, "refused": f"it stopped with {type(error).__name__}: {_said(str(error))}"}
 
 
 def judged(path: Path, kind: str, samples: Mapping[str, NDArray[Any]], context: Any) -> dict[str, Any]:
@@ -229,7 +233,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         "",
         f"Written by `python scripts/litert_judge.py`: {NETWORKS} random Keras networks (`tests/keras_networks.py`),",
         f"through TensorFlow's converter, the first {IN_ALL_KINDS} to a file of each kind, the others to one;",
-        "imported, exported and drawn beside LiteRT.",
+        f"imported, exported and drawn beside LiteRT: {len(rows)} files.",
         "",
         "*Float*: the imported graph computed in 32-bit floats, its largest difference from LiteRT in parts of the",
         f"output's largest number; more than {MOST_FLOAT['float']:g} ({MOST_FLOAT['float16']:g} for float16, whose",
@@ -269,7 +273,9 @@ def main() -> int:
     """Make, judge and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", nargs=2, type=int, metavar=("FIRST", "END"), help="these alone; nothing is written")
-    parser.add_argument("--folder", type=Path, help="keep the files there, and use those that are there")
+    parser.add_argument(
+        "--folder", type=Path, help="keep files and verdicts (*.json) there, and use those that are there"
+    )
     parser.add_argument("--child", choices=["make", "judge"], help=argparse.SUPPRESS)
     args = parser.parse_args()
     first, end = args.seeds or (0, NETWORKS)

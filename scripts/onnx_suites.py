@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -24,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 import onnx_cases  # noqa: E402
-from onnx_backend import PASSED, Verdict, judge  # noqa: E402
+from onnx_backend import EXCLUDED, FAILED, PASSED, Verdict, judge  # noqa: E402
 
 from glsl_infer.gl.context import Context  # noqa: E402
 
@@ -34,7 +35,7 @@ LONGEST = 150
 
 def line(verdict: Verdict) -> str:
     """Return a verdict as a line of the file."""
-    reason = verdict.reason.split("; these can:")[0]
+    reason = re.sub(r"layer '[^']*': ", "", verdict.reason.split("; these can:")[0])
     return f"{verdict.verdict}: {reason if len(reason) <= LONGEST else reason[: LONGEST - 3] + '...'}"
 
 
@@ -72,13 +73,16 @@ def main() -> int:
     print(json.dumps(counts, indent=1))
     if names:
         return 0
-    before = json.loads(PAGE.read_text("utf-8"))["cases"] if PAGE.is_file() else {}
-    lost = [
-        name for name, text in before.items() if text.startswith(PASSED) and not found.get(name, "").startswith(PASSED)
-    ]
+    before = json.loads(PAGE.read_text("utf-8"))["cases"][PASSED] if PAGE.is_file() else {}
+    passed = [name for names in before.values() for name in names]
+    lost = [name for name in passed if not found.get(name, "").startswith(PASSED)]
     for name in lost:
         print(f"passed before: {name}: {found.get(name, 'is no case any more')}")
-    data = {"onnx": version("onnx"), **counts, "cases": found, "members": sets}
+    cases: dict[str, dict[str, list[str]]] = {kind: {} for kind in (PASSED, FAILED, EXCLUDED)}
+    for name, text in found.items():
+        kind, _, reason = text.partition(": ")
+        cases[kind].setdefault(reason, []).append(name)
+    data = {"onnx": version("onnx"), **counts, "cases": cases}
     PAGE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 1 if lost else 0
 

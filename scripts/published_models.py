@@ -30,6 +30,7 @@ from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.picture import input_values
 from glsl_infer.importers.tflite.file import read_model
 from glsl_infer.importers.tflite.model import Model
+from glsl_infer.importers.tflite.operators import CUSTOM
 from glsl_infer.importers.tflite.reader import to_graph
 from glsl_infer.runtime.pictures import preprocess
 from glsl_infer.support.child_process import module_command
@@ -97,7 +98,9 @@ def imported(path: Path) -> dict[str, Any]:
     try:
         graph = to_graph(model)
     except GlslInferError as error:
-        return {"kinds": kinds, "refused": str(error).splitlines()[0]}
+        custom = sorted({operator.kind for operator in model.operators if operator.custom} - set(CUSTOM))
+        named = f"its custom operators are {', '.join(custom)}: for each give --operator NAME=MODULE:FUNCTION"
+        return {"kinds": kinds, "refused": named if custom else str(error).splitlines()[0]}
     return {"kinds": kinds, "nodes": len(graph.nodes), "difference": _difference(path, model, graph)}
 
 

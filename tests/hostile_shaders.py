@@ -68,6 +68,7 @@ REFUSED: dict[str, str] = {
     "a macro called as a function": "#define texture2D other //!\n" + _main(),
     "another END_AFTER": "#define END_AFTER(count, turn) discard; //!\n" + _main(),
     "an operator beside a parameter": "#define HALF(x) 1.0 / x //!\n" + _main("float y = HALF(0.0 + 1.0);"),
+    "a parameter behind a point": "#define PART(x) coord0.x //!\n" + _main("float y = PART(x);"),
     "a sum that a division takes apart": "#define LESS 0.0 + 1.0\n" + _main("float y = 1.0 / LESS; //!"),
     "a comment that goes on": _main("// a backslash \\ //!", "float y = 1.0;"),
     "a comment of lines": _main("/* //!", "*/"),
@@ -87,6 +88,7 @@ TAKEN: dict[str, str] = {
     "a function": "float f(float x) {\n    return x * 0.5;\n}\n" + _main("float y = f(coord0.x) / 3.0;"),
     "a condition": _main("#ifdef ROUND_STORES", "float y = 1.0;", "#else", "float y = 2.0;", "#endif", "y += 1.0;"),
     "a macro": "#define WAIT(at) max(at, 0.0)\n" + _main("vec4 y = texture2D(source, WAIT(coord0.xy));"),
+    "a part of a parameter": "#define HALF(y) (coord0.w > 0.5 ? y.zw : y.xy)\n" + _main("vec2 y = HALF(coord0) * 2.0;"),
     "an index": "#define LAST 3\n" + _main("vec4 y = weights[LAST - 1] + weights[0].xyzw;"),
     "many short statements": _main("float y = coord0.x;", *["y += coord0.y * 0.5;"] * 3000),
 }

@@ -6,8 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+import pytest
+
+REASON = "pip install onnx onnxruntime; the extras 'onnx' and 'dev' have them, where there is a wheel"
+onnx = pytest.importorskip("onnx", reason=REASON)
+pytest.importorskip("onnxruntime", reason=REASON)
+helper, numpy_helper, TensorProto = onnx.helper, onnx.numpy_helper, onnx.TensorProto
 
 NEWEST = 23
 """The newest opset that is tried; ONNX Runtime, which judges, knows those up to it."""
@@ -572,4 +576,16 @@ def agreement(model: Any, *, seed: int = 0) -> float:
     return worst
 
 
-__all__ = ["BLOCKS", "ENDS", "NEWEST", "File", "agreement", "network", "onnx", "run"]
+__all__ = [
+    "BLOCKS",
+    "ENDS",
+    "NEWEST",
+    "File",
+    "TensorProto",
+    "agreement",
+    "helper",
+    "network",
+    "numpy_helper",
+    "onnx",
+    "run",
+]

@@ -28,6 +28,7 @@ from PIL import Image
 from glsl_infer.cli.execution import Parser, add_debug, execute
 from glsl_infer.errors import InputError
 from glsl_infer.importers.keras.layers import DepthToSpace
+from glsl_infer.support.files import replacing, write_text
 from training import command, crops
 from training.stored import Hook, Range, calibrate, rounding
 
@@ -117,8 +118,9 @@ def train(args: argparse.Namespace) -> None:
     plain = network(args.input_size)
     plain.set_weights(weights)
     args.out.mkdir(parents=True, exist_ok=True)
-    (args.out / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", "utf-8")
-    plain.save(args.out / "model.keras")
+    write_text(args.out / "scores.json", json.dumps(scores, indent=1) + "\n")
+    with replacing(args.out / "model.keras") as temporary:
+        plain.save(temporary)
     for split, entry in scores.items():
         for name, (rgb, luma) in entry.items():
             print(f"{split:4s}  {name:8s}  RGB {rgb:.2f} dB  luma {luma:.2f} dB")

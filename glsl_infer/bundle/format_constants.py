@@ -148,7 +148,7 @@ PART_FOLDER_PATTERN = r"parts/(0|[1-9][0-9]?)/"
 FLOATS_PATTERN = r"weights/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32"
 DIGEST_PATTERN = r"[0-9a-f]{64}"
 GLSL_MACRO_PATTERN = r"(?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*"
-GLSL_TOKEN_PATTERN = r" +|[A-Za-z_]\w*|\d+\.\d+(e-?\d+)?|\d+(e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||[-+*/=<>!?:;,.(){}\[\]]"
+GLSL_TOKEN_PATTERN = r" +|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e-?\d+)?|[-+*/=!<>]=|\+\+|&&|\|\||[-+*/=<>!?:;,.(){}\[\]]"
 
 GLSL_PRELUDE = (
     "#version 100",

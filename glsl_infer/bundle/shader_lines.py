@@ -21,7 +21,7 @@ _CONDITION = re.compile(r"!?defined\(\w+\)(?: && !?defined\(\w+\))*", re.ASCII)
 _TERM = re.compile(r"(!?)defined\((\w+)\)", re.ASCII)
 _DEFINE = re.compile(r"(\w+)(?:\((\w+(?:, \w+)*)\))?(?: (.*))?", re.ASCII)
 _OPERATORS = frozenset(("+", "*", "/", "-", "?", "<", "==", ">", "&&", "||", "!=", "<=", ">="))
-_BESIDE = frozenset(("*", "/", "-", ".", "["))
+_BESIDE = frozenset(("*", "/", "-", "["))
 
 
 @dataclass(frozen=True)
@@ -82,16 +82,15 @@ def read(member: str, text: str) -> Lines:
 
 def tokens_of(made: Lines, number: int, line: str) -> list[str]:
     """Return the tokens of a line without its spaces."""
-    tokens = []
+    tokens: list[str] = _TOKEN.findall(line)  # what fits no token is left out
+    if "".join(tokens) == line and max(map(len, tokens), default=0) <= GLSL_LIMITS["name"]:
+        return [token for token in tokens if token[0] != " "]
     at = 0
-    while at < len(line):
+    while True:
         found = _TOKEN.match(line, at)
         if found is None or found.end() - at > GLSL_LIMITS["name"]:
             raise made.refuse(number, f"'{line[at : at + 12]}' is no GLSL of this format")
-        if line[at] != " ":
-            tokens.append(found[0])
         at = found.end()
-    return tokens
 
 
 def _directive(made: Lines, number: int, line: str, known: dict[str, bool | None], branches: list[bool | None]) -> None:
@@ -150,8 +149,9 @@ def _definition(made: Lines, number: int, word: str, rest: str, known: dict[str,
     for at, token in enumerate(body):
         depth += (token in "([") - (token in ")]")
         loose = loose or (depth == 0 and at > 0 and token in _OPERATORS)
-        beside = {body[at - 1] if at else "", *body[at + 1 : at + 2]}
-        if depth < 0 or (not exempt and token in (params or ()) and beside & _BESIDE):
+        before, after = body[at - 1] if at else "", body[at + 1] if at + 1 < len(body) else ""
+        beside = before == "." or before in _BESIDE or after in _BESIDE
+        if depth < 0 or (not exempt and token in (params or ()) and beside):
             raise unequal
     if depth:
         raise unequal

@@ -69,8 +69,9 @@ def _list(models: list[Model], *, as_json: bool) -> None:
     print(f"{'name':30} {'MB':>4} {'Pi Zero':>8}  {'licence':10} {'here':4}  task: what it finds")
     for model in models:
         here = "yes" if making.bundle_of(model).is_file() else "-"
+        time = "-" if model.zero_ms is None else f"{model.zero_ms} ms"
         print(
-            f"{model.name:30} {model.bytes / 1e6:4.1f} {model.zero_ms:5} ms  {model.licence:10} {here:4}  "
+            f"{model.name:30} {model.bytes / 1e6:4.1f} {time:>8}  {model.licence:10} {here:4}  "
             f"{', '.join(model.tasks)}: {model.what}"
         )
     print("Pi Zero: milliseconds a frame of a Pi Zero W, estimated. To fetch one: glsl-infer get NAME")

@@ -144,22 +144,31 @@ class Places:
     def allocate_fixed_map(self, node: Node, blocks: int, scale: float, kind: str = "target") -> FixedMap:
         """Allocate the textures of a 16-bit feature map of ``blocks`` times equally many channels.
 
-        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices.
+        The tiles of a slice of all blocks lie in one texture, in a grid that is the same for all slices; in as few
+        textures as they fit into, where they are too large for one.
         """
         height, width, channels = self.shapes[node.name]
         slices, tiles = channels // 4 // blocks, 2 * blocks
-        columns = _near_square(tiles, height, width)
-        rows = slices_of(tiles, columns)
+        parts = next((count for count in range(1, tiles) if _fit(slices_of(tiles, count), height, width)), tiles)
+        each = slices_of(tiles, parts)
+        columns = _near_square(each, height, width)
         layout = self._layout if kind == "target" else "atlas"
-        placed = place(self._file_name(node.name), rows * height, columns * width, slices, 0, layout, self._columns)
-        corners = self._add_textures(node, placed, kind, (0, 0, 0, 0))
-        views = tuple(
-            View(corner.texture, corner.x + tile % columns * width, corner.y + tile // columns * height)
-            for block in range(blocks)
-            for corner in corners
-            for tile in (2 * block, 2 * block + 1)
-        )
-        value = FixedMap(height, width, channels, scale, views)
+        name = self._file_name(node.name)
+        corners: list[tuple[View, ...]] = []  # of each part, for each slice
+        for part in range(parts):
+            rows = slices_of(min(each, tiles - part * each), columns)
+            group = name if parts == 1 else f"{name}.{part}"
+            placed = place(group, rows * height, columns * width, slices, 0, layout, self._columns)
+            corners.append(self._add_textures(node, placed, kind, (0, 0, 0, 0)))
+        views = []
+        for block in range(blocks):
+            for index in range(slices):
+                for tile in (2 * block, 2 * block + 1):
+                    corner, at = corners[tile // each][index], tile % each
+                    views.append(
+                        View(corner.texture, corner.x + at % columns * width, corner.y + at // columns * height)
+                    )
+        value = FixedMap(height, width, channels, scale, tuple(views))
         self.values[node.name] = value
         return value
 
@@ -238,6 +247,12 @@ class Places:
                 if (name := safe if not index else f"{safe}_{index}") not in taken
             )
         return self._file_names[layer]
+
+
+def _fit(tiles: int, height: int, width: int) -> bool:
+    """Return whether tiles fit into one texture as ``_near_square`` puts them."""
+    columns = _near_square(tiles, height, width)
+    return max(columns * width, slices_of(tiles, columns) * height) <= MAX_TEXTURE_SIZE
 
 
 def _near_square(tiles: int, height: int, width: int) -> int:

@@ -84,12 +84,16 @@ class ConvolutionSum(Operator):
                 for block in range(node.attrs["blocks"])
                 for half in range(2)
             ]
+            # The first tile in each texture is where the others there are read from.
+            firsts = list({tile.texture: tile for tile in reversed(tiles)}.values())[::-1]
+            textures = [first.texture for first in firsts]
             binding = build.bind(
                 node,
-                source=[Read(tiles[0])],
+                source=[Read(first) for first in firsts],
                 residual=[] if residual is None else [Read(residual.views[index])],
             )
-            taps = [(tile.x - tiles[0].x, tile.y - tiles[0].y) for tile in tiles]
+            reads = [(tile, textures.index(tile.texture)) for tile in tiles]
+            taps = [(part, (tile.x - firsts[part].x, tile.y - firsts[part].y)) for tile, part in reads]
             defines: dict[str, int | float | str] = {"CONSTANTS": constants.shape[1]}
             if residual is not None:
                 defines["RESIDUAL"] = binding.fetch("residual")
@@ -102,9 +106,9 @@ class ConvolutionSum(Operator):
                 lines={
                     "declarations": binding.declarations("source"),
                     "terms": [
-                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', 0, tap)});"
+                        f"sum.{('xy', 'zw')[half]} += decode({binding.fetch('source', part, tap)});"
                         for half in range(2)
-                        for tap in taps[half::2]
+                        for part, tap in taps[half::2]
                     ],
                 },
                 defines=defines,

@@ -17,13 +17,13 @@ from glsl_infer.program import quantize
 if TYPE_CHECKING:
     from glsl_infer.graph import Array, Node, Shape
 
-RANGE_KEYS = ("scale", "scales", "zeros")
+RANGE_KEYS = ("scale", "scales", "zeros", "bits")
 """Attributes of values in textures, which no value of the CPU has."""
 
 
 def range_keys(operator: Operator) -> tuple[str, ...]:
     """Return the attributes of an operator that say how its output is stored; ``scales`` of a rescaling are no such."""
-    return RANGE_KEYS if {"scale", "zeros"} & set(operator.attrs) else ()
+    return RANGE_KEYS if {"scale", "zeros"} & set(operator.attrs) else ("bits",)
 
 
 UPLOAD_8, UPLOAD_16, TENSOR_INPUT = "upload8", "upload16", "tensor_input"

@@ -106,24 +106,28 @@ def suppress(
     order = np.flatnonzero(usable)
     order = order[np.argsort(-scores[order], kind="stable")]
     boxes, scores = boxes[order], scores[order]
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     left = np.arange(len(boxes))
+    # Rows of their own, shortened as boxes go: the loop is short operations on few numbers.
+    rows = np.ascontiguousarray(boxes[:, :4].T)
+    areas = (rows[2] - rows[0]) * (rows[3] - rows[1])
     kept: list[Floats] = []
     best: list[int] = []
     while len(left) and len(kept) < most:
-        first, rest = boxes[left[0]], boxes[left]
-        corners = np.minimum(rest[:, 2:4], first[2:4]) - np.maximum(rest[:, :2], first[:2])
-        shared = np.prod(np.maximum(corners, 0.0), axis=1)
-        same = shared > overlap * (areas[left] + areas[left[0]] - shared)
+        low_x, low_y, high_x, high_y = rows[:, 0]
+        shared = np.minimum(rows[2], high_x) - np.maximum(rows[0], low_x)
+        high = np.minimum(rows[3], high_y) - np.maximum(rows[1], low_y)
+        np.maximum(shared, 0.0, out=shared)
+        shared *= np.maximum(high, 0.0, out=high)
+        same = shared * (1.0 + overlap) > overlap * (areas + areas[0])  # shared > overlap * what both cover
         same[0] = True
-        best.append(int(left[0]))
-        if merge == WEIGHTED:
-            weights = scores[left[same]]
-            total = weights.sum()
-            kept.append(weights @ rest[same] / total if total > 0.0 else first)
-        else:
-            kept.append(first)
-        left = left[~same]
+        first, group = int(left[0]), left[same]
+        best.append(first)
+        weights = scores[group]
+        total = weights.sum()
+        alone = merge == BEST or len(group) == 1 or total <= 0.0
+        kept.append(boxes[first] if alone else weights @ boxes[group] / total)
+        others = ~same
+        left, rows, areas = left[others], rows[:, others], areas[others]
     if not kept:
         return boxes[:0], order[:0]
     return np.stack(kept), order[best]

@@ -53,7 +53,8 @@ class Cut:
         """Return points (number, 2) in parts of the cut as pixels of the picture, float64."""
         across: Floats = (np.asarray(points, np.float64) - 0.5) * (self.width, self.height)
         turned: Floats = across @ self._turn
-        return turned + np.array([self.x, self.y])
+        placed: Floats = turned + np.array([self.x, self.y])
+        return placed
 
     def from_picture(self, points: Floats) -> Floats:
         """Return pixels (number, 2) of the picture as points in parts of the cut, float64."""

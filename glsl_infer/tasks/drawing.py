@@ -83,8 +83,8 @@ class Canvas:
 
 
 def _flat(points: Iterable[Sequence[float]] | Points) -> list[tuple[float, float]]:
-    given = list(points)
-    array = np.clip(np.asarray(given, np.float64)[:, :2], -_FAR, _FAR) if given else []
+    given = [tuple(point)[:2] for point in points]
+    array = np.clip(np.asarray(given, np.float64).reshape(-1, 2), -_FAR, _FAR)
     return [(float(x), float(y)) for x, y in array]
 
 

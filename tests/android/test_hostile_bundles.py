@@ -91,7 +91,7 @@ def test_a_table_of_passes_that_fills_the_memory(runner: Jvm, tmp_path: Path, go
     for index, table in enumerate(tables.values()):
         changed = rehashed({**members, "manifest.json": text, "passes.bin": table})
         paths.append(zipped(tmp_path / f"{index}.glslnn", changed))
-    small = Jvm([runner.command[0], "-Xmx64m", *runner.command[1:]])
+    small = Jvm([runner.command[0], "-Xmx24m", *runner.command[1:]])
     for expected, given in zip(tables, small.verdicts(paths)):
         assert re.match(expected, given), (expected, given)
 
@@ -104,10 +104,14 @@ def test_members_that_are_too_large(runner: Jvm, tmp_path: Path, good: bytes) ->
 
 
 def test_millions_of_empty_members_take_little_memory(runner: Jvm, tmp_path: Path) -> None:
-    """Each is a header of 30 bytes and a name; a runner that kept them all would need gigabytes."""
+    """Each is a header of 30 bytes and a name, and no directory has them; objects for all would take gigabytes."""
     path = tmp_path / "entries.glslnn"
     header = struct.pack("<4s5H3L2H", b"PK\3\4", 20, 0, 0, 0, 33, 0, 0, 0, 7, 0)
     path.write_bytes(b"".join(header + b"%07d" % index for index in range(1_000_000)))
-    small = Jvm([runner.command[0], "-Xmx128m", *runner.command[1:]])
+    small = Jvm([runner.command[0], "-Xmx192m", *runner.command[1:]])
+    (line,) = small.verdicts([path])
+    assert line.startswith("not a glsl-infer model, or cut off before its end")
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 0, 0, (16 << 20) + 1, 0, 0)
+    path.write_bytes(path.read_bytes() + end)
     (line,) = small.verdicts([path])
     assert line == "the directory of the zip is larger than 16 MiB; export or copy the file again (rule: container)"

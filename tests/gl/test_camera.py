@@ -152,7 +152,7 @@ def test_a_reader_that_goes_ends_it(model: Path, tmp_path: Path) -> None:
     assert process.stdout is not None
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=30) == 1
+    assert process.wait(timeout=30) == 0
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.stderr.close()

@@ -101,3 +101,16 @@ def test_the_same_function_in_planar_layout(context: Context) -> None:
     made = make_bundle(wide(48, kernel=3), layout="planar")
     assert error(made, context, "wide-products") <= TOLERANCE
     assert error(made, context) <= TOLERANCE
+
+
+@pytest.mark.parametrize("weights", ["baked", "uniform"])
+def test_partial_sums_too_large_for_one_texture(
+    context: Context, monkeypatch: pytest.MonkeyPatch, weights: str
+) -> None:
+    """As those of a picture of 512x512: here textures are of 16x16 texels, and hold 4 tiles of 6x6."""
+    monkeypatch.setattr("glsl_infer.lowering.places.MAX_TEXTURE_SIZE", 16)
+    made = make_bundle(wide(300, 6, kernel=3, residual=True), weights, memory="naive", uniform_vectors=216)
+    total = [one for one in made.manifest.passes if one.layer == "wide"]
+    assert {len(one.textures) for one in total} == {5}, "eight partial sums of two tiles each, and the residual"
+    assert error(made, context, "wide-products") <= TOLERANCE
+    assert error(made, context) <= TOLERANCE

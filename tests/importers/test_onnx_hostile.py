@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, helper
-from onnx_networks import File
+from onnx_networks import File, TensorProto, helper, onnx
 
 from glsl_infer.errors import GlslInferError, ModelError
 from glsl_infer.importers import onnx as importer

@@ -8,9 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from onnx_networks import File, agreement, network
+from onnx_networks import File, agreement, network, onnx
 from PIL import Image
 
 from glsl_infer import bundle as bundles

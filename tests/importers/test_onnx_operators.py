@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx_networks import File, agreement
+from onnx_networks import File, agreement, onnx
 
 from glsl_infer.importers import onnx as importer
 from glsl_infer.importers.onnx.operators import OF_MICROSOFT, OPERATORS
@@ -223,14 +223,13 @@ def condition(chosen: bool) -> Build:
     """An If whose condition the file knows; both branches call their tensors the same."""
 
     def build(made: File, x: str) -> str:
-        from onnx import TensorProto, helper
-
+        helper, float_ = onnx.helper, onnx.TensorProto.FLOAT
         parts = [
             helper.make_graph(
                 [helper.make_node(kind, [x], ["inner"]), helper.make_node("Neg", ["inner"], [f"end-{kind}"])],
                 kind,
                 [],
-                [helper.make_tensor_value_info(f"end-{kind}", TensorProto.FLOAT, None)],
+                [helper.make_tensor_value_info(f"end-{kind}", float_, None)],
             )
             for kind in ("Relu", "Tanh")
         ]
@@ -263,8 +262,7 @@ def sizes_from_shape(made: File, x: str) -> str:
 
 def filled(made: File, x: str) -> str:
     """Zeros of a shape that is computed, expanded, and added."""
-    from onnx import numpy_helper
-
+    numpy_helper = onnx.numpy_helper
     zeros = made.op("ConstantOfShape", [made.op("Shape", [x], (4,))], MAP,
                     value=numpy_helper.from_array(np.asarray([0.25], np.float32)))  # fmt: skip
     return made.op("Add", [x, zeros], MAP)
@@ -453,8 +451,6 @@ def test_what_nobody_judges(kind: str) -> None:
     if kind == "Swish":
         expected = values / (1.0 + np.exp(-1.5 * values))
     else:
-        from onnx import numpy_helper
-
-        gamma = numpy_helper.to_array(made.constants[0])
+        gamma = onnx.numpy_helper.to_array(made.constants[0])
         expected = gamma * values / np.sqrt(np.square(values).mean(axis=-1, keepdims=True) + 1e-5)
     assert np.abs(returned - expected).max() < 1e-5

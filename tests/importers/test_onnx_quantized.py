@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import TensorProto, numpy_helper
-from onnx_networks import File, agreement, run
+from onnx_networks import File, TensorProto, agreement, numpy_helper, onnx, run
 
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare

@@ -120,7 +120,16 @@ def test_the_licence_is_inside(members: dict[str, bytes]) -> None:
 def test_it_needs_four_packages(metadata: Message) -> None:
     needed = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
     assert sorted(one.lower() for one in needed) == ["glfw", "numpy", "pillow", "pyopengl"]
-    assert set(metadata.get_all("Provides-Extra", [])) == {"train", "tools", "memory", "camera", "tflite", "dev"}
+    assert set(metadata.get_all("Provides-Extra", [])) == {
+        "train",
+        "tools",
+        "memory",
+        "camera",
+        "tflite",
+        "onnx",
+        "signatures",
+        "dev",
+    }
 
 
 def test_its_description_is_the_readme(metadata: Message) -> None:

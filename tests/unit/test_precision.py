@@ -49,6 +49,12 @@ def test_numbers_and_their_input_have_16_bits() -> None:
     assert set(layers(network(boxes), "16")) == {"stem", "body", "neck", "head"}
 
 
+def test_numbers_behind_a_vector_have_16_bits_alone() -> None:
+    shape = {"shape": (1, 2, 3), "activation": "linear"}
+    more = (pool_node("mean", "head"), Node("map", "vector_map", ("mean",), shape))
+    assert layers(network(GraphOutput("numbers", ("map",), purpose="values"), more=more)) == {"map": precision.BY_RULE}
+
+
 @pytest.mark.parametrize(
     ("output", "activation"),
     [

@@ -46,6 +46,17 @@ def test_star_import_gives_what_all_says() -> None:
     assert set(glsl_infer.__all__) == set(namespace) - {"__builtins__"}
 
 
+def test_public_modules_are_the_ones_in_the_rooms() -> None:
+    program = (
+        "import sys, glsl_infer; assert 'numpy' not in sys.modules and 'OpenGL' not in sys.modules; "
+        "from glsl_infer.session import Session; import glsl_infer.preprocess, glsl_infer.runtime.session as home; "
+        "import glsl_infer.session as alias; assert alias is home is glsl_infer.session; "
+        "assert home.__spec__.name == home.__name__ == 'glsl_infer.runtime.session' and glsl_infer.Session is Session; "
+        "assert glsl_infer.preprocess.load and glsl_infer.gl.context and not hasattr(glsl_infer, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 # Docstrings ----------------------------------------------------------------------------------------
 
 

@@ -55,11 +55,12 @@ def test_a_tolerance_holds(share: float) -> None:
     found = made(tolerance=share * plain)
     assert found.spent is not None
     assert found.spent.error <= share * plain < found.spent.before
-    assert off(found) == pytest.approx(found.spent.error, rel=0.1)
+    assert 0.3 * found.spent.error <= off(found) <= 1.3 * found.spent.error  # with other ranges, where 16 bits allow
     assert plain == pytest.approx(found.spent.before, rel=0.1)
     fine = {choice.layer for choice in found.precision}
     assert fine == {layer.layer for layer in found.spent.layers if layer.bits == 16}
     assert {choice.why for choice in found.precision} == {BY_MEASURE}
+    # No two of these maps are joined, so each is worth its own error for its own time.
     gains = [layer.error**2 / layer.milliseconds for layer in found.spent.layers]
     assert gains == sorted(gains, reverse=True)
 
@@ -87,6 +88,18 @@ def test_a_budget_is_kept() -> None:
 def test_what_a_person_wants_stays() -> None:
     found = prepare(GRAPH, PICTURES, precision="8", precision_for={"fourth": 8, "mean": 8}, tolerance=1e-9)
     assert {choice.layer for choice in found.precision} == {"first", "second", "third"}
+
+
+def test_what_is_joined_is_paid_together() -> None:
+    side = conv_node(RNG, "side", ("third",), 24, 6, kernel=(3, 3), activation="linear")
+    body = [*GRAPH.nodes[:-1], side, Node("both", "concat_copy", ("side", "fourth"))]
+    joined = Graph("joined", body, [GraphOutput("numbers", ("both",), purpose="values")])
+    for budget in np.geomspace(1e-4, 1.0, 9):
+        found = prepare(joined, PICTURES, precision="8", budget=float(budget))
+        fine = {choice.layer for choice in found.precision}
+        assert ("side" in fine) == ("fourth" in fine)
+        assert found.spent is not None
+        assert sum(layer.milliseconds for layer in found.spent.layers if layer.bits == 16) <= budget
 
 
 def test_it_needs_pictures_and_a_model_of_one_part() -> None:

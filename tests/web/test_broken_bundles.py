@@ -146,7 +146,7 @@ def test_damaged_and_hostile_members(blank: Page, site: Site, tmp_path: Path, go
         "bomb": (bomb, "unpacks to more than 256 MiB"),
         "lying bomb": (lying.replace(size, (1000).to_bytes(4, "little")), "damaged"),
         "lzma": (lzma, "not supported"),
-        "secret": (bytes(secret), "not supported"),
+        "secret": (bytes(secret), "is encrypted"),
         "hash": (
             zipped(path, {**good, "labels.txt": b"x\ny\nz\n"}).read_bytes(),
             r"'labels.txt' is damaged \(its sha256",
@@ -249,7 +249,7 @@ def test_a_driver_that_computes_something_else_is_found_out(blank: Page, site: S
     """A bundle whose shader is wrong: the self-check names the layer."""
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = "shaders/dense.frag" if "shaders/dense.frag" in members else sorted(m for m in members if "pool" in m)[0]
-    broken = members[name].replace(b"void main() {", b"void main() {\n    if (gl_FragCoord.x > 0.0) discard;")
+    broken = members[name].rstrip()[:-1] + b"    gl_FragColor = vec4(0.0);\n}\n"
     assert broken != members[name]
     site.files["/wrong.glslnn"] = zipped(tmp_path / "wrong.zip", rehashed(members, {name: broken})).read_bytes()
     with pytest.raises(PageError, match=r"SelfCheckError: layer '[\w-]+' comes out wrong on this driver"):
@@ -265,7 +265,7 @@ def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: P
     files, wanted = {}, {}
     for test in ("test_what_declares_what_is_set", "test_a_uniform_that_nobody_sets_is_refused"):
         for index, text in enumerate(getattr(unit, test).pytestmark[0].args[1]):
-            changed = {program["fragment"]: text.encode(), "shaders/prelude.glsl": b"#version 100\n#define PRELUDE 1\n"}
+            changed = {program["fragment"]: (text + unit.MAIN).encode()}
             members = {**good, **changed, "manifest.json": json.dumps(manifest).encode()}
             files[f"{test} {index}"] = zipped(tmp_path / "text.zip", rehashed(members)).read_bytes()
             wanted[f"{test} {index}"] = "nobody" in test
@@ -280,8 +280,7 @@ def test_declarations_are_read_as_by_python(blank: Page, site: Site, tmp_path: P
 def test_a_shader_that_is_refused_names_its_layer(blank: Page, site: Site, tmp_path: Path) -> None:
     members = members_of(with_manifest(tiny.tiny_bundle(), tmp_path), tmp_path)
     name = sorted(m for m in members if m.startswith("shaders/stem") and m.endswith(".frag"))[0]
-    site.files["/bad.glslnn"] = zipped(
-        tmp_path / "bad.zip", rehashed(members, {name: members[name] + b"nonsense\n"})
-    ).read_bytes()
+    wrong = members[name].replace(b"void main() {", b"void main() {\n    vec4 wrong = vec2(1.0);")  # of another type
+    site.files["/bad.glslnn"] = zipped(tmp_path / "bad.zip", rehashed(members, {name: wrong})).read_bytes()
     with pytest.raises(PageError, match=r"ShaderError: layer 'stem' on .*: the driver refuses the fragment shader"):
         blank.evaluate("lib.GlslInfer.load('/bad.glslnn')")

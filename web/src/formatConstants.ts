@@ -183,7 +183,7 @@ export const PART_FOLDER_PATTERN = /^(parts\/(0|[1-9][0-9]?)\/)$/;
 export const FLOATS_PATTERN = /^(weights\/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*\.f32)$/;
 export const DIGEST_PATTERN = /^([0-9a-f]{64})$/;
 export const GLSL_MACRO_PATTERN = /^((?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*)$/;
-export const GLSL_TOKEN_PATTERN = /^( +|[A-Za-z_]\w*|\d+\.\d+(e-?\d+)?|\d+(e-?\d+)?|[-+*\/=!<>]=|\+\+|&&|\|\||[-+*\/=<>!?:;,.(){}\[\]])$/;
+export const GLSL_TOKEN_PATTERN = /^( +|[A-Za-z_]\w*|\d+(?:\.\d+)?(?:e-?\d+)?|[-+*\/=!<>]=|\+\+|&&|\|\||[-+*\/=<>!?:;,.(){}\[\]])$/;
 export const GLSL_PRELUDE = [
   "#version 100",
   "#ifdef GL_FRAGMENT_PRECISION_HIGH",

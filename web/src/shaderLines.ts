@@ -36,7 +36,7 @@ type Decision = boolean | undefined;
 const TOKEN = new RegExp(GLSL_TOKEN_PATTERN.source.slice(1, -1), "y");
 const TERM = /(!?)defined\((\w+)\)/g;
 const OPERATORS = "+ * / - ? < == > && || != <= >=".split(" ");
-const BESIDE = "*/-.[";
+const BESIDE = "*/-[";
 
 /** Return the tokens of a shader. `#if`, `#else` and `#endif` are left where a device decides. */
 export function readLines(member: string, text: string): Lines {
@@ -91,7 +91,7 @@ export function readLines(member: string, text: string): Lines {
     body.forEach((token, at) => {
       depth += +"([".includes(token) - +")]".includes(token);
       loose ||= !depth && at > 0 && OPERATORS.includes(token);
-      const beside = [body[at - 1], body[at + 1]].some((other) => other && BESIDE.includes(other));
+      const beside = body[at - 1] === "." || [body[at - 1], body[at + 1]].some((other) => other && BESIDE.includes(other));
       if (depth < 0 || (!exempt && beside && params?.includes(token))) failed(unequal);
     });
     if (depth) failed(unequal);

@@ -146,7 +146,10 @@ def assign_ranges(
 def with_room(
     graph: Graph, wider: Mapping[str, Range], choices: Sequence[RangeChoice]
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
-    """Give layers of 16 bits ranges in which nothing that was seen saturates: their steps are fine enough.
+    """Give layers of 16 bits a range in which nothing that was seen saturates: their steps are fine enough.
+
+    All channels have the same, so that shaders have fewer numbers, and weights that fit a texture: of a channel that
+    needs a 64th of it 10 bits are left.
 
     Args:
         graph: with ranges and bits.
@@ -158,7 +161,8 @@ def with_room(
     for node in graph.nodes:
         made = node
         if node.attrs.get("bits") == 16 and node.name in wider:
-            found = wider[node.name]
+            low, high = wider[node.name].ends(graph.shapes[node.name][2])
+            found = choose(low, high, common=True, equal=True, headroom=1.0)
             made = node.with_attrs(scales=found.scales, zeros=found.zeros)
             changed[node.name] = _choice(node.name, found, "maximum")
         elif node.attrs.get("bits") == 16 and ops.get(node.op).keeps_range and "scales" in ops.get(node.op).attrs:

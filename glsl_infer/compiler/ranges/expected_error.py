@@ -69,8 +69,9 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
     tails = [_tails(seen, side, last) for side in range(2)]
     moved = np.stack([one.moved for one in seen])
     energy = np.stack([one.energy for one in seen]).mean(axis=1)
-    floor = NOISE * np.maximum(energy, 0.01 * np.median(energy))
-    weights = 1.0 / np.maximum(energy, 0.01 * np.median(energy))
+    # Where most pictures are black, the median is 0; where all are, any weight will do.
+    energy = np.maximum(energy, max(0.01 * np.median(energy), 1e-6 * energy.max()) or 1.0)
+    floor, weights = NOISE * energy, 1.0 / energy
     above, below = scales * (255.0 - zeros[:, None]) / 255.0, scales * zeros[:, None] / 255.0
     step = (scales / 255.0) ** 2 / 12.0
     share = PRIOR / (len(seen) + PRIOR)
@@ -147,7 +148,9 @@ def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) ->
     shares = np.zeros((len(seen), len(seen[0].low), count))
     for number, one in enumerate(seen):
         kept = one.shares[side]
-        begin = max(first - one.first, 0)
+        begin = min(max(first - one.first, 0), kept.shape[1])  # a dark picture's may all lie before the first end
+        if begin >= kept.shape[1]:  # all of its values end before the grid does, as those of a black picture
+            continue
         place = one.first + begin - first
         shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
     if like:

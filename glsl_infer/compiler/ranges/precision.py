@@ -26,8 +26,9 @@ BITS = (8, 16)
 BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
 """Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with."""
 
-MOST_ADDED = 0.08
-"""Of a network's work, how much the inputs of the last layers may add: the rest of 1.15 is theirs, and for draws."""
+MOST_ADDED = 0.1
+"""Of a network's work, how much all 16 bits may add where the last layers' inputs have them too: ``added`` is an
+estimate, and Mesa's vc4 compiler made up to half as much again of it."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,16 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
             choice = fixed.get(node.name) or PrecisionChoice(node.name, WITH_OTHERS)
             made.append(replace(choice, added=added(graph, node) / whole))
     return graph.rebuilt(nodes), tuple(made)
+
+
+def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
+    """Return for each layer those that must have the same bits, itself among them: what is joined into one map."""
+    groups = {node.name: frozenset([node.name]) for node in graph.nodes}
+    for node in graph.nodes:
+        if _joins(node):
+            one = frozenset().union(*(groups[maker] for name in node.inputs for maker in _makers(graph, name)))
+            groups.update(dict.fromkeys(one, one))
+    return groups
 
 
 def possible_layers(graph: Graph) -> dict[str, Node]:
@@ -205,13 +216,15 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
                 if maker in possible and not _is_probable(graph.by_name[maker]):
                     ends[maker] = None
     whole = sum(_work(graph, node) for node in graph.nodes)
-    left = MOST_ADDED * whole
+    left = MOST_ADDED * whole - sum(added(graph, graph.by_name[end]) for end in ends)
     before: dict[str, None] = {}
     for end in ends:
         for name in graph.by_name[end].inputs:
             makers = [maker for maker in _makers(graph, name) if maker not in ends and maker not in before]
+            if not all(maker in possible for maker in makers):  # vectors, say, have 16 bits anyway
+                continue
             more = sum(added(graph, graph.by_name[maker]) for maker in makers)
-            if all(maker in possible for maker in makers) and more <= left:
+            if more <= left:
                 left -= more
                 before.update(dict.fromkeys(makers))
     return {name: BY_RULE if name in ends else BEFORE for name in possible if name in ends or name in before}

@@ -96,9 +96,15 @@ def spend(
     possible = precision.possible_layers(graph)
     errors = {name: _mean(run.error({name: 8}, alone=True) for run in runs) for name in possible}
     cost = {name: milliseconds(graph, node) for name, node in possible.items()}
-    order = sorted(possible, key=lambda name: errors[name] ** 2 / cost[name], reverse=True)
+    groups = precision.joined_layers(graph)
+
+    def gain(name: str) -> float:
+        group = [one for one in groups[name] if one in possible]
+        return sum(errors[one] ** 2 for one in group) / sum(cost[one] for one in group)
+
+    order = sorted(possible, key=gain, reverse=True)
     made, left = dict(chosen), math.inf if budget is None else budget
-    waiting = [name for name in order if name not in made]
+    waiting = [name for name in order if name not in made and groups[name] <= possible.keys()]
     target = 0.0 if tolerance is None else tolerance
 
     def measured() -> float:
@@ -114,10 +120,12 @@ def spend(
         for name in list(waiting):
             if rest <= target:
                 break
-            if cost[name] <= left:
-                made[name] = PrecisionChoice(name, BY_MEASURE)
-                left -= cost[name]
-                rest = math.sqrt(max(rest**2 - errors[name] ** 2, 0.0))
+            new = [one for one in groups[name] if one not in made]
+            wanted = all(made.get(one, True) for one in groups[name])  # a person may want one of them in 8 bits
+            if new and wanted and sum(cost[one] for one in new) <= left:
+                made.update((one, PrecisionChoice(one, BY_MEASURE)) for one in new)
+                left -= sum(cost[one] for one in new)
+                rest = math.sqrt(max(rest**2 - sum(errors[one] ** 2 for one in new), 0.0))
             waiting.remove(name)
         found = measured()
         target *= min(0.8, (tolerance or 0.0) / max(found, 1e-12))

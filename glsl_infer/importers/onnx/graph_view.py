@@ -10,6 +10,10 @@ from glsl_infer.errors import ModelError
 from glsl_infer.importers.onnx.folding import fold
 from glsl_infer.importers.onnx.model import Numbers, Operator, Part
 
+MISFITS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What operators raise that a damaged file has left without inputs, or with attributes of another type: they are no
+pieces of anything."""
+
 MOST_NUMBERS = 1 << 16
 """Of a constant that is looked at before the network is imported."""
 

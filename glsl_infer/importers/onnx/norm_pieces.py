@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from glsl_infer.importers.onnx.activations import FUNCTION
-from glsl_infer.importers.onnx.graph_view import Network
+from glsl_infer.importers.onnx.graph_view import MISFITS, Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 NORM = f"{FUNCTION}norm"
@@ -27,7 +27,10 @@ def whole(part: Part) -> Part:
     for place, operator in enumerate(part.operators):
         if operator.domain or operator.kind not in ("Div", "Mul") or len(operator.inputs) != 2:
             continue
-        found = _norm(network, operator)
+        try:
+            found = _norm(network, operator)
+        except MISFITS:
+            continue
         if found is None:
             continue
         source, kind, axes, epsilon = found

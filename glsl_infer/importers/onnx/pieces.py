@@ -19,7 +19,7 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.folded_numbers import POINTWISE
 from glsl_infer.importers.onnx.folding import fold
-from glsl_infer.importers.onnx.graph_view import Network
+from glsl_infer.importers.onnx.graph_view import MISFITS, Network
 from glsl_infer.importers.onnx.model import Operator, Part
 
 MOST_PIECES = 24
@@ -66,7 +66,10 @@ def whole(part: Part) -> Part:
     for place, operator in enumerate(part.operators):
         if operator.domain or operator.kind not in _ELEMENTWISE or len(operator.outputs) != 1:
             continue
-        found = _function(network, place)
+        try:
+            found = _function(network, place)
+        except MISFITS:
+            continue
         if found is not None:
             root, text = found
             changed[place] = replace(operator, kind=FUNCTION + text, inputs=(root,), attributes={})

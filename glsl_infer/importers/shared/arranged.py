@@ -74,6 +74,8 @@ def arrangement(sources: Indices, given: Shape) -> Arrangement | None:
     """
     shape = sources.shape
     total = int(np.prod(given))
+    if not sources.size or not total:
+        return None
     if sources.size == total and (sources.reshape(-1) == np.arange(total)).all():
         return Arrangement(shape, "" if shape == tuple(given) else "reshape")
     width, channels = given[1], given[2]

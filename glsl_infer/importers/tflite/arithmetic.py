@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Node
 from glsl_infer.importers.tflite.call import Call, Converter, function
 
-_OPERATIONS = {
+OPERATIONS = {
     "ADD": "add",
     "SUB": "subtract",
     "MUL": "multiply",
@@ -53,7 +53,7 @@ def negated(call: Call) -> list[Node]:
 
 
 def _of_two(call: Call) -> Node:
-    operation = _OPERATIONS[call.kind]
+    operation = OPERATIONS[call.kind]
     if operation == "add" and call.shapes[0] == call.shapes[1]:
         return call.node("add", {"activation": "linear"})
     return call.node("binary", {"operation": operation})
@@ -106,7 +106,7 @@ def _limited(call: Call, limit: Doubles) -> list[Node]:
 
 
 CONVERTERS: dict[str, Converter] = {
-    **dict.fromkeys(_OPERATIONS, binary),
+    **dict.fromkeys(OPERATIONS, binary),
     "ADD_N": add_several,
     "NEG": negated,
 }

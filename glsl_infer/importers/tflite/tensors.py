@@ -14,20 +14,12 @@ from numpy.typing import NDArray
 from glsl_infer.cpu.custom import CUSTOM as CUSTOM_OPERATOR
 from glsl_infer.graph import Node
 from glsl_infer.graph.activations import activation
+from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.activations import text_of
 from glsl_infer.importers.tflite.call import Call, Converter
 from glsl_infer.importers.tflite.evaluate import slices_of
 
-OPERATIONS = {
-    "ADD": "add",
-    "SUB": "subtract",
-    "MUL": "multiply",
-    "DIV": "divide",
-    "MAXIMUM": "maximum",
-    "MINIMUM": "minimum",
-    "POW": "power",
-    "SQUARED_DIFFERENCE": "squared_difference",
-}
+OPERATIONS = {**arithmetic.OPERATIONS, "POW": "power"}
 _REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
 _MOST_PARTS = 64
 

@@ -70,7 +70,7 @@ class Written:
 
     def whole(self, last: Operator) -> Operator | None:
         """Return the operator that does what the longest piece does which ends in this one; None if there is none."""
-        if last.custom or len(last.outputs) != 1 or last.outputs[0] not in self._makers:
+        if last.custom or not last.inputs or len(last.outputs) != 1 or last.outputs[0] not in self._makers:
             return None
         if last.kind in _MADE_OF_FUNCTIONS:
             return self._function(last) or self._norm(last)
@@ -146,13 +146,13 @@ class Written:
 
     def _norm_before(self, last: Operator) -> Operator | None:
         """Return the normalisation before a change of shape with a function in between."""
-        maker = self._makers.get(last.inputs[0])
+        maker = self._makers.get(last.inputs[0]) if last.inputs else None
         function = self._function(maker) if maker is not None and maker.kind in _MADE_OF_FUNCTIONS else None
         text = _PLAIN_FUNCTIONS.get(maker.kind) if maker is not None and function is None else None
         if function is not None:
             root, text = function.inputs[0], str(function.options["Function"])
-        elif text is not None and maker is not None:
-            (root,) = maker.inputs
+        elif text is not None and maker is not None and maker.inputs:
+            root = maker.inputs[0]
         else:
             return None
         norm = self._norm(replace(last, inputs=(root, *last.inputs[1:])))

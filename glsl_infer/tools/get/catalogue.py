@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glsl_infer.bundle.json_fields import Fields, integer, items, number
+from glsl_infer.bundle.json_fields import Fields, items, number
 from glsl_infer.errors import BundleError, InputError
 from glsl_infer.graph.picture import FITS
 from glsl_infer.support import saved_json
@@ -47,7 +47,7 @@ class Model:
         samples: what it is calibrated with: one of ``samples.KINDS``.
         tasks: those that use it.
         needs: other networks that these use.
-        zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate.
+        zero_ms: milliseconds a frame on a Raspberry Pi Zero W, by the estimate; None where nobody has estimated them.
         sources: where the file is; the next is tried where one fails.
     """
 
@@ -62,7 +62,7 @@ class Model:
     samples: str
     tasks: tuple[str, ...]
     needs: tuple[str, ...]
-    zero_ms: int
+    zero_ms: int | None
     sources: tuple[Source, ...]
 
 
@@ -122,7 +122,7 @@ def _model(value: Any, where: str) -> Model:
         fields.text("samples", one_of=KINDS),
         fields.texts("tasks"),
         fields.texts("needs"),
-        integer(fields.any("zero_ms"), f"{where}: 'zero_ms'", 0, 100_000),
+        fields.integer("zero_ms", 1, 100_000) if fields.has("zero_ms") else None,
         tuple(_source(item, f"{where}: 'sources'[{index}]") for index, item in enumerate(fields.items("sources"))),
     )
     fields.done()

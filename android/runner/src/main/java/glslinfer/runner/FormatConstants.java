@@ -189,7 +189,7 @@ final class FormatConstants {
     static final String DIGEST_PATTERN = "[0-9a-f]{64}";
     static final String GLSL_MACRO_PATTERN = "(?!GL_|[A-Z0-9_]*__)[A-Z][A-Z0-9_]*";
     static final String GLSL_TOKEN_PATTERN =
-            " +|[A-Za-z_]\\w*|\\d+\\.\\d+(e-?\\d+)?|\\d+(e-?\\d+)?|[-+*/=!<>]=|\\+\\+|&&|\\|\\||[-+*/=<>!?:;,.(){}\\[\\]]";
+            " +|[A-Za-z_]\\w*|\\d+(?:\\.\\d+)?(?:e-?\\d+)?|[-+*/=!<>]=|\\+\\+|&&|\\|\\||[-+*/=<>!?:;,.(){}\\[\\]]";
 
     static final String[] GLSL_PRELUDE = {
         "#version 100",

@@ -199,7 +199,7 @@ final class ShaderLines {
             depth += ("([".contains(token) ? 1 : 0) - (")]".contains(token) ? 1 : 0);
             made.loose |= depth == 0 && at > 0 && OPERATORS.contains(token);
             boolean beside = at > 0 && "*/-.[".contains(made.body.get(at - 1))
-                    || at + 1 < made.body.size() && "*/-.[".contains(made.body.get(at + 1));
+                    || at + 1 < made.body.size() && "*/-[".contains(made.body.get(at + 1));
             unequal |= depth < 0 || !exempt && beside && made.params.contains(token);
         }
         if (depth != 0 || unequal) {
