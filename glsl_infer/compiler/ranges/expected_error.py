@@ -87,7 +87,8 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
         zero, scale = _least(errors, common=common, equal=equal)
         zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
         ends = above[zero, scale], below[zero, scale]
-        cut = sum(_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low)))
+        beyond = [_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))]
+        cut = beyond[0] + beyond[1]
         weights = 1.0 / (floor + (moved * step[scale] + SATURATION * cut).mean(axis=1))
     found = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
     return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
@@ -133,8 +134,8 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     """Return the places of zero points and scales, for each channel or for all."""
     if equal:
         total = errors.sum(axis=0)
-        zero, scale = np.unravel_index(int(total.argmin()), total.shape)
-        return np.array([zero]), np.array([scale])
+        places = np.unravel_index(int(total.argmin()), total.shape)
+        return np.array([int(places[0])]), np.array([int(places[1])])
     scale = errors.argmin(axis=2)
     best = errors.min(axis=2)
     zero = np.full(len(best), best.sum(axis=0).argmin()) if common else best.argmin(axis=1)
@@ -158,7 +159,8 @@ def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) ->
     middle = 2.0 ** ((np.arange(first, last) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(first, last) / STEPS - OCTAVES)
     none, one_, two = ((shares * middle**power)[..., ::-1].cumsum(axis=-1)[..., ::-1] for power in range(3))
-    return np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+    tails: Array = np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+    return tails
 
 
 def _others(pictures: int, count: int) -> Array:
