@@ -61,9 +61,12 @@ def _wrong_part(data: dict[str, Any]) -> str | None:
             return f"the scale of '{name}' is no power of two"
     for name, one in (*data["maps"].items(), *data["fine"].items()):
         lists = [one.get(key) if isinstance(one, dict) else None for key in ("scales", "zeros")]
-        if not all(isinstance(numbers, list) and numbers and all(map(_is_number, numbers)) for numbers in lists):
+        found = [
+            numbers for numbers in lists if isinstance(numbers, list) and numbers and all(map(_is_number, numbers))
+        ]
+        if len(found) != 2:
             return f"'{name}' has no lists of numbers 'scales' and 'zeros'"
-        scales, zeros = lists
+        scales, zeros = found
         if not all(0.0 < scale < math.inf for scale in scales):
             return f"'{name}' has a scale that is not above 0"
         if not all(0.0 <= zero <= 255.0 and zero == int(zero) for zero in zeros):

@@ -1,0 +1,1 @@
+"""What scripts/precision.py measures, and how."""

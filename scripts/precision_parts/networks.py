@@ -13,14 +13,14 @@ from typing import Any
 import graph_file
 import numpy as np
 from numpy.typing import NDArray
-from precision_parts import torch_file
-from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, Anchors, compared, detections
-from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, views
 from published_models import CACHE, ROOT, fetch, published
 
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.tflite import reader
+from precision_parts import torch_file
+from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, Anchors, compared, detections
+from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, views
 
 Outputs = dict[str, NDArray[Any]]
 Result = dict[str, float]

@@ -96,7 +96,7 @@ def picture(package: str, name: str) -> Picture:
 
 def cut(whole: Picture, box: Box, size: tuple[int, int]) -> Picture:
     """Return a part of a picture at another size, uint8 (height, width, 3); ``size`` is (height, width)."""
-    corners = tuple(int(round(end)) for end in box)
+    corners = tuple(round(end) for end in box)
     part = Image.fromarray(whole).crop(corners)
     return np.asarray(part.resize((size[1], size[0]), Image.Resampling.BOX if part.width > size[1] else 2))
 

@@ -132,7 +132,13 @@ def test_export_prints_a_report(
     assert exported == [
         (
             (model, out, labels),
-            {"options": options, "calibration": [picture, picture], "verify_seconds": 20.0, "known": []},
+            {
+                "options": options,
+                "calibration": [picture, picture],
+                "verify_seconds": 20.0,
+                "known": [],
+                "ranges": None,
+            },
         )
     ]
     output = capsys.readouterr()
@@ -169,7 +175,13 @@ def test_export_as_json(capsys: Capture, exported: list[Any], export_arguments: 
         "note": "",
     }
     assert data["wide"] == [{"layer": "broad", "slices": 12, "blocks": 2, "passes": 20, "reason": ""}]
-    assert exported[0][1] == {"options": Options(), "calibration": [], "verify_seconds": 20.0, "known": []}
+    assert exported[0][1] == {
+        "options": Options(),
+        "calibration": [],
+        "verify_seconds": 20.0,
+        "known": [],
+        "ranges": None,
+    }
 
 
 def test_weights_of_single_layers(exported: list[Any], export_arguments: dict[str, Path]) -> None:

@@ -63,7 +63,7 @@ def test_relu6_needs_no_pictures_but_gains_by_them() -> None:
     assert ranges(graph, ())["a"] == Range((6.0,), (0.0,))
     learnt, choices = assign_ranges(graph, PICTURES)
     assert max(learnt.by_name["a"].attrs["scales"]) < 1.0
-    assert choices[0].by == "error"
+    assert choices[0].by == "maximum"
     assert assign_ranges(graph, PICTURES, 99.0)[1][0].by == "percentile 99"
     assert assign_ranges(graph)[1][0].by == "function"
 

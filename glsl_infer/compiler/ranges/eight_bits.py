@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
-from glsl_infer.compiler.ranges import calibration, expected_error, observed
+from glsl_infer.compiler.ranges import calibration, expected_error, held_out, observed
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.network import IMAGE
@@ -40,8 +40,8 @@ class RangeChoice:
     Attributes:
         low, high: lowest and highest value that any channel can hold.
         narrowest: width of the narrowest channel's range.
-        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``error`` (what
-            the pictures let expect), ``maximum`` or ``percentile ...`` of the pictures,
+        by: ``function`` (the activation's own range), ``file`` (that of a quantised one), ``error``,
+            ``layer`` (see ``held_out``), ``maximum`` or ``percentile ...`` of the pictures,
             ``ranges`` (a file of ranges).
     """
 
@@ -107,10 +107,13 @@ def assign_ranges(
                 chosen, chosen_by = _given_range(node), "file"
             elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
                 low_end, high_end = float(node.activation.low), float(node.activation.high)
-                chosen = expected_error.choose(
-                    shown_of[node.name], low_end, high_end, common=node.name in common, equal=node.name in equal
+                chosen, chosen_by = _by_pictures(
+                    shown_of[node.name],
+                    (low_end, high_end),
+                    common=node.name in common,
+                    equal=node.name in equal,
+                    headroom=widened,
                 )
-                chosen_by = "error"
                 if wider is not None:
                     low, high = (np.clip(ends, low_end, high_end) for ends in seen[node.name])
                     wider[node.name] = choose(
@@ -261,6 +264,25 @@ def ranges_of(graph: Graph) -> dict[str, Range]:
 def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
     shapes = [graph.shapes[name] for name in node.inputs]
     return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])
+
+
+def _by_pictures(
+    seen: Sequence[observed.Shown], function: tuple[float, float], *, common: bool, equal: bool, headroom: float
+) -> tuple[Range, str]:
+    """Return the range of a layer in the way that suits its pictures best, and what the way is called."""
+    low, high = function
+
+    def widened(shown: Sequence[observed.Shown], factor: float, *, whole: bool) -> Range:
+        lowest, highest = (np.clip(ends, low, high) for ends in observed.extremes(shown))
+        return choose(lowest, highest, common=common, equal=equal or whole, headroom=factor)
+
+    ways: dict[str, held_out.Way] = {
+        "maximum": lambda shown: widened(shown, headroom, whole=False),
+        "layer": lambda shown: widened(shown, headroom, whole=True),
+        "error": lambda shown: expected_error.choose(shown, low, high, common=common, equal=equal),
+    }
+    best = held_out.best(ways, seen, low, high)
+    return ways[best](seen), best
 
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:

@@ -27,7 +27,7 @@ SATURATION = 4.0
 NOISE = 1e-4
 """Of a layer's energy: an error so small that less gains nothing, as the layers before have as much."""
 PRIOR = 0.05
-SPREAD = 0.4
+SPREAD = 0.3
 """Standard deviation of the natural logarithm of how much larger values are in a picture than in the only one seen."""
 NARROWEST = 1.0 / 64.0
 DEEP = 14
@@ -87,10 +87,32 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
         zero, scale = _least(errors, common=common, equal=equal)
         zero, scale = np.broadcast_to(zero, len(rounded)), np.broadcast_to(scale, len(rounded))
         ends = above[zero, scale], below[zero, scale]
-        cut = sum(_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low)))
+        beyond = [_each(side, edges, end, limit) for side, end, limit in zip(tails, ends, (high, -low))]
+        cut = beyond[0] + beyond[1]
         weights = 1.0 / (floor + (moved * step[scale] + SATURATION * cut).mean(axis=1))
     found = np.maximum(scales[scale], NARROWEST * scales[scale].max()).astype(np.float32)
     return Range(compact([float(one) for one in found]), compact([float(one) for one in zeros[zero]]))
+
+
+def ends_cut(seen: Sequence[Shown], above: Array, below: Array, low: float, high: float) -> Array:
+    """Return what the ends of ranges cut off of pictures, (pictures, channels).
+
+    Args:
+        seen: what each picture shows.
+        above: (channels,): the highest values.
+        below: (channels,): the lowest, upside down.
+        low: the lowest value that the layer's function can reach.
+        high: the highest.
+    """
+    last = max(one.first + one.shares.shape[2] for one in seen) + 1
+    edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
+    tails = [_tails(seen, side, last, like=False) for side in range(2)]
+    highs = np.stack([one.high for one in seen])
+    lows = np.stack([one.low for one in seen])
+    cut = [np.where(highs > above, _each(tails[0], edges, above, high), 0.0)]
+    cut.append(np.where(-lows > below, _each(tails[1], edges, below, -low), 0.0))
+    total: Array = cut[0] + cut[1]
+    return total
 
 
 def _candidates(lowest: float, highest: float, low: float, high: float) -> tuple[Array, Array]:
@@ -112,15 +134,15 @@ def _least(errors: NDArray[np.float32], *, common: bool, equal: bool) -> tuple[N
     """Return the places of zero points and scales, for each channel or for all."""
     if equal:
         total = errors.sum(axis=0)
-        zero, scale = np.unravel_index(int(total.argmin()), total.shape)
-        return np.array([zero]), np.array([scale])
+        places = np.unravel_index(int(total.argmin()), total.shape)
+        return np.array([int(places[0])]), np.array([int(places[1])])
     scale = errors.argmin(axis=2)
     best = errors.min(axis=2)
     zero = np.full(len(best), best.sum(axis=0).argmin()) if common else best.argmin(axis=1)
     return zero, np.take_along_axis(scale, zero[:, None], axis=1)[:, 0]
 
 
-def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
+def _tails(seen: Sequence[Shown], side: int, last: int, *, like: bool = True) -> Array:
     """Return what ends on the grid cut off: the mean of ``max(x - end, 0) ** 2``, (pictures, channels, ends)."""
     count = (DEEP + ROOM) * STEPS
     first = last - count
@@ -132,14 +154,22 @@ def _tails(seen: Sequence[Shown], side: int, last: int) -> Array:
             continue
         place = one.first + begin - first
         shares[number, :, place : place + kept.shape[1] - begin] = kept[:, begin:]
-    places = np.arange(count)
-    width = SPREAD * len(seen) ** -0.5 * STEPS / np.log(2.0)
-    kernel = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2)
-    shares = shares @ (kernel / kernel.sum(axis=1, keepdims=True))
+    if like:
+        shares = shares @ _others(len(seen), count)
     middle = 2.0 ** ((np.arange(first, last) + 0.5) / STEPS - OCTAVES)
     edges = 2.0 ** (np.arange(first, last) / STEPS - OCTAVES)
     none, one_, two = ((shares * middle**power)[..., ::-1].cumsum(axis=-1)[..., ::-1] for power in range(3))
-    return np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+    tails: Array = np.maximum(two - 2.0 * edges * one_ + edges**2 * none, 0.0)
+    return tails
+
+
+def _others(pictures: int, count: int) -> Array:
+    """Return what makes of shares of sizes, (sizes,), those of pictures like them, somewhat stronger or weaker."""
+    places = np.arange(count)
+    width = SPREAD * pictures**-0.5 * STEPS / np.log(2.0)
+    reach = np.exp(-0.5 * ((places - places[:, None]) / width) ** 2)
+    made: Array = reach / reach.sum(axis=1, keepdims=True)
+    return made
 
 
 def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from glsl_infer.graph import Graph, reference
 from glsl_infer.graph.reference import Inputs
 
-STEPS = 4
+STEPS = 8
 """Sizes are told apart in so many steps to an octave."""
 
 OCTAVES = 24

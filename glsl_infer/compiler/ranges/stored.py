@@ -16,7 +16,7 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph
 from glsl_infer.program.layout import Range
 
-LEARNT = ("error", "maximum", "percentile")
+LEARNT = ("error", "layer", "maximum", "percentile")
 """How ranges are chosen that pictures tell."""
 
 

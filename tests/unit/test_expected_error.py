@@ -1,0 +1,108 @@
+"""Ranges by expected error: what they weigh, and that they are no worse than widened extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+from graphs import conv_node, input_node
+from numpy.typing import NDArray
+
+from glsl_infer.compiler import optimize
+from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer.compiler.ranges.expected_error import choose
+from glsl_infer.compiler.ranges.observed import Shown, observe
+from glsl_infer.compiler.typical import clouds
+from glsl_infer.graph import Graph, GraphOutput, Node, reference
+from glsl_infer.graph.network import VALUES
+
+NETWORKS, SIDE = 30, 16
+FUNCTIONS = ("relu", "linear", "relu(6)", "leaky_relu(0.2)", "hard_silu")
+
+
+def shown(values: NDArray[np.float64]) -> Shown:
+    """Return what a map of (pixels, channels) shows."""
+    node = Node("image", "input", (), {"shape": (1, *values.shape), "fit": None, "scales": (1.0,), "zeros": (0.0,)})
+    copy = Node("copy", "activation", ("image",), {"function": "linear"})
+    return observe(Graph("g", (node, copy), "copy"), ["copy"], [values[None].astype(np.float32)])["copy"][0]
+
+
+def ends(pictures: list[NDArray[np.float64]], low: float = -np.inf) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    seen = [shown(picture) for picture in pictures]
+    return choose(seen, low, np.inf, common=False, equal=False).ends(pictures[0].shape[1])
+
+
+def test_a_range_covers_what_all_pictures_show() -> None:
+    rng = np.random.default_rng(0)
+    pictures = [rng.uniform(-1.0, 3.0, (400, 4)) for _ in range(16)]
+    low, high = ends(pictures)
+    assert (high >= 2.9).all()
+    assert (high <= 4.5).all()
+    assert (low <= -0.9).all()
+    assert (low >= -2.0).all()
+
+
+def test_one_picture_on_which_a_layer_explodes_costs_the_others_little() -> None:
+    rng = np.random.default_rng(1)
+    pictures = [rng.uniform(0.0, 1.0, (400, 4)) for _ in range(15)]
+    _, high = ends([*pictures, rng.uniform(0.0, 300.0, (400, 4))], low=0.0)
+    assert (high < 10.0).all()
+    assert (high >= 0.9).all()
+
+
+def test_a_channel_that_only_one_picture_moves_is_kept() -> None:
+    rng = np.random.default_rng(2)
+    pictures = [rng.uniform(0.0, 1.0, (400, 4)) * (1.0, 1.0, 1.0, 0.01) for _ in range(15)]
+    strong = rng.uniform(0.0, 1.0, (400, 4))
+    _, high = ends([*pictures, strong], low=0.0)
+    assert high[3] > 0.8
+
+
+def test_one_picture_gets_room() -> None:
+    rng = np.random.default_rng(3)
+    picture = rng.uniform(0.0, 1.0, (400, 4))
+    one, many = ends([picture], low=0.0)[1], ends([picture] * 64, low=0.0)[1]
+    assert (one >= many).all()
+    assert one.max() > 1.2
+
+
+def random_network(seed: int) -> Graph:
+    """Return a few convolutions whose channels differ in size, as training leaves them."""
+    rng = np.random.default_rng(seed)
+    body = [input_node(SIDE)]
+    channels = 3
+    for index in range(int(rng.integers(2, 5))):
+        filters = int(rng.integers(4, 13))
+        node = conv_node(
+            rng, f"conv{index}", (body[-1].name,), channels, filters, activation=str(rng.choice(FUNCTIONS))
+        )
+        factors = np.exp(rng.normal(0.0, 0.7, filters))
+        weights = {key: (value * factors).astype(np.float32) for key, value in node.weights.items()}
+        body.append(Node(node.name, node.op, node.inputs, node.attrs, weights))
+        channels = filters
+    return optimize.optimize(Graph("test", body, [GraphOutput("map", (body[-1].name,), (), VALUES)]))
+
+
+def noise(graph: Graph, pictures: list[NDArray[np.uint8]], count: int, headroom: float | None) -> float:
+    """Return the mean noise of a network's outputs on pictures that it was not calibrated with, in dB of the signal."""
+    prepared = prepare(graph, pictures[:count], headroom=headroom).graph
+    ratios = []
+    for picture in pictures[16:]:
+        exact = reference.run(prepared, picture, mode="float")
+        error = reference.run(prepared, picture, mode="stored") - exact
+        ratios.append(10.0 * np.log10(((error**2).mean() + 1e-12) / (exact.var(axis=(0, 1)).mean() + 1e-12)))
+    return float(np.mean(ratios))
+
+
+def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
+    """One network may be off by chance, since other steps round otherwise."""
+    pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
+    graphs = map(random_network, range(NETWORKS))
+    gain = np.array([noise(graph, pictures, 16, HEADROOM) - noise(graph, pictures, 16, None) for graph in graphs])
+    assert gain.mean() >= -0.2
+    assert gain.min() >= -2.0
+    assert (gain < -1.0).sum() <= 2
+
+
+def test_few_pictures_leave_it_at_widened_extremes() -> None:
+    pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(8)]
+    assert {choice.by for choice in prepare(random_network(0), pictures).ranges} == {"maximum"}
