@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from glsl_infer.cli import ends, progress
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ends.add_purpose(parser)
     ends.add_max_weights(parser)
     ends.add_operator(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,5 +60,8 @@ def run(args: argparse.Namespace) -> int:
     ends.load_operators(args.operator)
     with progress.status("calibrate") as tell:
         stored = calibrate(args.model, args.out, files, options=options, tell=tell)
-    print(f"{args.out}: ranges of {len(stored.known.maps)} layers, from {len(files)} files")
+    if args.json:
+        print(json.dumps({"file": str(args.out), "layers": len(stored.known.maps), "pictures": len(files)}))
+    else:
+        print(f"{args.out}: ranges of {len(stored.known.maps)} layers, from {len(files)} files")
     return 0
