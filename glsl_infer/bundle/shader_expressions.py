@@ -297,7 +297,9 @@ class Expressions:
             return False, NAN, NAN, wild
         if names[0] in KINDS:
             return (names[0] == "int", *ends, wild)
-        most = 4.0 * max(1.0, -ends[0], ends[1]) ** 2  # of any of these functions
+        if bounded:
+            return self.constant((False, *ends, wild))
+        most = 4.0 * max(1.0, -ends[0], ends[1]) ** 2  # of any of the others
         return self.constant((False, -most, most, wild))
 
     def forget(self) -> None:

@@ -288,7 +288,8 @@ export function parse(member: string, text: string): Shader {
     const first = names[0]!;
     if (!isConstant || functions.has(first)) return [false, NaN, NaN, wild];
     if (isKind(first)) return [first === "int", least, most, wild];
-    const far = 4 * Math.max(1, -least, most) ** 2; // of any of these functions
+    if (isBounded) return constant([false, least, most, wild]);
+    const far = 4 * Math.max(1, -least, most) ** 2; // of any of the others
     return constant([false, -far, far, wild]);
   }
 

@@ -439,8 +439,11 @@ abstract class ShaderExpressions {
         if (KINDS.contains(first)) {
             return new Value(first.equals("int"), least, most, wild);
         }
+        if (isBounded) {
+            return constant(new Value(false, least, most, wild));
+        }
         double far = Math.max(1, Math.max(-least, most));
-        return constant(new Value(false, -4 * far * far, 4 * far * far, wild)); // of any of these functions
+        return constant(new Value(false, -4 * far * far, 4 * far * far, wild)); // of any of the others
     }
 
     /** Forgets the values of global variables: a function of the shader may have changed each. */
