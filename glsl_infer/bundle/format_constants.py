@@ -208,8 +208,8 @@ GLSL_LINES = (
 )
 GLSL_LIMITS: Mapping[str, int] = {
     "name": 64,  # Characters of a name or number.
-    "tokens": 65536,  # Tokens of a shader, without comments and conditions.
-    "expanded": 262144,  # Tokens that a reader looks at: once, and again for each use of a macro.
+    "tokens": 131072,  # Tokens of a shader, without comments and conditions.
+    "expanded": 524288,  # Tokens that a reader looks at: once, and again for each use of a macro.
     "macro": 64,  # Tokens of a macro.
     "conditions": 8,  # Conditions in each other.
     "blocks": 6,  # Blocks in each other.

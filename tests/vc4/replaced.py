@@ -23,14 +23,14 @@ def write(folder: Path, body: str) -> Path:
     entry = next(pair for pair in made.manifest.programs if pair.name == program)
     source = made.members[entry.fragment].decode()
     sampler = entry.samplers[0]
+    body = re.sub(r"\bt\b", sampler, body)
     text = "\n".join(
         [
             f"uniform sampler2D {sampler};",
             *(_declaration(source, name, count) for name, count in entry.uniforms.items()),
             "varying vec4 coord0;",
-            f"#define t {sampler}",
-            "#define at coord0.xy",
-            f"void main() {{ {body} }}",
+            f"void main() {{ vec2 at = coord0.xy; {body} }}",
+            "",
         ]
     )
     assert f"sampler2D {sampler};" in source and "varying vec4 coord0" in source
@@ -58,6 +58,6 @@ BRANCH = "vec4 s = vec4(0.5); if (at.x > 0.5) s = texture2D(t, at); gl_FragColor
 
 def alive(count: int) -> str:
     """A body in which ``count`` vec4 are alive at once, each needed to the end and none to be had again."""
-    made = [f"vec4 a{i} = s = fract(s * s.yzwx + {i}.3);" for i in range(count)]
+    made = [f"s = fract(s * s.yzwx + {i}.3); vec4 a{i} = s;" for i in range(count)]
     used = [f"s += a{i} * s.wzyx; s = fract(s * a{count - 1 - i}.yxwz);" for i in range(count)]
     return f"vec4 s = texture2D(t, at); {' '.join(made + used)} gl_FragColor = s;"

@@ -39,6 +39,9 @@ dozens takes up to 0.002 of a step from sums above 64.
 """
 
 
+FINE_CUT_PRODUCTS = 0.1
+"""The same where the texels of a sum have 16 bits: 0.085 was seen."""
+
 FINE_STEPS = 8.0
 """Steps of 16 bits by which a layer may be off: 4.6 is the most that was seen, where weights lie in a texture."""
 
@@ -181,7 +184,7 @@ def test_maps_of_16_bits(executor: Executor) -> None:
     layers = [layer for found in networks.values() for layer in found.values()]
     assert sum(layer["bits"] == 16 for layer in layers) > len(layers) / 10
     for layer in layers:
-        cut = CUT_PRODUCTS if layer["op"] == "convolution_products" else 0.0
+        cut = FINE_CUT_PRODUCTS if layer["op"] == "convolution_products" else 0.0
         assert layer["worst"] <= (FINE_STEPS if layer["bits"] == 16 else 0.52 + cut), layer
 
 

@@ -243,9 +243,9 @@ export const GLSL_LINES = [
 /** Characters of a name or number. */
 export const GLSL_MOST_NAME = 64;
 /** Tokens of a shader, without comments and conditions. */
-export const GLSL_MOST_TOKENS = 65536;
+export const GLSL_MOST_TOKENS = 131072;
 /** Tokens that a reader looks at: once, and again for each use of a macro. */
-export const GLSL_MOST_EXPANDED = 262144;
+export const GLSL_MOST_EXPANDED = 524288;
 /** Tokens of a macro. */
 export const GLSL_MOST_MACRO = 64;
 /** Conditions in each other. */

@@ -252,10 +252,10 @@ final class FormatConstants {
     static final int GLSL_MOST_NAME = 64;
 
     /** Tokens of a shader, without comments and conditions. */
-    static final int GLSL_MOST_TOKENS = 65536;
+    static final int GLSL_MOST_TOKENS = 131072;
 
     /** Tokens that a reader looks at: once, and again for each use of a macro. */
-    static final int GLSL_MOST_EXPANDED = 262144;
+    static final int GLSL_MOST_EXPANDED = 524288;
 
     /** Tokens of a macro. */
     static final int GLSL_MOST_MACRO = 64;
