@@ -30,7 +30,7 @@ from glsl_infer.support.files import not_a_file
 MANIFEST = "manifest.json"
 SUFFIX = ".glslnn"
 PARTS = "parts/"
-AGAIN = "export or copy the file again"
+AGAIN = zip_directory.AGAIN
 
 _KERAS = "a Keras model; make a model file of it with: glsl-infer export"
 _GIVE = f"give a *{SUFFIX} file that 'glsl-infer export' wrote"

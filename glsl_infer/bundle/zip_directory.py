@@ -21,7 +21,8 @@ _FLAGS = 0x0806  # how hard it was deflated, and that names are UTF-8
 _DEFLATED = 8
 
 
-_NO_ZIP = "not a glsl-infer model, or cut off before its end; export or copy the file again"
+AGAIN = "export or copy the file again"
+_NO_ZIP = f"not a glsl-infer model, or cut off before its end; {AGAIN}"
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,13 @@ def check(file: BinaryIO, entries: Sequence[Entry]) -> None:
             raise BundleError(f"member '{entry.name:.60}' is encrypted, or its size stands behind it")
         file.seek(at)
         if entry.offset != at or file.read(len(entry.told)) != entry.told:
-            raise BundleError(f"member '{entry.name:.60}' does not lie, or is not described, as the directory says")
+            raise BundleError(
+                f"member '{entry.name:.60}' does not lie, or is not described, as the directory says; {AGAIN}"
+            )
         at += len(entry.told) + entry.packed
     file.seek(-_END.size + 16, os.SEEK_END)
     if int.from_bytes(file.read(4), "little") != at:
-        raise BundleError("something lies between the members and the directory of the zip")
+        raise BundleError(f"something lies between the members and the directory of the zip; {AGAIN}")
 
 
 def unpack(file: BinaryIO, entry: Entry) -> bytes:

@@ -120,14 +120,6 @@ MODELS = (
         lambda x: type("Free", (KERAS.Model,), {"call": lambda self, inputs: inputs})(name="free"),
         subject="",
     ),
-    Refusal(
-        "Model",
-        "nothing to compute",
-        "the picture itself is the output, or part of it; end the network in a layer that computes",
-        "a layer",
-        lambda x: L.Dropout(0.5)(x),
-        subject="picture",
-    ),
 )
 
 PLACES = (*RANGES, *PLACES_OF_LAYERS, *SIZES, *MODELS)

@@ -109,7 +109,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
     Raises:
         InputError: the file cannot be written.
     """
-    figure = plots._figure(9.0, 6.0)
+    figure = plots.figure_of(9.0, 6.0)
     rows = result["samples"]
     panels = (
         ("rss_bytes", "resident memory, MiB", 1 << 20),
@@ -122,7 +122,7 @@ def plot(result: dict[str, Any], path: Path) -> None:
         axes.set_ylim(0, 1.2 * max(row[key] / unit for row in rows))
         axes.set_ylabel(label, fontsize=8)
     axes.set_xlabel("frames")
-    plots._save(figure, path)
+    plots.save(figure, path)
 
 
 def _rss() -> int:

@@ -21,7 +21,7 @@ from glsl_infer.compiler.ranges.eight_bits import assign_ranges
 from glsl_infer.compiler.ranges.precision import possible_layers
 from glsl_infer.graph import Graph, Node
 from glsl_infer.ops.operator import ViewOperator
-from glsl_infer.program.layout import LAYOUTS
+from glsl_infer.program.layout import LAYOUTS, FineMap
 from glsl_infer.runtime.session import Session
 
 T = TypeVar("T")
@@ -276,6 +276,17 @@ def rounding(made: Bundle, node: Node) -> float:
     scales = np.broadcast_to(np.abs(source.scale_of), (source.channels,)).reshape(groups, -1)
     sums = np.einsum("yxcgf,gc->gf", kernel.reshape(*kernel.shape[:3], groups, filters // groups), scales).reshape(-1)
     return float((255.0 * sums / np.abs(target.scale_of) * 2.0**-24).max())
+
+
+def fine_rounding(made: Bundle, node: Node) -> float:
+    """What 32-bit sums may be off by where 256 times finer steps show it, in steps of the node's output.
+
+    Weights in a texture are bytes of which 128 is 0: the sums on the way are larger than what they come to.
+    """
+    if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
+        return 0.0
+    layer = next(layer for layer in made.network.layers if layer.name == node.name)
+    return 256.0 * rounding(made, node) + 2.0 * any(member.endswith(".rgba") for member in layer.members)
 
 
 def drawn_nodes(made: Bundle) -> list[Node]:

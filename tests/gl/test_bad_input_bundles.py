@@ -59,13 +59,11 @@ def test_partly_overwritten_by_another_model(capfd: Capture, tmp_path: Path) -> 
     assert AGAIN in model_refused(capfd, model)
 
 
-def test_bytes_behind_the_end_do_not_matter(capfd: Capture, tmp_path: Path) -> None:
+def test_bytes_behind_the_end(capfd: Capture, tmp_path: Path) -> None:
+    """Another reader could find another file in them."""
     model = write_tiny(tmp_path)
-    assert main(["classify", "--model", str(model), str(EXAMPLE)]) == 0
-    expected = capfd.readouterr()
     model.write_bytes(model.read_bytes() + bytes(512))
-    assert main(["classify", "--model", str(model), str(EXAMPLE)]) == 0
-    assert capfd.readouterr() == expected
+    assert AGAIN in model_refused(capfd, model)
 
 
 def test_another_suffix_does_not_matter(capfd: Capture, tmp_path: Path) -> None:

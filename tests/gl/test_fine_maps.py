@@ -5,28 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from layer_check import TOLERANCE
-from random_networks import KINDS, layer_errors, random_bundle, rounding
+from random_networks import KINDS, fine_rounding, layer_errors, random_bundle
 
-from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
-from glsl_infer.graph import Node
 from glsl_infer.lowering import fine
 from glsl_infer.program.layout import FineMap
 from glsl_infer.runtime.session import Session
 
 SEEDS = (1, 2, 4)
-
-
-def tolerance(made: Bundle, node: Node) -> float:
-    """Half a step, and what 32-bit sums may be off by where 256 times finer steps show it.
-
-    Weights in a texture are bytes of which 128 is 0: the sums on the way are larger than what they come to.
-    """
-    if not isinstance(made.values[node.name], FineMap) or node.op != "conv2d":
-        return TOLERANCE
-    layer = next(layer for layer in made.network.layers if layer.name == node.name)
-    textured = any(member.endswith(".rgba") for member in layer.members)
-    return TOLERANCE + 256.0 * rounding(made, node) + 2.0 * textured
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -36,7 +22,8 @@ def test_every_operator_reads_and_stores_16_bits(context: Context, kind: str, mo
         monkeypatch.setattr(fine, "ONE_DRAW", 64 * 64 * (seed % 2))  # both tiles at once, or one by one
         with Session(random_bundle(kind, seed, fine=True), context=context) as session:
             made, found = session.bundle, layer_errors(session, np.random.default_rng(seed))
-        wrong = {name: off for name, off in found.items() if off > tolerance(made, made.graph.by_name[name])}
+        nodes = made.graph.by_name
+        wrong = {name: off for name, off in found.items() if off > TOLERANCE + fine_rounding(made, nodes[name])}
         assert not wrong
         maps += sum(isinstance(value, FineMap) for value in made.values.values())
     assert maps, "no layer has 16 bits"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import urllib.request
@@ -215,7 +216,8 @@ def film(folder: Path) -> Path:
 
 def test_a_camera_tells_once_that_somebody_came_and_went(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     came = tmp_path / "came"
-    command = f"{sys.executable} -c \"import os; open({str(came)!r}, 'a').write(os.environ['GLSL_INFER_SNAPSHOT'])\""
+    program = f"import os; open({str(came)!r}, 'a').write(os.environ['GLSL_INFER_SNAPSHOT'])"
+    command = shlex.join([sys.executable, "-c", program])
     words = ["camera", "--source", str(film(tmp_path / "film")), "--task", str(folder / "mask.json"), "--json"]
     assert main([*words, "--on-appear", command, "--snapshot", str(tmp_path / "shots"), "--leave-after", "4"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
