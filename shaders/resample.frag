@@ -5,8 +5,8 @@
 // WRITTEN_OUT   every tap has a line. Compilers leave some loops as they are, and a loop that fetches halves the
 //               threads of a VideoCore IV.
 //
-// A table has for each output a texel for each weight, one for the offset, and one for the first place that is read. Red,
-// green and blue are the bytes of a number, the highest first.
+// A table has for each output a texel for each weight, one for the offset, and one for the first place that is read.
+// Red, green and blue are the bytes of a number, the highest first.
 #ifndef TAPS
 #define TAPS 4
 #define AXIS_X 1

@@ -11,8 +11,8 @@ import java.util.zip.Inflater;
 /**
  * The zip file that a bundle is: a directory and members that can be read in one way only.
  *
- * <p>Members lie one behind the other from the first byte on, then comes the directory, then its end record, and nothing
- * else. What a member's own header says, the directory says too.
+ * <p>Members lie one behind the other from the first byte on, then comes the directory, then its end record, and
+ * nothing else. What a member's own header says, the directory says too.
  */
 final class ZipDirectory {
     private static final long END = 0x06054b50;
@@ -94,7 +94,8 @@ final class ZipDirectory {
             int length = LOCAL_LENGTH + entry.name.length();
             boolean same = entry.offset == at && at + length <= file.length && u32(file, (int) at) == LOCAL;
             for (int k = 4; same && k < length; k++) {
-                same = file[(int) at + k] == file[entry.told + k + (k < LOCAL_LENGTH ? 2 : ENTRY_LENGTH - LOCAL_LENGTH)];
+                int told = entry.told + k + (k < LOCAL_LENGTH ? 2 : ENTRY_LENGTH - LOCAL_LENGTH);
+                same = file[(int) at + k] == file[told];
             }
             if (!same) {
                 throw new BundleError(
