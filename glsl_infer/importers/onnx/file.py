@@ -15,7 +15,7 @@ from glsl_infer.importers.onnx.functions import inlined
 from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.model import Declared, Model, Numbers, Operator, Part, Sizes
 from glsl_infer.importers.onnx.stored import Stored, text
-from glsl_infer.support.files import not_a_file
+from glsl_infer.importers.shared.whole_file import read_bytes
 
 LARGEST_FILE = 2**30
 MOST_OPERATORS = 65_536
@@ -37,17 +37,7 @@ def read_model(path: str | Path) -> Model:
     """
     path = Path(path)
     onnx = schema()
-    try:
-        kind = not_a_file(path)
-        if kind:
-            raise ModelError(f"{path}: is {kind}, not an .onnx file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {LARGEST_FILE} are read")
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_bytes(path, ".onnx", LARGEST_FILE)
     try:
         proto = onnx.ModelProto.FromString(data)
     except Exception as error:  # of the protobuf that is installed: each has a class of its own

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.shared.whole_file import read_bytes
 from glsl_infer.importers.tflite.installed import schema
 from glsl_infer.importers.tflite.model import Level, Model, Operator, Quantization, Sparsity, Tensor
-from glsl_infer.support.files import not_a_file
 
 IDENTIFIER = b"TFL3"
 LARGEST_FILE = 2**30
@@ -41,17 +41,7 @@ def read_model(path: str | Path) -> Model:
         MissingExtraError: the package ``tflite`` is not installed.
     """
     path = Path(path)
-    try:
-        kind = not_a_file(path)
-        if kind:
-            raise ModelError(f"{path}: is {kind}, not a .tflite file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise ModelError(f"{path}: has {path.stat().st_size} bytes; at most {LARGEST_FILE} are read")
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ModelError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_bytes(path, ".tflite", LARGEST_FILE)
     return parse(data, str(path), path.stem)
 
 
