@@ -74,7 +74,8 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     samples = demo.evaluate("document.querySelectorAll('#samples button').length")
     for _ in range(6 + samples):
         demo.press("Tab")
-        reached.append(demo.evaluate("document.activeElement.id || document.activeElement.parentElement.parentElement.id"))
+        focused = "document.activeElement"
+        reached.append(demo.evaluate(f"{focused}.id || {focused}.parentElement.parentElement.id"))
         assert demo.evaluate("""(() => {
             const focused = document.activeElement;
             const shown = focused.id === "file" ? focused.nextElementSibling : focused;
@@ -117,7 +118,8 @@ def test_a_sample_picture_is_a_click_away(demo: Page) -> None:
     pressed = demo.evaluate("[...document.querySelectorAll('[aria-pressed=true] img')].map((one) => one.alt)")
     assert pressed == ["Carrots"]
     assert demo.evaluate("document.getElementById('nothing').hidden")
-    missing = demo.evaluate("[...document.images].filter((one) => !one.complete || !one.naturalWidth).map((one) => one.src)")
+    absent = "(picture) => !picture.complete || !picture.naturalWidth"
+    missing = demo.evaluate(f"[...document.images].filter({absent}).map((picture) => picture.src)")
     assert missing == []
     demo.screenshot(SHOTS / "desktop.png")
 
@@ -130,7 +132,8 @@ def test_the_labels_are_seen_without_scrolling(demo: Page, width: int, height: i
     demo.evaluate(SAMPLE, PHOTOGRAPH.name)
     demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
     assert demo.evaluate("""[...document.querySelectorAll("#picture, #labels li")]
-        .every((one) => { const {top, bottom} = one.getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; })""")
+        .map((part) => part.getBoundingClientRect())
+        .every(({top, bottom}) => top >= 0 && bottom <= innerHeight)""")
     demo.screenshot(SHOTS / f"labels{width}.png")
 
 

@@ -197,7 +197,8 @@ public final class Phone {
     }
 
     private static void start(Bundle saved, String[] extras) throws ReflectiveOperationException {
-        activity = (Activity) Class.forName("glslinfer.app.MainActivity").getConstructor().newInstance();
+        String name = System.getProperty("activity", "glslinfer.app.MainActivity");
+        activity = (Activity) Class.forName(name).getConstructor().newInstance();
         for (int i = 1; i + 1 < extras.length; i += 2) {
             activity.intent.extras.put(extras[i], extras[i + 1]);
         }
