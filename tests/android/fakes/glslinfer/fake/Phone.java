@@ -173,7 +173,7 @@ public final class Phone {
                 break;
             case "wait":
                 long end = System.currentTimeMillis() + PATIENCE_MS;
-                while (texts(null).stream().noneMatch(text -> text.contains(words[1]))) {
+                while (!String.join(" ", texts(null)).contains(words[1])) { // a message may be broken into lines
                     if (System.currentTimeMillis() > end) {
                         return "\"never saw '" + words[1] + "'\"";
                     }

@@ -13,57 +13,57 @@ import java.util.TreeSet;
  *
  * <p>Every method throws {@link BundleError}, which names the object and the field.
  */
-public final class Fields {
-    public final String where;
+final class Fields {
+    final String where;
     private final Map<String, Object> left;
 
-    public Fields(Object value, String where) {
+    Fields(Object value, String where) {
         this.where = where;
         this.left = new LinkedHashMap<String, Object>(object(value, where));
     }
 
     /** Refuses the keys that nobody asked for. */
-    public void done() {
+    void done() {
         if (!left.isEmpty()) {
             throw new BundleError(where + ": unknown key '" + new TreeSet<String>(left.keySet()).first() + "'");
         }
     }
 
     /** Returns whether a key is there and was not asked for yet. */
-    public boolean has(String key) {
+    boolean has(String key) {
         return left.containsKey(key);
     }
 
     /** Returns the value of a key, whatever it is; null where it is absent. */
-    public Object optional(String key) {
+    Object optional(String key) {
         return left.remove(key);
     }
 
-    public Object any(String key) {
+    Object any(String key) {
         if (!left.containsKey(key)) {
             throw new BundleError(where + ": '" + key + "' is missing");
         }
         return left.remove(key);
     }
 
-    public String text(String key, String... oneOf) {
+    String text(String key, String... oneOf) {
         return text(any(key), where + ": '" + key + "'", oneOf);
     }
 
     /** Returns an integer; {@code range} has the smallest and the largest. */
-    public int integer(String key, int[] range) {
+    int integer(String key, int[] range) {
         return integer(any(key), where + ": '" + key + "'", range);
     }
 
-    public double number(String key, double low) {
+    double number(String key, double low) {
         return number(any(key), where + ": '" + key + "'", low);
     }
 
-    public List<Object> items(String key) {
+    List<Object> items(String key) {
         return items(any(key), where + ": '" + key + "'");
     }
 
-    public List<String> texts(String key) {
+    List<String> texts(String key) {
         List<String> out = new ArrayList<String>();
         for (Object item : items(key)) {
             out.add(text(item, where + ": '" + key + "'[" + out.size() + "]"));
@@ -81,7 +81,7 @@ public final class Fields {
         return out;
     }
 
-    public Map<String, Object> mapping(String key) {
+    Map<String, Object> mapping(String key) {
         return object(any(key), where + ": '" + key + "'");
     }
 
@@ -94,14 +94,14 @@ public final class Fields {
     }
 
     @SuppressWarnings("unchecked")
-    public static List<Object> items(Object value, String where) {
+    static List<Object> items(Object value, String where) {
         if (!(value instanceof List)) {
             throw new BundleError(where + " is not a list");
         }
         return (List<Object>) value;
     }
 
-    public static String text(Object value, String where, String... oneOf) {
+    static String text(Object value, String where, String... oneOf) {
         if (!(value instanceof String)) {
             throw new BundleError(where + " is " + shown(value) + ", not a string");
         }
@@ -123,7 +123,7 @@ public final class Fields {
         return text;
     }
 
-    public static int integer(Object value, String where, int[] range) {
+    static int integer(Object value, String where, int[] range) {
         if (!(value instanceof Long) || (Long) value < range[0] || (Long) value > range[1]) {
             throw new BundleError(
                     where + " is " + shown(value) + ", not an integer from " + range[0] + " to " + range[1]);
@@ -131,7 +131,7 @@ public final class Fields {
         return ((Long) value).intValue();
     }
 
-    public static double number(Object value, String where, double low) {
+    static double number(Object value, String where, double low) {
         double number = value instanceof Number ? ((Number) value).doubleValue() : Double.NaN;
         if (!(low <= number && number <= FormatConstants.MAX_NUMBER)) {
             boolean any = low == -FormatConstants.MAX_NUMBER;
@@ -143,7 +143,7 @@ public final class Fields {
     }
 
     /** Returns a value as a message shows it: 40 characters at most. */
-    public static String shown(Object value) {
+    static String shown(Object value) {
         String text = String.valueOf(value);
         return text.length() > 40 ? text.substring(0, 40) : text;
     }
