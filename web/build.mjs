@@ -1,12 +1,15 @@
 // Builds web/dist: the library (glsl-infer.js with its types), the demo page and the models that it offers.
+// --models DIR, once or more: folders of bundles that the page offers as well, those of `glsl-infer get` for its tasks.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { offerModels } from "./tasks.mjs";
 import { buildTfjs } from "./tfjs/build.mjs";
 
 const LIMIT = 62_500; // bytes of the library, minified; a fifth of them understand GLSL
@@ -14,7 +17,6 @@ const KEPT_AT_ONCE = 1_000_000; // bytes of a file that the installed page keeps
 
 const web = dirname(fileURLToPath(import.meta.url));
 const dist = join(web, "dist");
-const models = join(web, "..", "models");
 
 // Shaders are text; comments, spaces and zeros like that of 1.0 are for people.
 const withoutSpaces = (line) => line.replace(/ *([^\w. ]) */g, "$1").replace(/(\d\.)0\b/g, "$1").replace(/\b0(?=\.\d)/g, "");
@@ -59,7 +61,7 @@ const shortened = new RegExp(`^(_.*|${inner.join("|")})$`);
 const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
 
 rmSync(dist, { recursive: true, force: true });
-mkdirSync(join(dist, "models"), { recursive: true });
+mkdirSync(dist);
 await build({
   ...common,
   plugins: [glsl, numbers],
@@ -67,6 +69,17 @@ await build({
   entryPoints: [join(web, "src/index.ts")],
   outfile: join(dist, "glsl-infer.js"),
 });
+
+// The page and the tasks use the library as everyone does: from its one file.
+const library = {
+  name: "library",
+  setup: (build) => {
+    for (const [filter, path] of [[/^glsl-infer$/, "./glsl-infer.js"], [/^glsl-infer\/tasks$/, "./glsl-infer-tasks.js"]]) {
+      build.onResolve({ filter }, () => ({ path, external: true }));
+    }
+  },
+};
+await build({ ...common, plugins: [library], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
 
 // A second pass over what is one file now: it inlines and reorders more than esbuild does.
 const bundled = join(dist, "glsl-infer.js");
@@ -78,22 +91,18 @@ const { code, map } = await minify(readFileSync(bundled, "utf8"), {
 writeFileSync(bundled, code);
 writeFileSync(`${bundled}.map`, map);
 
-// The page uses the library as everyone does: from its one file.
-const library = {
-  name: "library",
-  setup: (build) => build.onResolve({ filter: /^glsl-infer$/ }, () => ({ path: "./glsl-infer.js", external: true })),
-};
 const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
 await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
 cpSync(join(web, "page/static"), dist, { recursive: true });
 copySamples();
-const names = readdirSync(models).filter((name) => name.endsWith(".glslnn"));
-for (const name of names) copyFileSync(join(models, name), join(dist, "models", name));
-writeFileSync(join(dist, "models", "index.json"), JSON.stringify(names.sort()));
+const { values: options } = parseArgs({
+  options: { types: { type: "boolean" }, models: { type: "string", multiple: true, default: [] } },
+});
+const names = offerModels(dist, options.models);
 await buildTfjs(dist, names);
 await buildServiceWorker();
 
-if (process.argv.includes("--types")) {
+if (options.types) {
   const compiler = join(web, "node_modules/typescript/bin/tsc");
   execFileSync(process.execPath, [compiler, "-p", join(web, "tsconfig.types.json")], { stdio: "inherit" });
 }
