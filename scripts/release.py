@@ -143,8 +143,8 @@ def build(out: Path, repository: str, tag: str | None, without: Sequence[str]) -
 def python_packages(out: Path, repository: str = "") -> None:
     """Make sdist and wheel, the wheel of the sdist's files, and have twine check them."""
     environment = {"GLSL_INFER_REPOSITORY": repository}
-    _run([sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT], environment)
-    _run([sys.executable, "-m", "twine", "check", "--strict", *out.glob("*.whl"), *out.glob("*.tar.gz")])
+    _run([sys.executable, "-I", "-m", "build", "--no-isolation", "--outdir", out, ROOT], environment)
+    _run([sys.executable, "-I", "-m", "twine", "check", "--strict", *out.glob("*.whl"), *out.glob("*.tar.gz")])
 
 
 def npm_package(out: Path, repository: str = "") -> None:
