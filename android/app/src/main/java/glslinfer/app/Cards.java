@@ -48,7 +48,8 @@ final class Cards {
             ink.begin();
             ink.tenths(100 * chances[i]).append(" %");
             float room = ink.wide(number, i == 0);
-            ink.write(canvas, left + across - room, base, room + 1, number, i == 0, i == 0 ? ink.palette.accent : colour);
+            int ofNumber = i == 0 ? ink.palette.accent : colour;
+            ink.write(canvas, left + across - room, base, room + 1, number, i == 0, ofNumber);
             ink.begin().append(labels.get(indices[i]));
             ink.write(canvas, left, base, across - room - 12 * unit, size, i == 0, colour);
             float bar = base + (i == 0 ? 12 : 5) * text;
