@@ -135,7 +135,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES[:4], ids=lambda change: "-".join(change))
+@pytest.mark.parametrize("change", CHANGES[:4], ids="-".join)
 def test_every_rule_means_the_same(
     look: Page, served: Site, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
 ) -> None:
