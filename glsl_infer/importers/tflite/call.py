@@ -41,6 +41,7 @@ class Call:
         tensors: what it reads, in the same order: None for what is left out.
         tensor: what it makes.
         output: which of its outputs that is.
+        earlier: the node that all outputs of the operator read, where an earlier one has made it; else empty.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Call:
     tensors: tuple[Tensor | None, ...]
     tensor: Tensor
     output: int = 0
+    earlier: str = ""
 
     @property
     def kind(self) -> str:
