@@ -118,7 +118,7 @@ def test_every_operator_is_here() -> None:
 
 def test_the_page_has_every_operator_with_its_attributes() -> None:
     rows = {
-        line.split("`")[1]: line for line in (ROOT / PAGE).read_text("utf-8").splitlines() if line.startswith("| `")
+        line.split("`")[1]: line for line in (ROOT / PAGE).read_text("utf-8").splitlines() if line.startswith("* `")
     }
     for name, kernel in cpu.KERNELS.items():
         for word in (*kernel.attrs, *kernel.weights):

@@ -43,11 +43,11 @@ def gathered(call: Call) -> list[View]:
     if call.is_constant(0):
         table = finite(call.constant(0, "a table"))
         axis = call.axis(int(call.attribute("axis", 0)), table.ndim)
-        if axis:
-            raise call.refused(f"of a constant along axis {axis}", "take its rows, axis 0")
         points = call.nodes.shaped(at, (*indices.shape, 1))
-        node = call.nodes.emit("gather_points", points, part="taken", weights={"table": table})
-        return [fresh(node, (*indices.shape, *table.shape[1:]))]
+        node = call.nodes.emit("gather_points", points, part="taken", weights={"table": np.moveaxis(table, axis, 0)})
+        shape = (*table.shape[:axis], *indices.shape, *table.shape[axis + 1 :])
+        behind = axis + len(indices.shape)
+        return [fresh(node, shape, [*range(axis, behind), *range(axis), *range(behind, len(shape))])]
     view = call.view()
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     shape = call.file_shape((*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :]))

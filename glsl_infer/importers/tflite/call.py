@@ -22,7 +22,7 @@ FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
 MOST_NUMBERS = 2**28
 """Of a tensor that operators make: a texture of 8192x8192 holds as many."""
 
-MOST_AXES = 6
+MOST_AXES = 8
 """Of a tensor, with the batch; see ``cpu.kernel.LARGEST_RANK``."""
 
 _PADDINGS = ("same", "valid")
