@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer import ops
+from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.graph import Graph, Node, reference
 from glsl_infer.graph.kernels import input_channels
 from glsl_infer.graph.reference import Inputs
@@ -55,18 +56,22 @@ def rounding(gain: float) -> float:
 def errors(floats: Graph, stored: Graph, pictures: Sequence[Inputs]) -> dict[str, float]:
     """Return how far each feature map of 8 bits is from the float network's, in steps, root mean square.
 
+    What its readers do not tell apart counts as the same.
+
     Args:
         floats: prepared.
         stored: the same with the weights as shaders have them.
         pictures: uint8 (size, size, 3), at least one.
     """
     squares: dict[str, float] = {}
+    told_apart = reach(stored)
     for picture in pictures:
         pairs = zip(reference.layers(floats, picture, mode="float"), reference.layers(stored, picture, mode="stored"))
         for (name, exact), (_, given) in pairs:
             node = stored.by_name[name]
             if exact.ndim == 3 and "scales" in ops.get(node.op).attrs:
-                off = (given - exact) * 255.0 / np.asarray(node.attrs["scales"])
+                ends = told_apart[name]
+                off = (np.clip(given, *ends) - np.clip(exact, *ends)) * 255.0 / np.asarray(node.attrs["scales"])
                 squares[name] = squares.get(name, 0.0) + float((off**2).mean())
     return {name: math.sqrt(square / len(pictures)) for name, square in squares.items()}
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from glsl_infer import ops
 from glsl_infer.compiler.ranges import calibration, expected_error, held_out, observed
+from glsl_infer.compiler.ranges.reach import reach
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Graph, Node
 from glsl_infer.graph.network import IMAGE
@@ -28,6 +29,9 @@ NARROWEST = 1.0 / 64.0
 
 HEADROOM = 1.5
 """How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
+
+ROOM = 2.0
+"""By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
 
 SMALLEST = 2.0**-40
 """Layers that never reach this are as good as always 0: their scales and the inverses would leave float32."""
@@ -92,12 +96,14 @@ def assign_ranges(
     widened = HEADROOM if headroom is None else headroom
     by = "maximum" if percentile >= 100.0 else f"percentile {percentile:g}"
     common, equal = constraints(graph)
+    told_apart = reach(graph)
     ranges: dict[str, Range] = {}
     nodes: list[Node] = []
     choices: list[RangeChoice] = []
     for node in graph.nodes:
         operator = ops.get(node.op)
         if node in storing:
+            low_end, high_end = _function_ends(node, told_apart[node.name])
             chosen, chosen_by = _own_range(node, shown), "function"
             if operator.keeps_range:
                 chosen = ranges[node.inputs[0]]
@@ -106,7 +112,6 @@ def assign_ranges(
             elif chosen is None and SEEN in node.attrs:
                 chosen, chosen_by = _given_range(node), "file"
             elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
-                low_end, high_end = float(node.activation.low), float(node.activation.high)
                 chosen, chosen_by = _by_pictures(
                     shown_of[node.name],
                     (low_end, high_end),
@@ -121,7 +126,7 @@ def assign_ranges(
                     )
             elif chosen is None and node.name in seen:
                 low, high = seen[node.name]
-                low, high = np.maximum(low, node.activation.low), np.minimum(high, node.activation.high)
+                low, high = np.clip(low, low_end, high_end), np.clip(high, low_end, high_end)
                 chosen = choose(
                     low,
                     high,
@@ -158,10 +163,12 @@ def with_room(
     """
     nodes: dict[str, Node] = {}
     changed: dict[str, RangeChoice] = {}
+    told_apart = reach(graph)
     for node in graph.nodes:
         made = node
         if node.attrs.get("bits") == 16 and node.name in wider:
-            low, high = wider[node.name].ends(graph.shapes[node.name][2])
+            ends = _function_ends(node, told_apart[node.name])
+            low, high = (np.clip(ROOM * end, *ends) for end in wider[node.name].ends(graph.shapes[node.name][2]))
             found = choose(low, high, common=True, equal=True, headroom=1.0)
             made = node.with_attrs(scales=found.scales, zeros=found.zeros)
             changed[node.name] = _choice(node.name, found, "maximum")
@@ -287,6 +294,11 @@ def _by_pictures(
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:
     return not node.operator.is_input and "scales" in ops.get(node.op).attrs and len(graph.shapes[node.name]) == 3
+
+
+def _function_ends(node: Node, told_apart: tuple[float, float]) -> tuple[float, float]:
+    """Return the lowest and the highest value of a layer that its function makes and its readers tell apart."""
+    return max(float(node.activation.low), told_apart[0]), min(float(node.activation.high), told_apart[1])
 
 
 def _own_range(node: Node, shown: Collection[str]) -> Range | None:

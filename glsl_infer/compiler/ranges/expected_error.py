@@ -40,6 +40,8 @@ BELOW = 7
 ROUNDS = 3
 ZEROS: NDArray[np.float64] = np.arange(0.0, 256.0, 5.0)
 CHUNK = 128
+NEARLY = 1.0 - 1e-6
+"""An end may be rounded to float32."""
 
 Array = NDArray[np.float64]
 
@@ -61,8 +63,8 @@ def choose(seen: Sequence[Shown], low: float, high: float, *, common: bool, equa
         common: all channels get the same zero point, for a gutter has one colour.
         equal: and the same scale.
     """
-    lowest = min(float(np.min([one.low for one in seen])), 0.0)
-    highest = max(float(np.max([one.high for one in seen])), 0.0)
+    lowest = min(max(float(np.min([one.low for one in seen])), low), 0.0)
+    highest = max(min(float(np.max([one.high for one in seen])), high), 0.0)
     scales, zeros = _candidates(lowest, highest, low, high)
     last = max(one.first + one.shares.shape[2] for one in seen) + ROOM * STEPS
     edges = 2.0 ** (np.arange(last - (DEEP + ROOM) * STEPS, last) / STEPS - OCTAVES)
@@ -183,7 +185,7 @@ def _place(edges: Array, ends: Array) -> tuple[NDArray[np.int64], Array]:
 def _at(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     """Return what (channels, grid) say of any ends, (channels, zeros, scales); beyond ``limit`` there is nothing."""
     whole, share = _place(edges, ends)
-    return np.where(ends >= limit, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
+    return np.where(ends >= limit * NEARLY, 0.0, tails[:, whole] * (1.0 - share) + tails[:, whole + 1] * share)
 
 
 def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
@@ -191,4 +193,4 @@ def _each(tails: Array, edges: Array, ends: Array, limit: float) -> Array:
     whole, share = _place(edges, ends)
     channel = np.arange(len(ends))
     found = tails[:, channel, whole] * (1.0 - share) + tails[:, channel, whole + 1] * share
-    return np.where(ends >= limit, 0.0, found)
+    return np.where(ends >= limit * NEARLY, 0.0, found)

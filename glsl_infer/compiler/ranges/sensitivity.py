@@ -15,7 +15,7 @@ import numpy as np
 from glsl_infer.compiler.ranges import precision
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.errors import InputError
-from glsl_infer.graph import Array, Graph, Node, reference
+from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS
@@ -211,6 +211,12 @@ class _Runs:
     def __init__(self, graph: Graph, pictures: Sequence[Inputs]) -> None:
         self._graph = graph
         self._values = [dict(reference.all_values(graph, picture, mode="float")) for picture in pictures]
+        self._probable = {
+            layer
+            for output in graph.outputs
+            if any(step.step == host_steps.SIGMOID for step in output.steps)
+            for layer in output.layers
+        }
         self._spreads = {layer: self._spread(layer) for layer in graph.output_layers}
 
     def error(self, bits: Mapping[str, int], *, alone: bool = False) -> float:
@@ -223,8 +229,13 @@ class _Runs:
 
         Of one that is almost the same everywhere, a flag say, it is a hundredth of its mean square at least.
         """
-        numbers = np.stack([np.asarray(values[layer], np.float64) for values in self._values])
+        numbers = np.stack([self._shown(layer, values[layer]) for values in self._values])
         return max(float(numbers.var()), 0.01 * float((numbers**2).mean()), 1e-12)
+
+    def _shown(self, layer: str, numbers: Array) -> Array:
+        """Return what an output shows of a layer: the probabilities, where each number becomes one."""
+        exact = np.asarray(numbers, np.float64)
+        return host_steps.sigmoid(exact) if layer in self._probable else exact
 
     def _square(self, values: Mapping[str, Array], bits: Mapping[str, int], *, alone: bool) -> float:
         changed: dict[str, Array] = {}
@@ -243,7 +254,6 @@ class _Runs:
             changed[node.name] = value
         shares = []
         for layer in self._graph.output_layers:
-            exact = np.asarray(values[layer], np.float64)
-            off = np.asarray(changed.get(layer, exact), np.float64) - exact
+            off = self._shown(layer, changed.get(layer, values[layer])) - self._shown(layer, values[layer])
             shares.append(float((off**2).mean()) / self._spreads[layer])
         return sum(shares) / len(shares)
