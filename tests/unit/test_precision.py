@@ -67,7 +67,8 @@ def test_numbers_behind_a_vector_have_16_bits_alone() -> None:
     ],
 )
 def test_pictures_and_probabilities_have_8(output: GraphOutput, activation: str) -> None:
-    assert layers(network(output, activation=activation)) == {}
+    reasons = set(layers(network(output, activation=activation)).values())
+    assert not reasons & {precision.BY_RULE, precision.BEFORE}  # though a search may find that one gains
 
 
 def test_an_input_that_costs_much_stays_in_8() -> None:

@@ -30,7 +30,7 @@ NARROWEST = 1.0 / 64.0
 HEADROOM = 1.5
 """How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
 
-ROOM = 2.0
+ROOM = 1.5
 """By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
 
 SMALLEST = 2.0**-40
