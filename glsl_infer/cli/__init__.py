@@ -34,6 +34,7 @@ COMMANDS = (
     "run",
     "segment",
     "selfcheck",
+    "train",
     "validate",
     "vc4",
 )

@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=1, help="labels a frame (default: 1)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take every N-th frame only (default: 1)")
     parser.add_argument("--frames", type=int, metavar="N", help="end after N frames (default: with the source)")
+    execution.add_threshold(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
         "--upload",
@@ -108,7 +109,9 @@ def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
 
     started = time.monotonic()
     with (
-        Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier,
+        Classifier(
+            args.model, context=args.context, isolated=execution.isolation(args), threshold=args.threshold
+        ) as classifier,
         _frames(args, source, classifier) as (frames, latest),
     ):
 
@@ -137,7 +140,9 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
     from glsl_infer.runtime.classifier import Classifier
 
     with (
-        Classifier(args.model, context=window.context, isolated=execution.isolation(args)) as classifier,
+        Classifier(
+            args.model, context=window.context, isolated=execution.isolation(args), threshold=args.threshold
+        ) as classifier,
         _frames(args, source, classifier) as (frames, _),
     ):
 

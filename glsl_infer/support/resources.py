@@ -32,3 +32,8 @@ def template_names() -> tuple[str, ...]:
 def default_model() -> Path:
     """Return the path of the model that ``classify`` uses when none is given."""
     return _folder("models") / DEFAULT_MODEL_NAME
+
+
+def model(name: str) -> Path:
+    """Return the path of a model that comes with the package, by its name without the ending."""
+    return _folder("models") / f"{name}.glslnn"
