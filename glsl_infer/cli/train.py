@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         print(one_line(f"{right:5} of {sum(row):4} right, {row[-1]:3} 'none of these'  {label}"))
     print(
         f"cross-validation: {100 * verdict.accuracy:.1f} % get their class; 'none of these' is answered to "
-        f"{100 * verdict.known_refused:.1f} % of the photographs, {100 * verdict.unknown_refused:.1f} % of unknown things"
+        f"{100 * verdict.known_refused:.1f} % of them and {100 * verdict.unknown_refused:.1f} % of unknown things"
     )
     minutes, worked = (seconds / 60 for seconds in made.seconds)
     print(f"{args.out}: started from {made.start}, {minutes:.1f} minutes, {worked:.1f} of one processor core")

@@ -184,7 +184,7 @@ def _temperature(examples: Examples, logits: Numbers) -> float:
     """Return the temperature of the least cross entropy (Guo et al., "On Calibration ...", 2017)."""
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)
     rows = np.arange(len(truth))
-    choices = np.geomspace(0.25, 8.0, 41)
+    choices = np.geomspace(0.05, 8.0, 61)
     losses = [-np.log(softmax(logits / choice)[rows, truth] + 1e-9).mean() for choice in choices]
     return float(choices[int(np.argmin(losses))])
 
