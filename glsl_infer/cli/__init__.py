@@ -22,6 +22,7 @@ COMMANDS = (
     "calibrate",
     "camera",
     "classify",
+    "collect",
     "completion",
     "deploy",
     "detect",
