@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
+MODEL_NAMES = ("grocery-x22-257", "trashnet-x22-257")
+"""Models in a wheel: ``glsl-infer train`` starts from them."""
 DEFAULT_MODEL_NAME = "grocery-x22-257.glslnn"
 
 

@@ -44,7 +44,8 @@ def test_from_folders_to_a_file(context: Context, tmp_path: Path, capsys: pytest
     assert made["right"] == 1.0
     card = out.with_suffix(".md").read_text("utf-8")
     assert "| is, answered | apple | leaf | none of these |" in card
-    assert Image.open(out.with_suffix(".png")).size == (960, 192)
+    with Image.open(out.with_suffix(".png")) as sheet:
+        assert sheet.size == (960, 192)
     with Classifier(out, context=context) as classifier:
         assert classifier.labels == ("apple", "leaf", NONE)
         ranked = classifier.classify(tmp_path / "photos" / "leaf" / "2.png", top=3)

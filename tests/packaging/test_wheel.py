@@ -84,7 +84,7 @@ def test_only_the_package_is_inside(members: dict[str, bytes]) -> None:
     assert {Path(name).suffix for name in members if name.startswith("glsl_infer/")} == {
         *(".py", ".typed", ".json"),
         *(".glsl", ".frag", ".vert"),
-        *(".glslnn", ".jpg"),
+        *(".glslnn", ".jpg", ".npz"),
     }
 
 

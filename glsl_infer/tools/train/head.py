@@ -21,6 +21,9 @@ PENALTIES = (0.2, 0.05, 0.01)
 REFUSED = 0.05
 """Share of the photographs whose class may be answered with ``none of these``, by cross-validation."""
 
+UNKNOWN, ROOM = 0.9, 0.25
+"""Share of unknown things that is refused at least, if REFUSED allows, and of the room beyond that is theirs."""
+
 LOOKALIKE = 0.2
 """Share of a background class that may lie as close to a class as its own photographs do; more, and it is left out."""
 
@@ -105,7 +108,7 @@ def train(examples: Examples) -> tuple[Head, Verdict]:
     found = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
     (logits, background), penalty = max(found, key=lambda each: _accuracy(examples, each[0][0]))
     temperature = _temperature(examples, logits)
-    shift = _shift(examples, logits)
+    shift = _shift(examples, logits, background)
     head = _fit(examples, np.arange(len(examples.truth)), np.arange(len(examples.groups)), penalty)
     bias = head.bias.copy()
     bias[-1] += shift
@@ -181,19 +184,37 @@ def _accuracy(examples: Examples, logits: Numbers) -> float:
 
 
 def _temperature(examples: Examples, logits: Numbers) -> float:
-    """Return the temperature of the least cross entropy (Guo et al., "On Calibration ...", 2017)."""
+    """Return the temperature of the least cross entropy (Guo et al., "On Calibration ...", 2017).
+
+    No photograph is quite certain, however well all are told apart: of n the next may be the first that is answered
+    wrong (Platt, "Probabilistic Outputs ...", 1999).
+    """
     truth = np.where(examples.truth < 0, examples.classes, examples.truth)
-    rows = np.arange(len(truth))
-    choices = np.geomspace(0.05, 8.0, 61)
-    losses = [-np.log(softmax(logits / choice)[rows, truth] + 1e-9).mean() for choice in choices]
+    doubt = 1.0 / (len(truth) + 2)
+    wanted = np.eye(examples.classes + 1)[truth] * (1.0 - doubt) + doubt / (examples.classes + 1)
+    choices = np.geomspace(0.1, 8.0, 61)
+    losses = [-(wanted * np.log(softmax(logits / choice) + 1e-12)).sum(axis=1).mean() for choice in choices]
     return float(choices[int(np.argmin(losses))])
 
 
-def _shift(examples: Examples, logits: Numbers) -> float:
-    """Return what to add to the logit of ``none of these``, so that it answers at most REFUSED of the photographs."""
+def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
+    """Return what to add to the logit of ``none of these``.
+
+    It answers at most REFUSED of the photographs then. Where these lie far from what is unknown, it leaves them most of
+    the room between: new photographs differ more than those that a network may have seen before.
+    """
     known = examples.truth >= 0
-    margins = logits[known, :-1].max(axis=1) - logits[known, -1]
-    return float(np.quantile(margins, REFUSED))
+    strictest = float(np.quantile(_margins(logits[known]), REFUSED))
+    if not len(background):
+        return min(strictest, 0.0)
+    enough = float(np.quantile(_margins(background), UNKNOWN))
+    return min(strictest, enough + ROOM * max(strictest - enough, 0.0))
+
+
+def _margins(logits: Numbers) -> Numbers:
+    """Return by how much the likeliest class is ahead of ``none of these``."""
+    result: Numbers = logits[:, :-1].max(axis=1) - logits[:, -1]
+    return result
 
 
 def _verdict(examples: Examples, logits: Numbers, background: Numbers, temperature: float) -> Verdict:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from glsl_infer.support.resources import model
+from glsl_infer.support.resources import MODEL_NAMES, model
 from glsl_infer.tools.train.features import Start, read_start
 
-STARTS = ("grocery-x22-257", "trashnet-x22-257")
+STARTS = MODEL_NAMES
 """Bundles in the package. Which of them suits the photographs is found by cross-validation; of equals, the first."""
 
 DATA = Path(__file__).resolve().parent / "data"
