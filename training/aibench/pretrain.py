@@ -53,7 +53,7 @@ def pack(data: Path, out: Path) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(2018)
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for split, count in (("train", TRAINING), ("val", HELD_OUT)):
         files = sorted(data.rglob(f"{split}/*/*.jpg"))
         if not files:
@@ -97,7 +97,7 @@ def _gauss(x: Any, sigma: float) -> Any:
     line = np.exp(-0.5 * (np.arange(-4, 5) / sigma) ** 2)
     line = (line / line.sum()).astype(np.float32)
     for shape in ((9, 1), (1, 9)):
-        kernel = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
+        kernel: Any = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
         x = lax.conv_general_dilated(
             x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1]
         )
