@@ -128,7 +128,7 @@ class Extractor(Closing):
         graph = Graph(start.name, start.nodes, (GraphOutput("features", (start.features,), (), VALUES),))
         self._start = start
         made, _, _ = build.build(graph, (), calibration=[start.pixels(path) for path in typical])
-        self._session = Session(made, context=context, selfcheck=True)
+        self._session = Session(made, context=context)
 
     def features(self, files: Sequence[Path], varied: int, tell: Callable[[int], None]) -> NDArray[np.float32]:
         """Return (files, varied, length); ``tell`` hears how many pictures are done."""
