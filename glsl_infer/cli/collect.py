@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the class folders are, or are made"
     )
+    parser.add_argument("--json", action="store_true", help="print how many photographs each class got as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,6 +73,9 @@ def run(args: argparse.Namespace) -> int:
             frames = source.frames
             stack.callback(getattr(source.frames, "close", lambda: None))
         _take(frames, source.live, key, labels, folders, taken)
+    if args.json:
+        print(json.dumps(taken))
+        return 0
     for label, count in taken.items():
         print(one_line(f"{count:5} {folders[label]}"))
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -31,12 +32,18 @@ def counts(folder: Path) -> dict[str, int]:
     ("keys", "cats", "nones"), [("1221", 2, 2), ("1q", 1, 0), (" x2", 0, 1), ("", 0, 0), ("11111", 4, 0)]
 )
 def test_a_key_a_class(
-    pictures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, cats: int, nones: int
+    pictures: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    keys: str,
+    cats: int,
+    nones: int,
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(keys))
     out = tmp_path / "photos"
-    assert main(["collect", "--source", str(pictures), "--classes", "cat,none", "-o", str(out)]) == 0
-    assert counts(out) == {"cat": cats, "none": nones}
+    assert main(["collect", "--source", str(pictures), "--classes", "cat,none", "-o", str(out), "--json"]) == 0
+    assert counts(out) == {"cat": cats, "none": nones} == json.loads(capsys.readouterr().out)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
