@@ -63,9 +63,10 @@ def run(args: argparse.Namespace) -> int:
             raise cannot_be_written(folder, error) from None
     taken = dict.fromkeys(labels, 0)
     keys = ", ".join(f"{key} {label}" for key, label in zip(KEYS, labels))
-    print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
     with until_signalled(), contextlib.ExitStack() as stack:
         key = stack.enter_context(_keys())
+        # After the terminal gives keys at once: a key pressed at this line's sight counts.
+        print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
         frames: Iterator[Frame]
         if source.live:
             frames = iter(stack.enter_context(Latest(source.frames)))
@@ -142,7 +143,7 @@ def _keys() -> Iterator[Callable[[], str]]:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        tty.setcbreak(descriptor)
+        tty.setcbreak(descriptor, termios.TCSADRAIN)  # keeps what was typed before
         yield lambda: sys.stdin.read(1)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -51,12 +51,15 @@ def test_a_terminal_gives_keys_without_enter(pictures: Path, tmp_path: Path) -> 
     ours, theirs = os.openpty()
     out = tmp_path / "photos"
     argv = ["collect", "--source", str(pictures), "--classes", "cat,none", "-o", str(out)]
-    process = subprocess.Popen([sys.executable, "-m", "glsl_infer", *argv], stdin=theirs, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    assert b"keys: 1 cat, 2 none" in process.stderr.readline()
-    os.write(ours, b"12q")
-    assert process.wait(60) == 0
-    process.stderr.close()
+    command = [sys.executable, "-m", "glsl_infer", *argv]
+    with subprocess.Popen(command, stdin=theirs, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stderr is not None
+            assert b"keys: 1 cat, 2 none" in process.stderr.readline()
+            os.write(ours, b"12q")
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
     os.close(ours)
     os.close(theirs)
     assert counts(out) == {"cat": 1, "none": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -107,7 +108,7 @@ def test_a_threshold_is_a_probability(threshold: float) -> None:
 
 def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     mark = tmp_path / "mark"
-    command = f"{sys.executable} -c \"import pathlib; pathlib.Path('{mark}').touch()\""
+    command = f"{shlex.quote(sys.executable)} -c \"import pathlib; pathlib.Path('{mark}').touch()\""
     watches = Watches([["cat", command]], ["cat", "dog"], "m.glslnn", 2, 2)
     events = [watches.saw([Prediction(label, 1.0, 0)]) for label in ("cat", "dog", "cat", "cat", "cat", "dog", "dog")]
     assert events == [[], [], [], ["cat appeared"], [], [], ["cat left"]]
