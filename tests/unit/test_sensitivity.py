@@ -153,3 +153,27 @@ def test_it_needs_pictures_and_a_model_of_one_part() -> None:
     options = Options(tolerance=0.1, delegate_for=("third",))
     with pytest.raises(InputError, match="for models that the GPU computes alone, and the CPU computes a part of 'net"):
         build(GRAPH, (), options=options, calibration=PICTURES)
+
+
+def test_what_pictures_do_not_show_counts() -> None:
+    """One of four pictures is stronger: without it, small maps at the end would saturate."""
+    body = [
+        input_node(20),
+        conv_node(RNG, "large", ("image",), 3, 12, kernel=(3, 3), activation="relu"),
+        conv_node(RNG, "small", ("large",), 12, 8, kernel=(3, 3), strides=(4, 4), activation="relu"),
+        conv_node(RNG, "numbers", ("small",), 8, 4, activation="linear"),
+    ]
+    graph = Graph("g", body, [GraphOutput("numbers", ("numbers",), purpose="values")])
+    weak = [RNG.integers(0, 64, (20, 20, 3), np.uint8) for _ in range(3)]
+    alike, one_other = [*weak, weak[0]], [*weak, RNG.integers(0, 256, (20, 20, 3), np.uint8)]
+    before = [prepare(graph, pictures, precision="auto").spent.before for pictures in (alike, one_other)]  # type: ignore[union-attr]
+    assert before[1] > 3.0 * before[0]
+
+
+def test_pools_behind_a_map_are_paid_with_it() -> None:
+    body = [*GRAPH.nodes[:4], Node("mean", "average_pool", ("third",)), Node("top", "max_pool", ("mean",))]
+    graph = Graph("g", body, [GraphOutput("numbers", ("top",), purpose="values")])
+    assert [node.name for node in precision.followers(graph, "third")] == ["mean"]  # a max pool copies
+    by_itself = Graph("g", body[:4], [GraphOutput("numbers", ("third",), purpose="values")])
+    costs = [sensitivity.milliseconds(one, one.by_name["third"]) for one in (by_itself, graph)]
+    assert costs[1] > costs[0]

@@ -15,10 +15,11 @@ from glsl_infer import ops
 from glsl_infer.compiler.ranges import precision as precision_of_layers
 from glsl_infer.compiler.ranges.eight_bits import HEADROOM, RangeChoice, assign_ranges, with_room
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, split_dense
+from glsl_infer.compiler.ranges.held_out import PARTS
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
-from glsl_infer.compiler.ranges.precision import PrecisionChoice
-from glsl_infer.compiler.ranges.sensitivity import AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
+from glsl_infer.compiler.ranges.precision import BY_RULE, PrecisionChoice
+from glsl_infer.compiler.ranges.sensitivity import AUTO_NUMBERS, AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -87,7 +88,7 @@ def prepare(
         known_ranges: what calibration found before; it goes before pictures.
         tolerance: see ``sensitivity.spend``.
         budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
-            ``AUTO_TOLERANCE``.
+            ``AUTO_TOLERANCE``, or ``AUTO_NUMBERS``.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -97,6 +98,8 @@ def prepare(
     before = known_ranges or KnownRanges()
     graph = assign_input_ranges(graph, pictures, HEADROOM if headroom is None else headroom)
     wider: dict[str, Range] = dict(before.fine)
+    by_itself = precision == precision_of_layers.AUTO and bool(pictures) and tolerance is None and budget is None
+    apart: list[dict[str, Range]] = [{} for _ in range(min(PARTS, len(pictures)))] if by_itself else []
     ranged, ranges = assign_ranges(
         graph,
         pictures,
@@ -106,13 +109,15 @@ def prepare(
         assumed=assumed,
         known=before.maps,
         wider=wider,
+        apart=apart,
     )
     known = {name: bits for name, bits in precision_for.items() if name in ranged.by_name}
     chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
-    elif precision == precision_of_layers.AUTO and pictures:
-        chosen, spent = spend(ranged, chosen, pictures, tolerance=AUTO_TOLERANCE, share=AUTO_SHARE)
+    elif by_itself:
+        enough = AUTO_NUMBERS if any(choice and choice.why == BY_RULE for choice in chosen.values()) else AUTO_TOLERANCE
+        chosen, spent = spend(ranged, chosen, pictures, tolerance=enough, share=AUTO_SHARE, apart=apart)
     stored, fine = precision_of_layers.assign(ranged, chosen)
     stored, ranges = with_room(stored, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)

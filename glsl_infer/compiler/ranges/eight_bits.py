@@ -30,6 +30,9 @@ NARROWEST = 1.0 / 64.0
 HEADROOM = 1.5
 """How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
 
+ENOUGH, MOST_HEADROOM = 16, 2.0
+"""With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
+
 ROOM = 1.5
 """By how much wider yet the range of a map of 16 bits is: what pictures did not show costs more than a bit of 16."""
 
@@ -66,6 +69,7 @@ def assign_ranges(
     assumed: tuple[float, float] | None = None,
     known: Mapping[str, Range] = MappingProxyType({}),
     wider: dict[str, Range] | None = None,
+    apart: Sequence[dict[str, Range]] = (),
 ) -> tuple[Graph, tuple[RangeChoice, ...]]:
     """Set ``scales`` and ``zeros`` of every node that stores 8 bits.
 
@@ -79,6 +83,7 @@ def assign_ranges(
         assumed: without pictures, (low, high) of layers whose own range is open: to see what a network would become.
         known: ranges of layers that were learnt before; see ``stored``.
         wider: gets those that would have another range if steps were no matter; see ``with_room``.
+        apart: these get the ranges that layers would have without each part of the pictures; see ``held_out.parts``.
 
     Raises:
         ModelError: a layer's range is open, and there are no pictures to learn it from.
@@ -112,13 +117,17 @@ def assign_ranges(
             elif chosen is None and SEEN in node.attrs:
                 chosen, chosen_by = _given_range(node), "file"
             elif chosen is None and node.name in shown_of and expected_error.fits(seen[node.name]):
-                chosen, chosen_by = _by_pictures(
-                    shown_of[node.name],
+                shown_here = shown_of[node.name]
+                chosen_by, way = _best_way(
+                    shown_here,
                     (low_end, high_end),
                     common=node.name in common,
                     equal=node.name in equal,
-                    headroom=widened,
+                    headroom=_headroom(len(shown_here)),
                 )
+                chosen = way(shown_here)
+                for part, others in zip(apart, held_out.others(shown_here, len(apart))):
+                    part[node.name] = way(others)
                 if wider is not None:
                     low, high = (np.clip(ends, low_end, high_end) for ends in seen[node.name])
                     wider[node.name] = choose(
@@ -273,10 +282,15 @@ def _range(graph: Graph, node: Node, before: Mapping[str, Range]) -> Range:
     return ops.get(node.op).range(node, shapes, [before.get(name, Range()) for name in node.inputs])
 
 
-def _by_pictures(
+def _headroom(pictures: int) -> float:
+    """Return how much wider than so many pictures show a range is made."""
+    return float(np.clip(HEADROOM * (ENOUGH / pictures) ** 0.2, HEADROOM, MOST_HEADROOM))
+
+
+def _best_way(
     seen: Sequence[observed.Shown], function: tuple[float, float], *, common: bool, equal: bool, headroom: float
-) -> tuple[Range, str]:
-    """Return the range of a layer in the way that suits its pictures best, and what the way is called."""
+) -> tuple[str, held_out.Way]:
+    """Return the way of choosing a layer's range that suits its pictures best: what it is called, and itself."""
     low, high = function
 
     def widened(shown: Sequence[observed.Shown], factor: float, *, whole: bool) -> Range:
@@ -289,7 +303,7 @@ def _by_pictures(
         "error": lambda shown: expected_error.choose(shown, low, high, common=common, equal=equal),
     }
     best = held_out.best(ways, seen, low, high)
-    return ways[best](seen), best
+    return best, ways[best]
 
 
 def _stores_8_bits(graph: Graph, node: Node) -> bool:

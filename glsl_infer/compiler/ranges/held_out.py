@@ -7,6 +7,7 @@ the range cuts off. The error of a layer is the mean over its channels, and pict
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,26 @@ CLEAR = 0.3
 """By how much the logarithm of the error must be less for another way than the first: about 1.3 dB."""
 
 Way = Callable[[Sequence[Shown]], Range]
+
+
+PARTS = 4
+"""Parts of the pictures that ranges are tried without, one after another."""
+GROWTH = 1.35
+"""By how much values of another picture may be larger than those of the only one."""
+
+
+def part_of(index: int, pictures: int, parts: int) -> int:
+    """Return the part that a picture is in: neighbours, which are often alike, are in the same."""
+    return index * parts // pictures
+
+
+def others(seen: Sequence[Shown], parts: int) -> list[Sequence[Shown]]:
+    """Return for each part of the pictures what all others show; of a single picture, less than it shows."""
+    if len(seen) == 1:
+        return [[replace(seen[0], low=seen[0].low / GROWTH, high=seen[0].high / GROWTH)]] * parts
+    return [
+        [one for index, one in enumerate(seen) if part_of(index, len(seen), parts) != part] for part in range(parts)
+    ]
 
 
 def best(ways: Mapping[str, Way], seen: Sequence[Shown], low: float, high: float) -> str:

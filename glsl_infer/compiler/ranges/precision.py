@@ -129,6 +129,17 @@ def joined_layers(graph: Graph) -> dict[str, frozenset[str]]:
     return groups
 
 
+def followers(graph: Graph, name: str) -> list[Node]:
+    """Return the layers that compute in a layer's own range, pools say, and so have its bits, in order."""
+    same, found = {name}, []
+    for node in graph.nodes:
+        operator = ops.get(node.op)
+        if same & {*node.inputs} and operator.keeps_range and len(graph.shapes[node.name]) == 3:
+            same.add(node.name)
+            found += [] if isinstance(operator, CopyOperator) else [node]
+    return found
+
+
 def possible_layers(graph: Graph) -> dict[str, Node]:
     """Return the layers that may be stored in 16 bits, by name, in order."""
     around, images = gutters(graph), _images(graph)

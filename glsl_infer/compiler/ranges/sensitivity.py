@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from glsl_infer.compiler.ranges import precision
+from glsl_infer.compiler.ranges.held_out import part_of
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Array, Graph, Node, host_steps, reference
 from glsl_infer.graph.reference import Inputs
 from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.lowering.weights_plan import DRAW, INSTRUCTIONS
-from glsl_infer.program.layout import slices_of
+from glsl_infer.program.layout import Range, slices_of
 
 PICTURES = 4
 """Calibration pictures that are looked at, from all over the list."""
@@ -33,8 +34,9 @@ PER_PRODUCT = 1.25
 ROUNDS = 4
 """How often more maps are taken where the error is larger than their sum said."""
 
-AUTO_TOLERANCE, AUTO_SHARE = 0.02, 0.12
-"""Where nobody asks for more: the error that is small enough, and the share of work and draws that 16 bits may add."""
+AUTO_TOLERANCE, AUTO_NUMBERS, AUTO_SHARE = 0.02, 0.005, 0.12
+"""Where nobody asks for more: the error that is small enough, that of networks with outputs of numbers (a hundredth of
+the spread of a face's points is a pixel), and the share of work and draws that 16 bits may add."""
 
 MOST_WORK = 4e10
 """Operations of the float network that a search takes at most: about a minute of one core. A large network is looked
@@ -86,6 +88,7 @@ def spend(
     tolerance: float | None = None,
     budget: float | None = None,
     share: float | None = None,
+    apart: Sequence[Mapping[str, Range]] = (),
 ) -> tuple[dict[str, PrecisionChoice | None], Spent]:
     """Return a choice with more maps in 16 bits, until a tolerance holds or a budget or share is used up.
 
@@ -97,6 +100,8 @@ def spend(
         budget: milliseconds that may be added to a frame on a Pi Zero W; None: as many as it takes.
         share: of the work in 8 bits, and of the draws, that all maps in 16 bits may add, those of ``chosen`` among
             them; None: any.
+        apart: ranges in 8 bits for each part of the pictures, chosen without it: what pictures that nobody has shown
+            lose counts, too.
 
     Raises:
         InputError: there are no pictures.
@@ -118,7 +123,9 @@ def spend(
         and sum(shares[one] for one in groups[name] if one not in made) <= room
     ]
     looked_at, count = _looked_at(graph, {one for name in waiting for one in groups[name]}, len(pictures))
-    runs = _Runs(graph, [pictures[index * len(pictures) // count] for index in range(count)])
+    shown = [index * len(pictures) // count for index in range(count)]
+    ranges = [apart[part_of(index, len(pictures), len(apart))] if apart else {} for index in shown]
+    runs = _Runs(graph, [pictures[index] for index in shown], ranges)
     errors = {name: runs.error({name: 8}, alone=True) for name in possible if name in looked_at}
 
     prices = cost if share is None else shares
@@ -164,10 +171,12 @@ def _shares(graph: Graph, names: Collection[str]) -> dict[str, float]:
     """Return about which share of the work in 8 bits, or of the draws if that is more, layers in 16 bits add."""
     work = precision.work(graph)
     draws = sum(slices_of(shape[2]) for shape in graph.shapes.values() if len(shape) == 3)
-    return {
-        name: max(precision.added(graph, graph.by_name[name]) / work, _draws(graph, graph.by_name[name]) / draws)
-        for name in names
-    }
+    found = {}
+    for name in names:
+        with_it = [graph.by_name[name], *precision.followers(graph, name)]
+        more_work = sum(precision.added(graph, node) for node in with_it)
+        found[name] = max(more_work / work, sum(_draws(graph, node) for node in with_it) / draws)
+    return found
 
 
 def _draws(graph: Graph, node: Node) -> int:
@@ -201,15 +210,17 @@ def _looked_at(graph: Graph, names: Collection[str], pictures: int) -> tuple[set
 
 def milliseconds(graph: Graph, node: Node) -> float:
     """Return about what 16 bits of a layer add to a frame on a Pi Zero W."""
-    work = max(precision.added(graph, node), 1.0) * PER_PRODUCT / INSTRUCTIONS
-    return (work + _draws(graph, node) * DRAW) / 1000.0
+    with_it = [node, *precision.followers(graph, node.name)]
+    work = max(sum(precision.added(graph, one) for one in with_it), 1.0) * PER_PRODUCT / INSTRUCTIONS
+    return (work + sum(_draws(graph, one) for one in with_it) * DRAW) / 1000.0
 
 
 class _Runs:
     """Pictures' ways through the float network, of which any part can be run anew with rounding."""
 
-    def __init__(self, graph: Graph, pictures: Sequence[Inputs]) -> None:
+    def __init__(self, graph: Graph, pictures: Sequence[Inputs], ranges: Sequence[Mapping[str, Range]]) -> None:
         self._graph = graph
+        self._ranges = ranges
         self._values = [dict(reference.all_values(graph, picture, mode="float")) for picture in pictures]
         self._probable = {
             layer
@@ -221,7 +232,9 @@ class _Runs:
 
     def error(self, bits: Mapping[str, int], *, alone: bool = False) -> float:
         """Return the error of the outputs where maps are rounded to some bits; with ``alone`` those named only."""
-        squares = [self._square(values, bits, alone=alone) for values in self._values]
+        squares = [
+            self._square(values, bits, ranges, alone=alone) for values, ranges in zip(self._values, self._ranges)
+        ]
         return math.sqrt(sum(squares) / len(squares))
 
     def _spread(self, layer: str) -> float:
@@ -237,7 +250,9 @@ class _Runs:
         exact = np.asarray(numbers, np.float64)
         return host_steps.sigmoid(exact) if layer in self._probable else exact
 
-    def _square(self, values: Mapping[str, Array], bits: Mapping[str, int], *, alone: bool) -> float:
+    def _square(
+        self, values: Mapping[str, Array], bits: Mapping[str, int], ranges: Mapping[str, Range], *, alone: bool
+    ) -> float:
         changed: dict[str, Array] = {}
         for node in self._graph.nodes:
             stores = node.name in bits and (not alone or bits[node.name])
@@ -249,7 +264,9 @@ class _Runs:
                 given = [changed.get(name, values[name]) for name in node.inputs]
                 value = reference.layer(node, given, stored=False)
             if stores and "bits" in node.attrs and value.ndim == 3:
-                rounded = replace(node, attrs={**node.attrs, "bits": bits[node.name]})
+                rounded = node.with_attrs(bits=bits[node.name])
+                if bits[node.name] == 8 and node.name in ranges:
+                    rounded = rounded.with_attrs(scales=ranges[node.name].scales, zeros=ranges[node.name].zeros)
                 value = np.asarray(node.operator.store(rounded, value), value.dtype)
             changed[node.name] = value
         shares = []
