@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tempfile
@@ -19,8 +20,18 @@ from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, reference
 from glsl_infer.importers.tflite import reader
 from precision_parts import torch_file
-from precision_parts.boxes import FACES_FAR, FACES_NEAR, PALMS, Anchors, compared, detections
-from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, views
+from precision_parts.boxes import (
+    FACES_FAR,
+    FACES_NEAR,
+    PALMS,
+    SAME,
+    Anchors,
+    Detection,
+    compared,
+    detections,
+    overlap,
+)
+from precision_parts.pictures import LIGHTS, PEOPLE, THINGS, Picture, cut, lit, member, picture, turned, views
 
 Outputs = dict[str, NDArray[Any]]
 Result = dict[str, float]
@@ -118,7 +129,8 @@ def _face_cuts(split: str, side: int) -> list[Picture]:
     for number, source in enumerate(PEOPLE[split]):
         rng = np.random.default_rng(number)
         whole = picture(*source)
-        for box in _found(graph, FACES_NEAR, whole, boxes, scores):
+        for face in _found(graph, FACES_NEAR, whole, boxes, scores):
+            box = face.box
             centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
             for index in range(8):
                 half = 0.75 * size * rng.uniform(0.85, 1.2)
@@ -127,19 +139,37 @@ def _face_cuts(split: str, side: int) -> list[Picture]:
     return cuts
 
 
-def _found(graph: Graph, anchors: Anchors, whole: Picture, boxes: str, scores: str) -> list[NDArray[np.float64]]:
-    """Return what a detector sees in the largest squares of a picture, in its pixels, each once."""
+def _found(
+    graph: Graph, anchors: Anchors, whole: Picture, boxes: str, scores: str, shares: Sequence[float] = (1.0,)
+) -> list[Detection]:
+    """Return what a detector sees in squares of a picture, in its pixels, the surest first, each once.
+
+    Args:
+        graph: the detector.
+        anchors: its own.
+        whole: the picture.
+        boxes: the output of boxes.
+        scores: the other one.
+        shares: sides of the squares, as shares of the largest that fits.
+    """
     height, width = whole.shape[:2]
-    side = min(height, width)
-    places = [(0, 0), (width - side, height - side), ((width - side) // 2, (height - side) // 2)]
-    kept: list[NDArray[np.float64]] = []
-    for x, y in places:
-        square = cut(whole, (x, y, x + side, y + side), (anchors.size, anchors.size))
-        outputs = reference.run(graph, {graph.input.name: square}, mode="float")
-        for one in detections(anchors, outputs[boxes], outputs[scores]):
-            box = one.box * side + np.array([x, y, x, y])
-            if all(np.abs((box[:2] + box[2:]) - (other[:2] + other[2:])).max() > side / 8.0 for other in kept):
-                kept.append(box)
+    seen: list[Detection] = []
+    for side in (share * min(height, width) for share in shares):
+        columns, rows = (max(math.ceil(1.2 * length / side), 1) for length in (width, height))
+        for number in range(columns * rows):
+            y, x = (
+                (length - side) * part / max(count - 1, 1)
+                for length, part, count in zip((height, width), divmod(number, columns), (rows, columns))
+            )
+            square = cut(whole, (x, y, x + side, y + side), (anchors.size, anchors.size))
+            outputs = reference.run(graph, {graph.input.name: square}, mode="float")
+            for one in detections(anchors, outputs[boxes], outputs[scores]):
+                corners = one.box * side + np.array([x, y, x, y])
+                seen.append(Detection(one.score, corners, one.points * side + np.array([x, y])))
+    kept: list[Detection] = []
+    for one in sorted(seen, key=lambda one: -one.score):
+        if all(overlap(one.box, other.box) < SAME for other in kept):
+            kept.append(one)
     return kept
 
 
@@ -162,19 +192,20 @@ def hand_landmarks() -> Case:
 
 
 def _hand_cuts(split: str, side: int) -> list[Picture]:
-    """Return cuts around the palms of a split's pictures, turned and sized a little differently, and some others."""
+    """Return cuts around the palms of a split's pictures, upright, moved and sized a little, and some others."""
     graph = file_graph("palm-detection-lite")
     boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
     cuts = []
     for number, source in enumerate(PEOPLE[split]):
         rng = np.random.default_rng(number)
         whole = picture(*source)
-        for box in _found(graph, PALMS, whole, boxes, scores):
-            centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
-            for index in range(12):
-                half = 1.3 * size * rng.uniform(0.8, 1.3)
-                x, y = centre + size * rng.uniform(-0.3, 0.3, 2)
-                cuts.append(lit(cut(whole, (x - half, y - half, x + half, y + half), (side, side)), LIGHTS[index % 5]))
+        for palm in _found(graph, PALMS, whole, boxes, scores, (1.0, 0.6)):
+            size = float((palm.box[2:] - palm.box[:2]).max())
+            up = (palm.points[2] - palm.points[0]) / np.linalg.norm(palm.points[2] - palm.points[0])  # from the wrist
+            for index in range(8):
+                centre = (palm.box[:2] + palm.box[2:]) / 2.0 + size * (0.5 * up + rng.uniform(-0.2, 0.2, 2))
+                half = 1.3 * size * rng.uniform(0.85, 1.2)
+                cuts.append(lit(turned(whole, centre, half, up, side), LIGHTS[index % 5]))
         cuts += views(whole, (side, side), 3, seed=number)
     return cuts
 

@@ -101,6 +101,24 @@ def cut(whole: Picture, box: Box, size: tuple[int, int]) -> Picture:
     return np.asarray(part.resize((size[1], size[0]), Image.Resampling.BOX if part.width > size[1] else 2))
 
 
+def turned(whole: Picture, centre: NDArray[np.float64], half: float, up: NDArray[np.float64], side: int) -> Picture:
+    """Return a square cut of a picture, (side, side, 3), turned so that ``up`` points up.
+
+    Args:
+        whole: the picture.
+        centre: of the cut, x and y in pixels.
+        half: half its side in pixels.
+        up: (x, y) of length 1 in the picture.
+        side: of what is returned.
+    """
+    step = 2.0 * half / side
+    right, down = np.array([-up[1], up[0]]) * step, -up * step
+    first = centre - (right + down) * side / 2.0
+    lines = (right[0], down[0], first[0], right[1], down[1], first[1])
+    image = Image.fromarray(whole).transform((side, side), Image.Transform.AFFINE, lines, Image.Resampling.BILINEAR)
+    return np.asarray(image)
+
+
 def lit(whole: Picture, light: str) -> Picture:
     """Return a picture in another light: ``dark``, ``bright``, ``warm``, ``mirror`` or as it is."""
     values: NDArray[Any] = whole / 255.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from graphs import conv_node, input_node
 from numpy.typing import NDArray
 
@@ -82,9 +83,11 @@ def random_network(seed: int) -> Graph:
     return optimize.optimize(Graph("test", body, [GraphOutput("map", (body[-1].name,), (), VALUES)]))
 
 
-def noise(graph: Graph, pictures: list[NDArray[np.uint8]], count: int, headroom: float | None) -> float:
+def noise(
+    graph: Graph, pictures: list[NDArray[np.uint8]], count: int, headroom: float | None = None, precision: str = "8"
+) -> float:
     """Return the mean noise of a network's outputs on pictures that it was not calibrated with, in dB of the signal."""
-    prepared = prepare(graph, pictures[:count], headroom=headroom).graph
+    prepared = prepare(graph, pictures[:count], headroom=headroom, precision=precision).graph
     ratios = []
     for picture in pictures[16:]:
         exact = reference.run(prepared, picture, mode="float")
@@ -101,6 +104,15 @@ def test_thirty_networks_are_no_worse_than_with_widened_extremes() -> None:
     assert gain.mean() >= -0.2
     assert gain.min() >= -2.0
     assert (gain < -1.0).sum() <= 2
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_thirty_networks_are_no_worse_with_auto_than_in_8_bits(count: int) -> None:
+    pictures = [clouds((SIDE, SIDE, 3), seed) for seed in range(24)]
+    graphs = [random_network(100 + seed) for seed in range(NETWORKS)]
+    gain = np.array([noise(graph, pictures, count) - noise(graph, pictures, count, None, "auto") for graph in graphs])
+    assert gain.min() >= -0.3
+    assert gain.mean() >= 1.0
 
 
 def test_few_pictures_leave_it_at_widened_extremes() -> None:
