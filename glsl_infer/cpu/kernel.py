@@ -20,7 +20,7 @@ ShapeRule = Callable[[Attrs, Mapping[str, Shape], Sequence[Shape]], Shape]
 Compute = Callable[[Attrs, Weights, Sequence[Array]], Array]
 """Returns the output in the type of the inputs."""
 
-LARGEST_RANK = 6
+LARGEST_RANK = 8
 """Axes of a tensor, at most."""
 
 

@@ -41,6 +41,7 @@ async function main(): Promise<void> {
   page.model.addEventListener("change", () => void attempt(() => useModel(page.model.value)));
   page.camera.addEventListener("click", () => void attempt(camera.isOn() ? stopCamera : startCamera));
   page.file.addEventListener("change", () => void attempt(() => open(page.file.files)));
+  page.samples.addEventListener("click", (event) => void attempt(() => openSample(event.target as Element)));
   page.layers.addEventListener("click", () => void attempt(showLayers));
   page.compare.addEventListener("click", () => void attempt(comparison.isOn() ? comparison.stop : compare));
   page.check.addEventListener("click", () => void attempt(check));
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
   document.addEventListener("drop", (event) => void attempt(() => open(event.dataTransfer?.files)));
   page.model.disabled = false;
   await useModel(page.model.value);
+  await navigator.serviceWorker?.register("sw.js").catch(() => {}); // the page works without, but not without a network
 }
 
 /** Do something, and say in the page what went wrong. */
@@ -156,6 +158,8 @@ async function startCamera(): Promise<void> {
   picture?.close();
   picture = undefined;
   forget();
+  press(null);
+  page.labels.ariaLive = "off"; // ten times a second is too much to be read out
   page.picture.hidden = page.hint.hidden = true;
   page.video.hidden = false;
   page.camera.textContent = "Stop camera";
@@ -202,8 +206,24 @@ async function frame(source: Picture): Promise<void> {
   }
 }
 
+/** Open the picture of the sample that was clicked. */
+async function openSample(clicked: Element): Promise<void> {
+  const button = clicked.closest("button");
+  const address = button?.querySelector("img")?.src;
+  if (!address) return;
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(`${address} is missing beside this page: build it again with make web.`);
+  await open([new File([await response.blob()], address.replace(/.*\//, ""))]);
+  press(button);
+}
+
+/** Let a sample look chosen, or none. */
+function press(button: Element | null): void {
+  for (const one of page.samples.querySelectorAll("button")) one.setAttribute("aria-pressed", String(one === button));
+}
+
 /** Open what was chosen or dropped: a picture or a model. */
-async function open(files: FileList | null | undefined): Promise<void> {
+async function open(files: ArrayLike<File> | null | undefined): Promise<void> {
   const file = files?.[0];
   if (!file) return;
   page.file.value = ""; // so that the same file can be chosen again
@@ -218,6 +238,8 @@ async function open(files: FileList | null | undefined): Promise<void> {
   picture?.close();
   picture = opened;
   forget();
+  press(null);
+  page.labels.ariaLive = "polite";
   drawPicture(opened);
   enable(model !== undefined);
   await frame(opened);

@@ -14,6 +14,7 @@ let frames = 0;
 /** Show the outputs of a frame, which took so many milliseconds. */
 export function show(model: GlslInfer, outputs: Results, took: number): void {
   showOutput(model, shownOf(outputs), TOP, page);
+  page.nothing.hidden = true;
   frames += 1;
   recent.push({ end: performance.now(), took });
   if (recent.length > RECENT) recent.shift();
@@ -36,6 +37,7 @@ export function reset(): void {
   frames = 0;
   page.labels.replaceChildren();
   page.output.hidden = true;
+  page.nothing.hidden = false;
   page.time.value = page.rate.value = "–";
   page.frames.value = "0";
 }
