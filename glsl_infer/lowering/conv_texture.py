@@ -33,9 +33,9 @@ SHORT_COLUMNS = 320
 ROUNDING = 0.02
 """Most steps of 8 bits that the sums of a layer may lose to the rounding of 32-bit floats."""
 
-STEEP_ROUNDING = 0.005
-"""The same of a layer with numbers for each channel behind its sums: what VideoCore IV cuts off them is enlarged, and
-nothing makes up for it. With 0.0165 a store was 0.037 of a step further off than it may be."""
+STEEP_ROUNDING = 0.009
+"""The same of weights of 16 bits with numbers for each channel behind the sums: what VideoCore IV cuts off sums of two
+bytes is enlarged, and nothing makes up for it. With 0.0165 a store was off by 0.537."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,12 @@ def possible(
     noise = weight_bytes.noise(constants.weights, constants.bias)
     in_bytes = weight_bits == "auto" and columns.count >= LEAST_BYTE_COLUMNS and noise <= weight_bytes.MOST_NOISE
     bits = 8 if in_bytes else 16
-    fits, most = {
-        8: (weight_bytes.fits, weight_bytes.MOST_COLUMNS),
-        16: (weight_texture.fits, weight_texture.MOST_COLUMNS),
-    }[bits]
-    return Possible(bits, _untextured(reads, columns, constants, fits(len(reads), columns.count), bits, most))
+    if bits == 8:
+        taps = columns.taps_per_slot
+        most, fits = weight_bytes.most_columns(taps), weight_bytes.fits(len(reads), columns.count, taps)
+    else:
+        most, fits = weight_texture.MOST_COLUMNS, weight_texture.fits(len(reads), columns.count)
+    return Possible(bits, _untextured(reads, columns, constants, fits, bits, most))
 
 
 def _untextured(
@@ -122,7 +123,7 @@ def _untextured(
         )
     # A sum of high bytes reaches half its columns, and stands for 65280 / 32767 times the largest weight.
     largest = float(np.abs(constants.weights).max())
-    if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers else ROUNDING):
+    if 255.0 * largest * count * 2.0**-24 > (STEEP_ROUNDING if constants.numbers and bits == 16 else ROUNDING):
         return f"weights of up to {largest:.0f} times what is stored need more than a sum of high bytes keeps"
     bound = max(len({read.view.texture for role in roles.values() for read in role}) for roles in reads)
     if bound >= MAX_TEXTURES:

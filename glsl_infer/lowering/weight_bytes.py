@@ -27,7 +27,10 @@ BIAS, SCALE, FACTOR, NUMBER = 3, 1, 3, 3
 """Columns of a bias, of a scale, of a factor, of another number."""
 
 MOST_COLUMNS = 580
-"""The widest kernels that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
+"""The widest windows that were compiled for VideoCore IV: 3x3 over 16 slices has 576."""
+
+MOST_SINGLE_COLUMNS = 960
+"""The same of windows of one texel: 1x1 over 240 slices takes 24 registers of 32, over 288 all of them."""
 
 MOST_NOISE = 3.0
 """Most steps of 8 bits that ``noise`` may be, if a layer is to have its weights so.
@@ -89,9 +92,14 @@ def width(columns: int, *, factor: bool, numbers: int = 0) -> int:
     return columns + BIAS + SCALE + FACTOR * factor + NUMBER * numbers
 
 
-def fits(slices: int, columns: int) -> bool:
-    """Return whether so many slices of so many columns can have a texture; see ``MOST_COLUMNS``."""
-    return slices <= MAX_TEXTURE_SIZE and columns <= MOST_COLUMNS
+def most_columns(taps: int) -> int:
+    """Return the most columns of a window of so many texels."""
+    return MOST_SINGLE_COLUMNS if taps == 1 else MOST_COLUMNS
+
+
+def fits(slices: int, columns: int, taps: int) -> bool:
+    """Return whether so many slices of so many columns of a window of ``taps`` texels can have a texture."""
+    return slices <= MAX_TEXTURE_SIZE and columns <= most_columns(taps)
 
 
 def noise(weights: NDArray[np.floating], bias: NDArray[np.floating]) -> float:

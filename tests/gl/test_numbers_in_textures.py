@@ -13,6 +13,7 @@ from glsl_infer.bundle import Bundle
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import Graph, Node
 from glsl_infer.lowering import weight_bytes
+from glsl_infer.lowering.weights_plan import UNIFORM_VECTORS
 from glsl_infer.runtime.session import Session
 
 FILTERS = 22
@@ -27,7 +28,9 @@ def prelu(rng: np.random.Generator, channels: int) -> str:
     return f"prelu({','.join(f'{slope:.6g}' for slope in rng.uniform(0.25, 1.5, channels))})"
 
 
-def network(channels: int, activation: str, *, louder: float = 1.0, residual: bool = False, kernel: int = 1) -> Graph:
+def network(
+    channels: int, activation: str, *, louder: float = 1.0, residual: bool = False, kernel: int = 1, quiet: bool = False
+) -> Graph:
     """A picture, a layer of many channels, and one that reads them all; ``louder`` multiplies half of its filters."""
     rng = np.random.default_rng(channels)
     body = [input_node(6), conv_node(rng, "feed", ("image",), 3, channels)]
@@ -42,22 +45,25 @@ def network(channels: int, activation: str, *, louder: float = 1.0, residual: bo
     )
     factors = np.where(np.arange(FILTERS) % 2, louder, 1.0).astype(np.float32)
     weights = {name: numbers * factors for name, numbers in wide.weights.items()}
+    if quiet:  # what is added up is little beside what is stored
+        weights = {"kernel": 0.02 * weights["kernel"], "bias": np.abs(weights["bias"]) + np.float32(1.0)}
     body.append(Node(wide.name, wide.op, wide.inputs, wide.attrs, weights))
     return classifier(rng, body, FILTERS)
 
 
-def made_of(graph: Graph, weights: str = "texture") -> Bundle:
+def made_of(graph: Graph, weights: str = "texture", uniform_vectors: int = UNIFORM_VECTORS) -> Bundle:
     """A bundle with ranges from three pictures."""
     rng = np.random.default_rng(5)
     size = graph.by_name["image"].attrs["shape"]
-    return make_bundle(graph, weights, pictures=[rng.integers(0, 256, size, np.uint8) for _ in range(3)])
+    pictures = [rng.integers(0, 256, size, np.uint8) for _ in range(3)]
+    return make_bundle(graph, weights, pictures=pictures, uniform_vectors=uniform_vectors)
 
 
 CASES: dict[str, dict[str, Any]] = {
     "prelu": {"channels": 256, "activation": "prelu"},
     "prelu and a residual with factors": {"channels": 40, "activation": "prelu", "residual": True},
-    "silu over ranges of its own": {"channels": 64, "activation": "silu", "louder": 3.0},
-    "silu and a residual": {"channels": 64, "activation": "silu", "residual": True},
+    "silu over ranges of its own": {"channels": 8, "activation": "silu", "louder": 3.0},
+    "silu and a residual": {"channels": 32, "activation": "silu", "residual": True},
     "3x3 and prelu": {"channels": 24, "activation": "prelu", "kernel": 3},
 }
 
@@ -88,3 +94,23 @@ def test_slopes_do_not_cost_a_program_for_each_slice() -> None:
     drawn = [entry for entry in made.manifest.passes if entry.layer.startswith("pw")]
     assert [len(entry.quads) for entry in drawn] == [64, 64, 64]
     assert len({entry.program for entry in drawn}) <= len(BITS)
+
+
+def test_as_many_columns_as_registers_allow_are_one_draw(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window of one texel may have more columns in bytes than any other; one more is no texture's."""
+    monkeypatch.setattr(weight_bytes, "MOST_NOISE", np.inf)
+    most = weight_bytes.MOST_SINGLE_COLUMNS
+    made = made_of(network(channels=most, activation="relu", quiet=True), uniform_vectors=1000)
+    assert [len(entry.quads) for entry in made.manifest.passes if entry.layer == "wide"] == [-(-FILTERS // 4)]
+    with Session(made, context=context) as session:
+        assert layer_error(session, "wide", stored_inputs(made, "wide", np.random.default_rng(1))) <= TOLERANCE
+    more = made_of(network(channels=most + 4, activation="relu", quiet=True), uniform_vectors=1000)
+    assert not any(weight_texture_of(more, "wide"))
+
+
+def weight_texture_of(made: Bundle, layer: str) -> list[str]:
+    """The textures of constants that the passes of a layer read."""
+    constant = {texture.name for texture in made.manifest.textures if texture.kind == "constant"}
+    return [
+        name for entry in made.manifest.passes if entry.layer == layer for name in entry.textures if name in constant
+    ]
