@@ -1,22 +1,26 @@
 // Builds web/dist: the library (glsl-infer.js), the demo page and the models that it offers; --types adds the library's
 // types. --library DIR builds the library and its types alone, and leaves what else is in DIR.
+// --models DIR, once or more: folders of bundles that the page offers as well, those of `glsl-infer get` for its tasks.
 import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { offerModels } from "./tasks.mjs";
 import { buildTfjs } from "./tfjs/build.mjs";
 
 const LIMIT = 62_500; // bytes of the library, minified; a fifth of them understand GLSL
 const KEPT_AT_ONCE = 1_000_000; // bytes of a file that the installed page keeps before it is used
 
 const web = dirname(fileURLToPath(import.meta.url));
-const alone = process.argv.indexOf("--library") + 1;
-const dist = alone ? resolve(process.argv[alone]) : join(web, "dist");
-const models = join(web, "..", "models");
+const { values: options } = parseArgs({
+  options: { types: { type: "boolean" }, library: { type: "string" }, models: { type: "string", multiple: true, default: [] } },
+});
+const dist = options.library ? resolve(options.library) : join(web, "dist");
 
 // Shaders are text; comments, spaces and zeros like that of 1.0 are for people.
 const withoutSpaces = (line) => line.replace(/ *([^\w. ]) */g, "$1").replace(/(\d\.)0\b/g, "$1").replace(/\b0(?=\.\d)/g, "");
@@ -60,7 +64,8 @@ const shortened = new RegExp(`^(_.*|${inner.join("|")})$`);
 
 const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
 
-if (!alone) rmSync(dist, { recursive: true, force: true });
+if (!options.library) rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
 await build({
   ...common,
   plugins: [glsl, numbers],
@@ -68,6 +73,17 @@ await build({
   entryPoints: [join(web, "src/index.ts")],
   outfile: join(dist, "glsl-infer.js"),
 });
+
+// The page and the tasks use the library as everyone does: from its one file.
+const library = {
+  name: "library",
+  setup: (build) => {
+    for (const [filter, path] of [[/^glsl-infer$/, "./glsl-infer.js"], [/^glsl-infer\/tasks$/, "./glsl-infer-tasks.js"]]) {
+      build.onResolve({ filter }, () => ({ path, external: true }));
+    }
+  },
+};
+await build({ ...common, plugins: [library], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
 
 // A second pass over what is one file now: it inlines and reorders more than esbuild does.
 const bundled = join(dist, "glsl-infer.js");
@@ -79,26 +95,17 @@ const { code, map } = await minify(readFileSync(bundled, "utf8"), {
 writeFileSync(bundled, code);
 writeFileSync(`${bundled}.map`, map);
 
-// The page uses the library as everyone does: from its one file.
 async function buildPage() {
-  const library = {
-    name: "library",
-    setup: (build) => build.onResolve({ filter: /^glsl-infer$/ }, () => ({ path: "./glsl-infer.js", external: true })),
-  };
   const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
   await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
-  mkdirSync(join(dist, "models"), { recursive: true });
   cpSync(join(web, "page/static"), dist, { recursive: true });
   copySamples();
-  const names = readdirSync(models).filter((name) => name.endsWith(".glslnn"));
-  for (const name of names) copyFileSync(join(models, name), join(dist, "models", name));
-  writeFileSync(join(dist, "models", "index.json"), JSON.stringify(names.sort()));
-  await buildTfjs(dist, names);
+  await buildTfjs(dist, offerModels(dist, options.models));
   await buildServiceWorker();
 }
-if (!alone) await buildPage();
+if (!options.library) await buildPage();
 
-if (alone || process.argv.includes("--types")) {
+if (options.library || options.types) {
   const compiler = join(web, "node_modules/typescript/bin/tsc");
   execFileSync(process.execPath, [compiler, "-p", join(web, "tsconfig.types.json"), "--outDir", join(dist, "types")], { stdio: "inherit" });
 }

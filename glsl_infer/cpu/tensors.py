@@ -147,6 +147,7 @@ KERNELS: Mapping[str, Kernel] = {
         _slice_shape,
         lambda attrs, weights, inputs: inputs[0][_slices(attrs, inputs[0].shape)],
         {"begin": None, "size": None, "strides": ()},
+        implied=("strides",),
         range="kept",
     ),
     "tensor_pad": Kernel(

@@ -72,7 +72,7 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     reached = []
     demo.evaluate("document.activeElement.blur()")
     samples = demo.evaluate("document.querySelectorAll('#samples button').length")
-    for _ in range(6 + samples):
+    for _ in range(7 + samples):
         demo.press("Tab")
         focused = "document.activeElement"
         reached.append(demo.evaluate(f"{focused}.id || {focused}.parentElement.parentElement.id"))
@@ -81,7 +81,7 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
             const shown = focused.id === "file" ? focused.nextElementSibling : focused;
             return getComputedStyle(shown).outlineStyle !== "none";
         })()""")
-    assert reached == ["model", "camera", "file", *["samples"] * samples, "check", "layers", "compare"]
+    assert reached == ["task", "model", "camera", "file", *["samples"] * samples, "check", "layers", "compare"]
     demo.evaluate("document.getElementById('layers').focus()")
     demo.press("Enter")
     assert not demo.evaluate("document.getElementById('activations').hidden")
@@ -145,6 +145,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) ->
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
+        .filter((one) => one.offsetParent) // what is shown
         .map((one) => [one.getBoundingClientRect(), one.closest("#samples")]) // these scroll sideways
         .filter(([box, scrolls]) => box.height < 44 || (!scrolls && box.right > innerWidth)).length""")
     assert small == 0

@@ -20,7 +20,10 @@ export const page = {
   labels: element<HTMLOListElement>("labels"),
   layerList: element("layer-list"),
   layers: element<HTMLButtonElement>("layers"),
+  look: element<HTMLSelectElement>("look"),
+  lookChoice: element("look-choice"),
   model: element<HTMLSelectElement>("model"),
+  modelChoice: element("model-choice"),
   nothing: element("nothing"),
   output: element<HTMLCanvasElement>("output"),
   picture: element<HTMLCanvasElement>("picture"),
@@ -30,6 +33,7 @@ export const page = {
   samples: element("samples"),
   stage: element("stage"),
   status: element("status"),
+  task: element<HTMLSelectElement>("task"),
   time: element<HTMLOutputElement>("time"),
   video: element<HTMLVideoElement>("video"),
 };

@@ -42,10 +42,14 @@ final class Cards {
             float size = (i == 0 ? 30 : 18) * text;
             float base = y + (i == 0 ? 34 : 21) * text;
             int colour = i == 0 ? ink.palette.text : ink.palette.faint;
+            ink.begin().append(labels.get(indices[i]));
+            boolean tight = ink.wide(size, i == 0) > 0.62f * across; // then the label is worth more than the number
+            float number = tight ? Math.min(size, 16 * text) : size;
             ink.begin();
             ink.tenths(100 * chances[i]).append(" %");
-            float room = ink.wide(size, i == 0);
-            ink.write(canvas, left + across - room, base, room + 1, size, i == 0, i == 0 ? ink.palette.accent : colour);
+            float room = ink.wide(number, i == 0);
+            int ofNumber = i == 0 ? ink.palette.accent : colour;
+            ink.write(canvas, left + across - room, base, room + 1, number, i == 0, ofNumber);
             ink.begin().append(labels.get(indices[i]));
             ink.write(canvas, left, base, across - room - 12 * unit, size, i == 0, colour);
             float bar = base + (i == 0 ? 12 : 5) * text;

@@ -14,8 +14,8 @@ final class Ink {
     /** No system setting makes text larger than so many times the unit of lengths: it has to stay on its card. */
     private static final float LARGEST_TEXT = 1.4f;
 
-    /** Text that would have to be smaller than so many units is shortened instead. */
-    private static final float SMALLEST_TEXT = 10;
+    /** Units of text below which nobody reads. */
+    private static final float SMALLEST = 8;
 
     final Paint paint = new Paint(Paint.ANTI_ALIAS_FLAG);
 
@@ -74,7 +74,7 @@ final class Ink {
         paint.setStyle(Paint.Style.FILL);
         float wide = wide(size, bold);
         if (wide > most) {
-            wide = wide(Math.max(size * most / wide, Math.min(size, SMALLEST_TEXT * unit)), bold);
+            wide = wide(Math.max(size * most / wide, Math.min(size, SMALLEST * text)), bold);
             while (wide > most && line.length() > 2) {
                 line.setLength(line.length() - 2);
                 line.append('\u2026');
