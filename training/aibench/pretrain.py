@@ -5,8 +5,8 @@
     python3 training/aibench/pretrain.py train .trained/patches.npz OUT --seconds 130   # where the GPU is: 8 minutes
 
 It needs NumPy, JAX and, to pack, Pillow: no Keras, no TensorFlow, nothing of this project. OUT gets NAME.npz, the
-arrays of Keras' ``get_weights()``, and scores.json: PSNR on patches of the validation split, before and after.
-``training.aibench.build --trained OUT`` puts the weights into the networks.
+arrays of Keras' ``get_weights()``, and scores.json: PSNR on patches of the validation split, before and after. What
+``training.aibench.build`` takes lies in training/aibench/weights, in 16-bit floats.
 
 A network learns to undo what its task does to a picture (``blurred``, ``enlarged``, ``dull``). Everything is rounded to
 8 bits where a picture would be.
@@ -53,7 +53,7 @@ def pack(data: Path, out: Path) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(2018)
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for split, count in (("train", TRAINING), ("val", HELD_OUT)):
         files = sorted(data.rglob(f"{split}/*/*.jpg"))
         if not files:
@@ -97,7 +97,7 @@ def _gauss(x: Any, sigma: float) -> Any:
     line = np.exp(-0.5 * (np.arange(-4, 5) / sigma) ** 2)
     line = (line / line.sum()).astype(np.float32)
     for shape in ((9, 1), (1, 9)):
-        kernel = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
+        kernel: Any = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
         x = lax.conv_general_dilated(
             x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1]
         )
@@ -312,7 +312,7 @@ def train(packed: Path, out: Path, seconds: float, names: list[str]) -> None:
     scores: dict[str, dict[str, float]] = {}
     for name in names:
         params, scores[name] = learn(name, patches, seconds)
-        np.savez(out / f"{name}.npz", *[np.asarray(array, np.float32) for array in params])
+        np.savez_compressed(out / f"{name}.npz", *[np.asarray(array, np.float16) for array in params])
         (out / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", "utf-8")
 
 
