@@ -30,7 +30,7 @@ NARROWEST = 1.0 / 64.0
 HEADROOM = 1.5
 """How much wider than seen a channel's range is made where extremes or percentiles are all that counts."""
 
-ENOUGH, MOST_HEADROOM = 16, 2.0
+ENOUGH, MOST_HEADROOM = 16, 1.98
 """With fewer pictures than ``ENOUGH`` a range is made wider yet, with 4 or fewer by ``MOST_HEADROOM``."""
 
 ROOM = 1.5
