@@ -44,8 +44,8 @@ NETWORKS = """
 ## Networks with random weights
 
 Calibrated with {calibration} training photographs of trashnet, measured on {photographs} of the test split. *Cosine* is
-the smallest of a picture's outputs to float32 Keras; *error* is the mean error divided by the spread of the outputs over
-pictures.
+the smallest of a picture's outputs to float32 Keras; *error* is the mean error divided by the spread of the outputs
+over pictures.
 
 {table}
 """
