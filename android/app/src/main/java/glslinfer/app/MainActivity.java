@@ -6,7 +6,6 @@ import android.content.Intent;
 import android.content.res.Configuration;
 import android.graphics.SurfaceTexture;
 import android.hardware.display.DisplayManager;
-import android.net.Uri;
 import android.opengl.GLSurfaceView;
 import android.os.Bundle;
 import android.os.Handler;
@@ -14,7 +13,6 @@ import android.view.View;
 import android.view.WindowManager;
 import glslinfer.runner.Input;
 import glslinfer.runner.Picture;
-import java.util.List;
 
 /**
  * The camera on the whole screen, and what a network makes of it.
@@ -26,8 +24,7 @@ import java.util.List;
 public final class MainActivity extends Activity
         implements CameraRenderer.Listener,
                 CameraSource.Listener,
-                ModelChooser.Listener,
-                ModelLoader.Listener,
+                ModelPicker.Listener,
                 Photographs.Listener,
                 Screen.Listener,
                 DisplayManager.DisplayListener {
@@ -39,16 +36,13 @@ public final class MainActivity extends Activity
     private ResultsView results;
     private CameraRenderer renderer;
     private CameraSource camera;
-    private Models models;
-    private ModelChooser chooser;
-    private ModelLoader loader;
+    private ModelPicker models;
     private Photographs photographs;
     private Screen screen;
     private Ink ink;
     private Messages messages;
 
     private SurfaceTexture surface;
-    private String model;
     private int size;
     private boolean resumed;
     private boolean front;
@@ -62,17 +56,16 @@ public final class MainActivity extends Activity
     protected void onCreate(Bundle saved) {
         super.onCreate(saved);
         getWindow().addFlags(WindowManager.LayoutParams.FLAG_KEEP_SCREEN_ON);
-        models = new Models(getAssets());
-        chooser = new ModelChooser(this, this);
-        loader = new ModelLoader(this, models, this);
+        Models inside = new Models(getAssets());
         photographs = new Photographs(this, this);
         ink = new Ink(getResources());
         results = new ResultsView(this, ink);
         messages = new Messages(results);
+        models = new ModelPicker(this, inside, messages, this);
         view = new GLSurfaceView(this);
         view.setEGLContextClientVersion(2);
         view.setPreserveEGLContextOnPause(true);
-        renderer = new CameraRenderer(view, results, models, this, budget());
+        renderer = new CameraRenderer(view, results, inside, this, budget());
         view.setRenderer(renderer);
         view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
         camera = new CameraSource(this, new Handler(getMainLooper()), this);
@@ -89,14 +82,8 @@ public final class MainActivity extends Activity
                 });
         setContentView(screen);
         showState();
-        List<String> names = models.names();
-        String asked = saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL);
         front = saved != null && saved.getBoolean(FRONT);
-        if (names.isEmpty()) {
-            messages.ofModel("There is no model in this app: open a *.glslnn file with the button below.");
-        } else {
-            onModelChosen(asked == null || !names.contains(asked) ? names.get(0) : asked);
-        }
+        models.start(saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL));
         if (!CameraPermission.given(this)) {
             CameraPermission.ask(this);
         }
@@ -132,7 +119,7 @@ public final class MainActivity extends Activity
     @Override
     protected void onSaveInstanceState(Bundle saved) {
         super.onSaveInstanceState(saved);
-        saved.putString(MODEL, model);
+        saved.putString(MODEL, models.name());
         saved.putBoolean(FRONT, front);
     }
 
@@ -295,39 +282,19 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelButton() {
-        chooser.show(models.names());
+        models.choose();
     }
 
     @Override
     protected void onActivityResult(int code, int result, Intent data) {
         super.onActivityResult(code, result, data);
-        if (photographs.read(code, result, data)) {
-            return;
-        }
-        Uri file = ModelChooser.file(code, result, data);
-        if (file != null) {
-            load(null, file);
+        if (!photographs.read(code, result, data)) {
+            models.read(code, result, data);
         }
     }
 
     @Override
-    public void onModelChosen(String name) {
-        model = name;
-        load(name, null);
-    }
-
-    @Override
-    public void onNoFiles() {
-        messages.ofModel("This device has no app to choose files with.");
-    }
-
-    private void load(String name, Uri uri) {
-        messages.ofModel("Reading the model ...");
-        loader.load(name, uri);
-    }
-
-    @Override
-    public void onModelRead(final glslinfer.runner.Bundle bundle) {
+    public void onModel(final glslinfer.runner.Bundle bundle) {
         Input input = bundle.manifest.onlyPicture();
         size = Math.max(input.width(), input.height());
         view.queueEvent(
@@ -341,21 +308,11 @@ public final class MainActivity extends Activity
 
     @Override
     public void onModelReady(glslinfer.runner.Bundle bundle) {
-        tellOfModelLater("");
+        models.onModelFailed("");
     }
 
     @Override
     public void onModelFailed(String message) {
-        tellOfModelLater(message);
-    }
-
-    private void tellOfModelLater(final String message) {
-        runOnUiThread(
-                new Runnable() {
-                    @Override
-                    public void run() {
-                        messages.ofModel(message);
-                    }
-                });
+        models.onModelFailed(message);
     }
 }
