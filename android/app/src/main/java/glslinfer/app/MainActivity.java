@@ -1,11 +1,9 @@
 package glslinfer.app;
 
 import android.app.Activity;
-import android.content.Context;
 import android.content.Intent;
 import android.content.res.Configuration;
 import android.graphics.SurfaceTexture;
-import android.hardware.display.DisplayManager;
 import android.opengl.GLSurfaceView;
 import android.os.Bundle;
 import android.os.Handler;
@@ -27,7 +25,8 @@ public final class MainActivity extends Activity
                 ModelPicker.Listener,
                 Photographs.Listener,
                 Screen.Listener,
-                DisplayManager.DisplayListener {
+                DisplayRotation.Listener,
+                View.OnClickListener {
     private static final float BUDGET = 12;
     private static final String MODEL = "model";
     private static final String FRONT = "front";
@@ -41,6 +40,7 @@ public final class MainActivity extends Activity
     private Screen screen;
     private Ink ink;
     private Messages messages;
+    private DisplayRotation rotation;
 
     private SurfaceTexture surface;
     private int size;
@@ -70,23 +70,20 @@ public final class MainActivity extends Activity
         view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
         camera = new CameraSource(this, new Handler(getMainLooper()), this);
         screen = new Screen(this, ink, view, results, this);
-        results.setOnClickListener(
-                new View.OnClickListener() {
-                    @Override
-                    public void onClick(View clicked) {
-                        messages.ofPhotograph("");
-                        if (!CameraPermission.given(MainActivity.this)) { // the message says so
-                            CameraPermission.ask(MainActivity.this);
-                        }
-                    }
-                });
+        rotation = new DisplayRotation(this, this);
+        results.setOnClickListener(this);
         setContentView(screen);
         showState();
         front = saved != null && saved.getBoolean(FRONT);
         models.start(saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL));
-        if (!CameraPermission.given(this)) {
-            CameraPermission.ask(this);
-        }
+        CameraPermission.askIfMissing(this);
+    }
+
+    /** A touch of the message, which may say that the camera is not allowed. */
+    @Override
+    public void onClick(View touched) {
+        messages.ofPhotograph("");
+        CameraPermission.askIfMissing(this);
     }
 
     private double budget() {
@@ -100,9 +97,7 @@ public final class MainActivity extends Activity
     protected void onResume() {
         super.onResume();
         resumed = true;
-        DisplayManager displays = (DisplayManager) getSystemService(Context.DISPLAY_SERVICE);
-        displays.registerDisplayListener(this, new Handler(getMainLooper()));
-        onDisplayChanged(0);
+        rotation.start();
         view.onResume();
         openCamera();
     }
@@ -110,7 +105,7 @@ public final class MainActivity extends Activity
     @Override
     protected void onPause() {
         resumed = false;
-        ((DisplayManager) getSystemService(Context.DISPLAY_SERVICE)).unregisterDisplayListener(this);
+        rotation.stop();
         camera.close();
         view.onPause();
         super.onPause();
@@ -124,15 +119,8 @@ public final class MainActivity extends Activity
     }
 
     @Override
-    public void onDisplayAdded(int display) {}
-
-    @Override
-    public void onDisplayRemoved(int display) {}
-
-    /** Also where the screen turns upside down, which changes no configuration. */
-    @Override
-    public void onDisplayChanged(int display) {
-        renderer.setRotation(getWindowManager().getDefaultDisplay().getRotation());
+    public void onRotation(int turned) {
+        renderer.setRotation(turned);
         view.requestRender();
     }
 
