@@ -91,8 +91,6 @@ public final class MainActivity extends Activity
         return wanted > 0 ? wanted : BUDGET;
     }
 
-    // Coming and going ----------------------------------------------------------------------------------
-
     @Override
     protected void onResume() {
         super.onResume();
@@ -133,8 +131,6 @@ public final class MainActivity extends Activity
         showState();
     }
 
-    // Buttons ----------------------------------------------------------------------------------
-
     @Override
     public void onTurnButton() {
         front = !front;
@@ -168,8 +164,6 @@ public final class MainActivity extends Activity
     private void showState() {
         screen.setState(photographShown, paused, hasLight, torch);
     }
-
-    // Photographs ----------------------------------------------------------------------------------
 
     @Override
     public void onPhotoButton() {
@@ -212,8 +206,6 @@ public final class MainActivity extends Activity
                 });
         showState();
     }
-
-    // The camera ----------------------------------------------------------------------------------
 
     @Override
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
@@ -265,8 +257,6 @@ public final class MainActivity extends Activity
     public void onCameraFailed(String message) {
         messages.ofCamera(message);
     }
-
-    // Models ----------------------------------------------------------------------------------
 
     @Override
     public void onModelButton() {
