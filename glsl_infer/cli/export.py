@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import ends, progress
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
@@ -231,7 +231,7 @@ def run(args: argparse.Namespace) -> int:
             known=known,
         )
     for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say_warning(warning)
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
         return 0
@@ -251,6 +251,8 @@ def run(args: argparse.Namespace) -> int:
         print(line(report.parts))
     if report.videocore is not None:
         print(_verified(report.videocore))
+    if report.board is not None:
+        print(report.board)
     print(
         f"{args.out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"

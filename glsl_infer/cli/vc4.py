@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import progress, vc4_pixels, vc4_time
+from glsl_infer.cli.terminal_text import say_error, say_warning
 from glsl_infer.errors import InputError
 from glsl_infer.support.plain_text import one_line
 
@@ -152,9 +152,8 @@ def _complain(reports: Sequence[Report]) -> int:
     for report in reports:
         for problem in report.problems:
             code = 1 if problem.fatal else code
-            kind = "error" if problem.fatal else "warning"
             where = one_line(f"{report.file}: layer '{problem.layer}'")
-            print(f"{kind}: {where}: {problem.text}", file=sys.stderr)
+            (say_error if problem.fatal else say_warning)(f"{where}: {problem.text}")
     return code
 
 

@@ -35,6 +35,7 @@ from glsl_infer.tools.export_parts import PartReport, joined, part_reports, veri
 
 if TYPE_CHECKING:
     from glsl_infer.importers.shared.verdict import Survey
+    from glsl_infer.tools.videocore.foresight import Foresight
     from glsl_infer.tools.videocore.verify import Verification
 
 _CALIBRATE = "give --calibrate DIR with typical pictures for a finer scale"
@@ -80,6 +81,7 @@ class ExportReport:
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
+        board: what a frame takes on a Raspberry Pi Zero W, an estimate.
         parts: one entry for each part of a model that the CPU computes too; else none.
         precision: which feature maps have 16 bits, why, and about what it adds.
         spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
@@ -94,6 +96,7 @@ class ExportReport:
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
     videocore: Verification | None = None
+    board: Foresight | None = None
     parts: tuple[PartReport, ...] = ()
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None
@@ -174,8 +177,9 @@ def export(
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:
         tell("compiling for VideoCore IV")
-        checked = verified(built, verify_seconds)
-        made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
+    checked, board = verified(built, verify_seconds)
+    more = (*(checked.warnings if checked is not None else ()), *board.warnings)
+    made = replace(made, videocore=checked, board=board, warnings=made.warnings + more)
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 
