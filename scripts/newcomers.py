@@ -246,8 +246,8 @@ def served(command: str, folder: Path, environment: dict[str, str]) -> float:
     log = folder / "served.log"
     with log.open("w") as out:
         process = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=out, stderr=out, start_new_session=True,
-            stdin=subprocess.DEVNULL,
+            ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=out, stderr=out,
+            start_new_session=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     try:
         while not answers():
@@ -284,9 +284,9 @@ def write(minutes: dict[str, list[float]]) -> None:
     lines = [
         "# Newcomers",
         "",
-        "Five newcomers, each with a fresh clone, an empty HOME and a machine that has Debian's packages, type what the",
-        "pages say, word by word. `scripts/newcomers.py` plays them and writes this page. Minutes include what pip and",
-        f"npm fetch; measured on {os.cpu_count()} busy cores, drawing on llvmpipe.",
+        "Five newcomers, each with a fresh clone, an empty HOME and a machine that has Debian's packages, type what",
+        "the pages say, word by word. `scripts/newcomers.py` plays them and writes this page. Minutes include what pip",
+        f"and npm fetch; measured on {os.cpu_count()} busy cores, drawing on llvmpipe.",
         "",
         "| wants | minutes | of that, the longest |",
         "|---|---|---|",
