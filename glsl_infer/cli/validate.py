@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare
 
+    if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
+        raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     _check(args)

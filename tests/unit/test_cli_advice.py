@@ -69,6 +69,8 @@ def test_versions(capsys: Capture) -> None:
         ("classify p.png --model m.glslnn", "classify p.png --model m.glslnn"),
         ("classify p.png a.glslnn b.glslnn", "classify p.png a.glslnn b.glslnn"),
         ("camera m.glslnn --json", "camera --model m.glslnn --json"),
+        ("detect m.glslnn p.png", "detect --model m.glslnn p.png"),
+        ("calibrate --calibrate d --model m.keras", "calibrate m.keras --calibrate d"),
         ("deploy --model d.yml", "deploy --model d.yml"),
         ("", ""),
     ],
@@ -93,6 +95,11 @@ def test_commands_take_models_either_way(tmp_path: Path, capsys: Capture) -> Non
 def test_swapped_arguments(tmp_path: Path, capsys: Capture) -> None:
     message = refused(capsys, ["run", "photo.jpg", write_tiny(tmp_path)])
     assert message == f"error: the model comes first: glsl-infer run {tmp_path / 'tiny.glslnn'} photo.jpg\n"
+
+
+def test_swapped_models(tmp_path: Path, capsys: Capture) -> None:
+    message = refused(capsys, ["validate", "mine.glslnn", "mine.keras", "--data", tmp_path])
+    assert "the original comes first: glsl-infer validate mine.keras mine.glslnn" in message
 
 
 @pytest.mark.parametrize("url", ["https://me:s3cret@x.org/a.jpg", "http://x.org/a.jpg", "file:///a.jpg"])
