@@ -67,7 +67,7 @@ def film(person: Image.Image, frames: int) -> Iterator[Frame]:
     for index in range(frames):
         visit, at = divmod(index, THERE + GONE)
         if at == 0:
-            sizes = random.integers(90, 200, 2)
+            sizes = random.integers(200, HEIGHT + 1, 2)
         canvas = Image.new("RGB", (WIDTH, HEIGHT), (40 + visit % 60, 60, 70))
         for number in range(1 + visit % 2 if at < THERE else 0):
             side = int(sizes[number])
