@@ -27,7 +27,7 @@ from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
-from glsl_infer.tools.validate.job import ABOUT, ends_file, layers_file
+from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
 
 Tell = Callable[[int], object]
@@ -88,7 +88,7 @@ def compare(
         totals, by_layer = [Agreement() for _ in ends], {layer: Agreement() for layer in about["layers"]}
         with Session(bundle, context=context) as session:
             for index in range(layer_pictures):
-                _add_layers(session, samples[index], folder / layers_file(index), by_layer)
+                _add_layers(session, samples[index], folder, index, by_layer)
                 tell(1)
             for index, results in enumerate(session.stream(samples)):
                 for (output, expected), total in zip(ends, totals):
@@ -201,11 +201,18 @@ def _in_shape(model: Path, bundle: Bundle, output: Output, ends: NDArray[np.floa
 
 
 def _add_layers(
-    session: Session, sample: Mapping[str, NDArray[Any]], file: Path, by_layer: dict[str, Agreement]
+    session: Session,
+    sample: Mapping[str, NDArray[Any]],
+    folder: Path,
+    index: int,
+    by_layer: dict[str, Agreement],
 ) -> None:
-    with np.load(file) as saved:
-        expected = {name: saved[str(place)] for place, name in enumerate(by_layer)}
+    """Add every layer of a picture, one after the other: together they may take gigabytes."""
+    places = {name: place for place, name in enumerate(by_layer)}
     for name, output in session.layers(sample):
-        if name in by_layer and expected[name].size == output.size:
+        if name not in places:
+            continue
+        expected = np.load(folder / layer_file(index, places[name]))
+        if expected.size == output.size:
             # A vector may be a map of 1x1 pixels in the model; the same numbers in the same order.
-            by_layer[name].add(output.ravel(), expected[name].ravel())
+            by_layer[name].add(output.ravel(), expected.ravel())
