@@ -27,6 +27,7 @@ from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
+from glsl_infer.tools.validate import verdict
 from glsl_infer.tools.validate.job import ABOUT, ends_file, layer_file
 from glsl_infer.tools.validate.measures import Agreement
 
@@ -48,6 +49,7 @@ def compare(
     layer_pictures: int = 4,
     input_ranges: Mapping[str, tuple[float, float]] | None = None,
     context: str = "auto",
+    beyond: Callable[[Mapping[str, Any]], object] = lambda _: False,
     tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
     """Return how far the bundle on this GPU is from its model.
@@ -59,14 +61,18 @@ def compare(
         layer_pictures: how many of them, from the first on, are compared layer by layer.
         input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
         context: how to get at the GPU.
+        beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
+            first samples, too (``verdict``).
         tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
         ``pictures`` (how many samples), ``framework`` (its name), ``beside`` and ``driver`` (in words), ``outputs`` (of
-        each ``Agreement.as_json`` with ``name``; ``top1`` where it is a vector, ``same`` (share of equal numbers) where
-        it is a mask of classes; ``softmax``, whether probabilities were compared, those of each pixel where it is a
-        map, and not logits), ``layers`` in order (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the
-        model's layer whose output it has), ``not_compared`` (layers that the model has no output for).
+        each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and ``margin_share`` where it is a vector,
+        ``same`` (share of equal numbers) where it is a mask of classes; ``reference_cosine`` and ``driver_cosine``
+        where the reference was asked, with ``judged``, the samples that it computed; ``softmax``, whether
+        probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
+        (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has),
+        ``not_compared`` (layers that the model has no output for).
 
     Raises:
         InputError: the files do not belong together, or one cannot be used.
@@ -90,7 +96,9 @@ def compare(
             for index in range(layer_pictures):
                 _add_layers(session, samples[index], folder, index, by_layer)
                 tell(1)
+            drawn = []
             for index, results in enumerate(session.stream(samples)):
+                drawn += [results] if index < verdict.PICTURES else []
                 for (output, expected), total in zip(ends, totals):
                     given = results[output.name]
                     is_softmax = about["softmax"].get(output.name, False)
@@ -99,7 +107,7 @@ def compare(
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
     compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-    return {
+    found: dict[str, Any] = {
         "pictures": len(samples),
         "framework": _framework(model)[0],
         "beside": about["beside"],
@@ -124,6 +132,14 @@ def compare(
         ],
         "not_compared": [layer.name for layer in layers if layer not in compared],
     }
+    if beyond(found):
+        judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
+        for index, results in enumerate(drawn):
+            judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
+        said = judge.as_json()
+        found["judged"] = len(drawn)
+        found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
+    return found
 
 
 def _in_framework(
@@ -174,7 +190,9 @@ def _shares(output: Output, total: Agreement) -> dict[str, float]:
     """Return what share of an output's samples or numbers is the same, where that says something."""
     if any(step.step == ARGMAX for step in output.steps):
         return {"same": total.same}
-    return {"top1": total.top1} if len(output.shape) == 1 else {}
+    if len(output.shape) != 1:
+        return {}
+    return {"top1": total.top1, "margin": total.margin, "margin_share": total.margin_share}
 
 
 def steps(pictures: int, layer_pictures: int) -> int:
