@@ -169,6 +169,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
     from glsl_infer.compiler.build import Options
+    from glsl_infer.tools import many_programs
     from glsl_infer.tools.calibration import NUMBERS
     from glsl_infer.tools.export import export
 
@@ -251,6 +252,9 @@ def run(args: argparse.Namespace) -> int:
         print(line(report.parts))
     if report.videocore is not None:
         print(_verified(report.videocore))
+    many = many_programs.advice(report, args.uniform_vectors)
+    if many is not None:
+        print(many)
     print(
         f"{args.out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"

@@ -28,17 +28,23 @@ def judged(context: Context, wrong: float, softmax: bool) -> dict[str, Any]:
     exact = reference.run(bundle, sample)[output.name]
     powers = np.exp(exact - exact.max())
     verdict.add(sample, {output.name: drawn}, {output.name: powers / powers.sum() if softmax else exact + exact.std()})
-    return {"judged": 1, "outputs": [{"name": output.name, **verdict.as_json()[output.name]}]}
+    return {
+        "judged": 1,
+        "wrong": "conv" if wrong else None,
+        "outputs": [{"name": output.name, **verdict.as_json()[output.name]}],
+    }
 
 
 @pytest.mark.parametrize("softmax", [False, True])
-@pytest.mark.parametrize(("wrong", "who"), [(0.0, "this driver is right"), (3.0, "this driver computes something")])
+@pytest.mark.parametrize(("wrong", "who"), [(0.0, "this driver is right"), (3.0, "something else (first in 'conv')")])
 def test_whose_difference_it_is(context: Context, wrong: float, who: str, softmax: bool) -> None:
     found = judged(context, wrong, softmax)
     (line,) = sentences(found)
     assert line.startswith("on 1 pictures the exact reference (NumPy) has a cosine of ")
     assert who in line
-    assert (found["outputs"][0]["reference_cosine"] > 0.9999) == softmax
+    (end,) = found["outputs"]
+    assert (end["reference_cosine"] > 0.9999) == softmax
+    assert (end["driver_cosine"] > 0.9999) == (not wrong)
 
 
 def test_how_far_labels_are_apart() -> None:

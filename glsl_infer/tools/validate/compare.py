@@ -25,6 +25,7 @@ from glsl_infer.graph import Node
 from glsl_infer.graph.host_steps import ARGMAX, softmax
 from glsl_infer.ops.on_cpu import Upload
 from glsl_infer.ops.operator import ViewOperator
+from glsl_infer.runtime import selfcheck
 from glsl_infer.runtime.session import Session
 from glsl_infer.support.child_process import ChildProcess
 from glsl_infer.tools.validate import verdict
@@ -62,14 +63,15 @@ def compare(
         input_ranges: what bytes 0 and 255 of pictures mean to the model; see ``importers.shared.ends``.
         context: how to get at the GPU.
         beyond: is told what is returned, and says whether that is too far. If so, the exact reference computes the
-            first samples, too (``verdict``).
+            first samples, too, and the self-check runs (``verdict``).
         tell: hears of every sample that is done, ``steps`` of them.
 
     Returns:
         ``pictures`` (how many samples), ``framework`` (its name), ``beside`` and ``driver`` (in words), ``outputs`` (of
         each ``Agreement.as_json`` with ``name``; ``top1``, ``margin`` and ``margin_share`` where it is a vector,
         ``same`` (share of equal numbers) where it is a mask of classes; ``reference_cosine`` and ``driver_cosine``
-        where the reference was asked, with ``judged``, the samples that it computed; ``softmax``, whether
+        where the reference was asked, with ``judged``, the samples that it computed, and ``wrong``, the first layer
+        that the self-check refuses, or None; ``softmax``, whether
         probabilities were compared, those of each pixel where it is a map, and not logits), ``layers`` in order
         (``Agreement.as_json`` with ``layer``, ``op`` and ``computes``, the model's layer whose output it has),
         ``not_compared`` (layers that the model has no output for).
@@ -106,39 +108,39 @@ def compare(
                 tell(1)
             gl = session.context.gl
             driver = f"{gl.text(GL.GL_RENDERER)}, {gl.text(GL.GL_VERSION)}, {session.context.how}"
-    compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
-    found: dict[str, Any] = {
-        "pictures": len(samples),
-        "framework": _framework(model)[0],
-        "beside": about["beside"],
-        "driver": driver,
-        "outputs": [
-            {
-                "name": output.name,
-                "softmax": about["softmax"].get(output.name, False),
-                **total.as_json(),
-                **_shares(output, total),
+            compared = [layer for layer in layers if layer.name in by_layer and by_layer[layer.name].pictures]
+            found: dict[str, Any] = {
+                "pictures": len(samples),
+                "framework": _framework(model)[0],
+                "beside": about["beside"],
+                "driver": driver,
+                "outputs": [
+                    {
+                        "name": output.name,
+                        "softmax": about["softmax"].get(output.name, False),
+                        **total.as_json(),
+                        **_shares(output, total),
+                    }
+                    for (output, _), total in zip(ends, totals)
+                ],
+                "layers": [
+                    {
+                        "layer": layer.name,
+                        "op": layer.op,
+                        "computes": about["computes"][layer.name],
+                        **by_layer[layer.name].as_json(),
+                    }
+                    for layer in compared
+                ],
+                "not_compared": [layer.name for layer in layers if layer not in compared],
             }
-            for (output, _), total in zip(ends, totals)
-        ],
-        "layers": [
-            {
-                "layer": layer.name,
-                "op": layer.op,
-                "computes": about["computes"][layer.name],
-                **by_layer[layer.name].as_json(),
-            }
-            for layer in compared
-        ],
-        "not_compared": [layer.name for layer in layers if layer not in compared],
-    }
-    if beyond(found):
-        judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
-        for index, results in enumerate(drawn):
-            judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
-        said = judge.as_json()
-        found["judged"] = len(drawn)
-        found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
+            if beyond(found):
+                judge = verdict.Verdict(bundle, [name for name, is_softmax in about["softmax"].items() if is_softmax])
+                for index, results in enumerate(drawn):
+                    judge.add(samples[index], results, {output.name: expected[index] for output, expected in ends})
+                said = judge.as_json()
+                found["judged"], found["wrong"] = len(drawn), selfcheck.check(session).wrong
+                found["outputs"] = [{**end, **said[end["name"]]} for end in found["outputs"]]
     return found
 
 

@@ -1,7 +1,7 @@
 """Whose difference it is when a bundle is not its model: what the export rounded, or what this driver computes.
 
-The exact reference (``graph.reference``) computes a bundle in NumPy as its textures store it. Where it is as far from
-the model as the GPU is, the driver is right, and the bundle is what to change.
+The exact reference (``graph.reference``) computes a bundle in NumPy as its textures store it, and the self-check
+compares the driver with it, layer by layer. Where that passes, the bundle is what to change.
 """
 
 from __future__ import annotations
@@ -19,10 +19,6 @@ from glsl_infer.tools.validate.measures import Agreement
 
 PICTURES = 2
 """How many pictures the reference computes: it takes seconds for each."""
-
-_ALIKE, _PART = 1e-5, 0.5
-"""How far from 1 the cosine of the GPU with the reference may be: so much, or such a part of what the reference's own
-with the model is. What lies between two steps may be rounded to either, and such steps add up."""
 
 _EXPORT = (
     "to come nearer, export with --calibrate and more typical pictures, with --tolerance 0.01, or with --precision 16"
@@ -82,10 +78,11 @@ def sentences(agreement: Mapping[str, Any]) -> list[str]:
             exact, driver = end["reference_cosine"], end["driver_cosine"]
             said = f"{whose}on {agreement['judged']} pictures the exact reference (NumPy) has a cosine of {exact:.6g}"
             said += f" with the model, and the GPU {driver:.6g} with the reference: "
-            if 1.0 - driver <= max(_ALIKE, _PART * (1.0 - exact)):
+            if agreement["wrong"] is None:
                 lines.append(f"{said}this driver is right, the rounding to 8 bits differs; {_EXPORT}")
             else:
-                lines.append(f"{said}this driver computes something else; run 'glsl-infer selfcheck' on the bundle")
+                where = f"(first in '{agreement['wrong']}')"
+                lines.append(f"{said}this driver computes something else {where}; run 'glsl-infer selfcheck' on it")
         if end.get("top1", 1.0) < 1.0:
             lines.append(
                 f"{whose}where the first labels differ, the model itself has them at most {end['margin']:.2g} apart, "
