@@ -98,6 +98,7 @@ class LayerWeights:
         untextured: why its weights cannot lie in a texture; empty if they can.
         bits: of a weight in a texture, 8 or 16.
         depthwise: whether a column's weights meet a lane each.
+        numbers: how many numbers for each channel the activation and the range have. They lie behind the weights.
     """
 
     name: str
@@ -108,6 +109,7 @@ class LayerWeights:
     untextured: str = ""
     bits: int = 16
     depthwise: bool = False
+    numbers: int = 0
 
 
 def longest_array(wanted: str, uniform_vectors: int) -> int:
@@ -118,7 +120,8 @@ def longest_array(wanted: str, uniform_vectors: int) -> int:
 def instructions(mode: str, layer: LayerWeights) -> float:
     """Return the instructions of a layer's program by a mode that has a cost."""
     kind = "bytes" if mode == "texture" and layer.bits == 8 else mode
-    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * layer.columns)
+    numbers = layer.numbers * {"bytes": 3, "texture": 2}.get(kind, 0) * COLUMN[kind]
+    return float(FIXED[kind] + (DEPTHWISE_COLUMN if layer.depthwise else COLUMN)[kind] * layer.columns + numbers)
 
 
 def compile_cost(length: float) -> float:

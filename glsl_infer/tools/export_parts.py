@@ -12,7 +12,7 @@ from glsl_infer.runtime import traffic
 from glsl_infer.tools.videocore.verify import Verification, verify
 
 if TYPE_CHECKING:
-    from glsl_infer.tools.export import ExportReport
+    from glsl_infer.tools.export_report import ExportReport
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from glsl_infer.compiler.ranges.eight_bits import RangeChoice
 from glsl_infer.compiler.ranges.fixed_point import ScaleChoice
 from glsl_infer.compiler.ranges.wide import WideLayer
 from glsl_infer.program import MemoryUse, WeightsChoice
-from glsl_infer.tools.export import ExportReport, LayerReport
+from glsl_infer.tools.export_report import ExportReport, LayerReport
 from glsl_infer.tools.videocore.verify import LayerCheck, Verification
 
 

@@ -33,7 +33,8 @@ from glsl_infer.lowering.weights_plan import MOST_BAKED, UNIFORM_VECTORS
 from glsl_infer.ops.convolution_products import block_kernels
 from glsl_infer.ops.operator import Bounds, ViewOperator
 from glsl_infer.program import quantize
-from glsl_infer.program.layout import clear_colours, place
+from glsl_infer.program.layout import clear_colours
+from glsl_infer.program.placement import place
 
 EXACTNESS = 2.0
 """How many times the cost of partial sums a single pass may have: it sums in floats, and needs no 16-bit maps."""
@@ -116,7 +117,7 @@ def _why_split(
         node.name, columns.slices, height * width, columns.count, columns.count + 2, bits=8
     )
     modes = weights_plan.costs(whole, uniform_vectors)
-    if columns.count > weight_bytes.MOST_COLUMNS:
+    if columns.count > weight_bytes.most_columns(columns.taps_per_slot):
         del modes["texture"]
     cheapest = min(modes.values())
     blocks = -(-columns.slots // block)
