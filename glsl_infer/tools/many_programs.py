@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY
 
 if TYPE_CHECKING:
-    from glsl_infer.tools.export import ExportReport
+    from glsl_infer.tools.export_report import ExportReport
 
 MANY = 100
 """Programs of which more are many: X22 has 10. Reading and checking one takes 22 ms of a workstation's CPU, and some 40

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glsl_infer.lowering.weights_plan import LONGEST_ARRAY, LayerWeights, choose
-from glsl_infer.tools.export import ExportReport
+from glsl_infer.tools.export_report import ExportReport
 from glsl_infer.tools.many_programs import MANY, advice
 
 
