@@ -164,6 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Export and print the report."""
     from glsl_infer.compiler.build import Options
+    from glsl_infer.tools import many_programs
     from glsl_infer.tools.calibration import NUMBERS
     from glsl_infer.tools.export import export
 
@@ -231,6 +232,9 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report.as_json(), indent=1))
         return 0
     print_report(report, args.out, explain=args.explain)
+    many = many_programs.advice(report, args.uniform_vectors)
+    if many is not None:
+        print(many)
     return 0
 
 

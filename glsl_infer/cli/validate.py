@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare, print a table, write the report, and fail beyond a threshold."""
     from glsl_infer import bundle as bundles
-    from glsl_infer.tools.validate import compare
+    from glsl_infer.tools.validate import compare, verdict
 
     if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
         raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
             layer_pictures=args.layer_pictures,
             input_ranges=ends.by_name("--input-range", args.input_range),
             context=args.context,
+            beyond=lambda found: _failures(args, found),
             tell=done,
         )
     agreement = {"model": str(args.model), "bundle": str(args.bundle), "skipped": skipped, **agreement}
@@ -87,6 +88,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps({**agreement, "failures": failures}, indent=1))
     else:
         print_lines(_text(agreement))
+        if failures:
+            print_lines(["", *verdict.sentences(agreement)])
     if failures:
         raise RunError("; ".join(failures))
     return 0
@@ -126,7 +129,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
     return given, skipped
 
 
-def _failures(args: argparse.Namespace, agreement: dict[str, Any]) -> list[str]:
+def _failures(args: argparse.Namespace, agreement: Mapping[str, Any]) -> list[str]:
     """Return what lies beyond a threshold, a sentence each."""
     failures = []
     for end in agreement["outputs"]:

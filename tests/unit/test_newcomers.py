@@ -8,7 +8,8 @@ from pathlib import Path
 
 import newcomers
 import pytest
-from newcomers import NEWCOMERS, SERVED, Newcomer, NewcomerError, Step
+from newcomer_steps import NEWCOMERS, SERVED, Newcomer, Step
+from newcomers import NewcomerError
 
 from glsl_infer.support.child_process import ROOT
 
