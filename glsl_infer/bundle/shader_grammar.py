@@ -6,6 +6,7 @@ at once, and once more for each use of a macro; ``GLSL_LIMITS`` bounds all of it
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 
@@ -31,13 +32,24 @@ class Shader:
     executed: int = 0
 
 
+_MOST_KNOWN = 4096
+_known: dict[bytes, Shader] = {}
+"""What texts declare and cost that were right, by their hash: an export looks at each when it is made and when read."""
+
+
 def parse(member: str, text: str) -> Shader:
     """Check a fragment shader, without the prelude.
 
     Raises:
         BundleError: it is not of the format's GLSL; the message names the member and the line.
     """
-    return _Parser(read(member, text)).shader()
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    if digest not in _known:
+        made = _Parser(read(member, text)).shader()
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[digest] = made
+    return _known[digest]
 
 
 class _Parser(Statements):

@@ -30,10 +30,11 @@ CHILD = "glsl_infer.runtime.isolated_run"
 VARIABLE = "GLSL_INFER_ISOLATION"
 """The environment variable that, with ``off``, turns ``first`` into never."""
 
-SECONDS = 180.0
-"""How long a child may take; a Pi Zero takes less than a minute."""
-MEMORY = 1 << 30
-"""Bytes that a child may take, and eight times those of the bundle's textures on top of them."""
+SECONDS, SECONDS_A_MEGABYTE = 180.0, 5.0
+"""How long a child may take, and longer for each megabyte of shaders; a Pi Zero takes less than a minute for X22."""
+MEMORY, TEXTURES, SHADERS = 1 << 30, 8, 32
+"""Bytes that a child may take, and so many times those of the bundle's textures and of its shaders on top of them.
+llvmpipe took 115 bytes for one of a network whose weights were all in the text (SqueezeNet)."""
 _LOOK = 0.05
 """Seconds between two looks at a child's memory."""
 
@@ -62,7 +63,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
             write(bundle, path)
         most = _memory(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps(job), most)
+        how = _watched(json.dumps(job), most, SECONDS + SECONDS_A_MEGABYTE * _shader_bytes(bundle) / 1e6)
     if how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
@@ -72,17 +73,26 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
 
 
 def _memory(bundle: Bundle) -> int:
-    parts = [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
-    textures = sum(4 * texture.width * texture.height for part in parts for texture in part.manifest.textures)
-    most = MEMORY + 8 * textures
+    textures = sum(4 * texture.width * texture.height for part in _parts(bundle) for texture in part.manifest.textures)
+    most = MEMORY + TEXTURES * textures + SHADERS * _shader_bytes(bundle)
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
     return most
 
 
-def _watched(job: str, memory: int) -> str:
+def _parts(bundle: Bundle) -> list[Bundle]:
+    """Return what draws: the GPU parts of a bundle, or itself."""
+    return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
+
+
+def _shader_bytes(bundle: Bundle) -> int:
+    """Return the bytes of all fragment shaders."""
+    return sum(len(part.members[program.fragment]) for part in _parts(bundle) for program in part.manifest.programs)
+
+
+def _watched(job: str, memory: int, seconds: float) -> str:
     """Run a child to its end; return what it did that it may not do, or nothing."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     with subprocess.Popen(
         module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
@@ -93,7 +103,7 @@ def _watched(job: str, memory: int) -> str:
                     break
                 except subprocess.TimeoutExpired:
                     if time.monotonic() > end:
-                        return f"took more than {SECONDS:.0f} s"
+                        return f"took more than {seconds:.0f} s"
                     if _resident(child.pid) > memory:
                         return f"took more than {memory >> 20} MiB of memory"
         finally:

@@ -22,9 +22,9 @@ def children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.delenv(isolation.VARIABLE)
     jobs: list[str] = []
 
-    def watched(job: str, memory: int) -> str:
+    def watched(job: str, memory: int, seconds: float) -> str:
         jobs.append(job)
-        return run(job, memory)
+        return run(job, memory, seconds)
 
     run = isolation._watched
     monkeypatch.setattr(isolation, "_watched", watched)
@@ -84,10 +84,21 @@ def test_what_a_child_may_not_do(
     path = tiny.write_tiny(tmp_path)
     instead(monkeypatch, code)
     monkeypatch.setattr(isolation, "SECONDS", seconds)
+    monkeypatch.setattr(isolation, "SECONDS_A_MEGABYTE", 0.0)
     monkeypatch.setattr(isolation, "_memory", lambda _: memory)
     with pytest.raises(errors.RunError, match=rf"tiny.glslnn: the driver '.*' {how}.* when it met this model"):
         Session(path, context=context, isolated="first")
     assert len(children) == 1
+
+
+def test_long_shaders_may_take_more() -> None:
+    extra = []
+    for weights in ("texture", "baked"):
+        bundle = tiny.tiny_bundle(weights)
+        texels = sum(texture.width * texture.height for texture in bundle.manifest.textures)
+        extra.append(isolation._memory(bundle) - (1 << 30) - 8 * 4 * texels)
+        assert extra[-1] == 32 * isolation._shader_bytes(bundle)
+    assert extra[0] < extra[1]
 
 
 def test_a_file_that_changes_meanwhile(
@@ -96,9 +107,9 @@ def test_a_file_that_changes_meanwhile(
     path = tiny.write_tiny(tmp_path)
     run = isolation._watched
 
-    def watched(job: str, memory: int) -> str:
+    def watched(job: str, memory: int, seconds: float) -> str:
         tiny.write_tiny(tmp_path, "other.glslnn", "baked").replace(path)
-        return run(job, memory)
+        return run(job, memory, seconds)
 
     monkeypatch.setattr(isolation, "_watched", watched)
     with pytest.raises(errors.RunError, match=r"failed \(exit code 3\)"):
