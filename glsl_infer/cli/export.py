@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import sys
 from pathlib import Path
 
 from glsl_infer.bundle import SUFFIX
 from glsl_infer.cli import ends, progress
 from glsl_infer.cli.export_text import print_report
+from glsl_infer.cli.terminal_text import say_warning
 from glsl_infer.compiler.ranges.precision import AUTO, BITS, PRECISIONS
 from glsl_infer.compiler.sharing import MEMORY
 from glsl_infer.errors import InputError
@@ -227,7 +227,7 @@ def run(args: argparse.Namespace) -> int:
             known=known,
         )
     for warning in report.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
+        say_warning(warning)
     if args.json:
         print(json.dumps(report.as_json(), indent=1))
         return 0

@@ -30,6 +30,8 @@ def print_report(report: ExportReport, out: Path, *, explain: bool) -> None:
         print(line(report.parts))
     if report.videocore is not None:
         print(_verified(report.videocore))
+    if report.board is not None:
+        print(report.board)
     print(
         f"{out}: {totals['passes']} passes in {totals['jobs']} jobs, {totals['programs']} programs, "
         f"{totals['texture_bytes'] / 1e6:.2f} MB of textures, {totals['file_bytes'] / 1e6:.2f} MB on disk"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glsl_infer.cli import ends, progress
-from glsl_infer.cli.terminal_text import print_lines
+from glsl_infer.cli.terminal_text import print_lines, say_warning
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.runtime.pictures import paths as pictures
@@ -63,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from glsl_infer import bundle as bundles
     from glsl_infer.tools.validate import compare, verdict
 
+    if args.model.suffix.lower() == bundles.SUFFIX != args.bundle.suffix.lower():
+        raise InputError(f"the original comes first: glsl-infer validate {args.bundle} {args.model}")
     ends.allow_weights(args.max_weights)
     ends.load_operators(args.operator)
     _check(args)
@@ -122,7 +123,7 @@ def _samples(args: argparse.Namespace, bundle: Bundle) -> tuple[list[Mapping[str
             given += [by_name(bundle.graph, sample) for sample in calibration.samples(bundle.graph, [path])]
         except InputError as error:
             skipped += 1
-            print(f"warning: {error}; left out", file=sys.stderr)
+            say_warning(f"{error}; left out")
     if not given:
         raise InputError(f"{args.data}: no picture in it can be read")
     return given, skipped

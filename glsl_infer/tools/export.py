@@ -101,8 +101,9 @@ def export(
     bundles.write(built.bundle, out, read_back=True)
     if verify_seconds:
         tell("compiling for VideoCore IV")
-        checked = verified(built, verify_seconds)
-        made = replace(made, videocore=checked, warnings=made.warnings + checked.warnings)
+    checked, board = verified(built, verify_seconds)
+    more = (*(checked.warnings if checked is not None else ()), *board.warnings)
+    made = replace(made, videocore=checked, board=board, warnings=made.warnings + more)
     return replace(made, totals={**made.totals, "file_bytes": Path(out).stat().st_size})
 
 

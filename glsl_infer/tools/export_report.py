@@ -21,6 +21,7 @@ from glsl_infer.support import blas
 from glsl_infer.tools.export_parts import PartReport
 
 if TYPE_CHECKING:
+    from glsl_infer.tools.videocore.foresight import Foresight
     from glsl_infer.tools.videocore.verify import Verification
 
 
@@ -66,6 +67,7 @@ class ExportReport:
         memory: what textures that passes render into take with each method of sharing them.
         weights: where the weights of each convolution are, and why.
         videocore: what VideoCore IV's compiler says of the programs; None where it was not to be asked.
+        board: what a frame takes on a Raspberry Pi Zero W, an estimate.
         parts: one entry for each part of a model that the CPU computes too; else none.
         precision: which feature maps have 16 bits, why, and about what it adds.
         spent: what the rounding of each layer does to the outputs, where ``tolerance`` or ``budget`` asked for it.
@@ -80,6 +82,7 @@ class ExportReport:
     memory: tuple[MemoryUse, ...] = ()
     weights: tuple[WeightsChoice, ...] = ()
     videocore: Verification | None = None
+    board: Foresight | None = None
     parts: tuple[PartReport, ...] = ()
     precision: tuple[PrecisionChoice, ...] = ()
     spent: Spent | None = None

@@ -112,48 +112,18 @@ def _distances(floats: Sequence[NDArray[Any]], stored: Sequence[NDArray[Any]]) -
 
 def _face_cuts(split: str, side: int) -> list[Picture]:
     """Return cuts around the faces of a split's pictures, moved and sized a little differently each."""
-    detector = file_graph("face-detection", SIGNED), FACES_NEAR
-    cuts: list[Picture] = []
-    for number, source in enumerate(PEOPLE[split]):
-        cuts += _cuts(*detector, picture(*source), side, count=8, half=0.75, sizes=(0.85, 1.2), moved=0.08, seed=number)
-    return cuts
-
-
-def _cuts(
-    graph: Graph,
-    anchors: Anchors,
-    whole: Picture,
-    side: int,
-    *,
-    count: int,
-    half: float,
-    sizes: tuple[float, float],
-    moved: float,
-    seed: int,
-) -> list[Picture]:
-    """Return cuts around what a detector sees in a picture, each in another light.
-
-    Args:
-        graph: the detector,
-        anchors: and where its boxes are.
-        whole: the picture.
-        side: of a cut, in pixels.
-        count: of cuts around each box.
-        half: half the side of a cut, in sizes of the box,
-        sizes: times a random number between these.
-        moved: how far a cut may lie off the box, in its sizes.
-        seed: of the random numbers.
-    """
-    rng = np.random.default_rng(seed)
+    graph = file_graph("face-detection", SIGNED)
     boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
     cuts = []
-    for box in _found(graph, anchors, whole, boxes, scores):
-        centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
-        for index in range(count):
-            reach = half * size * rng.uniform(*sizes)
-            x, y = centre + size * rng.uniform(-moved, moved, 2)
-            square = (x - reach, y - reach, x + reach, y + reach)
-            cuts.append(lit(cut(whole, square, (side, side)), LIGHTS[index % 5]))
+    for number, source in enumerate(PEOPLE[split]):
+        rng = np.random.default_rng(number)
+        whole = picture(*source)
+        for box in _found(graph, FACES_NEAR, whole, boxes, scores):
+            centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
+            for index in range(8):
+                half = 0.75 * size * rng.uniform(0.85, 1.2)
+                x, y = centre + size * rng.uniform(-0.08, 0.08, 2)
+                cuts.append(lit(cut(whole, (x - half, y - half, x + half, y + half), (side, side)), LIGHTS[index % 5]))
     return cuts
 
 
@@ -193,11 +163,18 @@ def hand_landmarks() -> Case:
 
 def _hand_cuts(split: str, side: int) -> list[Picture]:
     """Return cuts around the palms of a split's pictures, turned and sized a little differently, and some others."""
-    detector = file_graph("palm-detection-lite"), PALMS
-    cuts: list[Picture] = []
+    graph = file_graph("palm-detection-lite")
+    boxes, scores = sorted((output.name for output in graph.outputs), key=lambda end: -_length(graph, end))
+    cuts = []
     for number, source in enumerate(PEOPLE[split]):
+        rng = np.random.default_rng(number)
         whole = picture(*source)
-        cuts += _cuts(*detector, whole, side, count=12, half=1.3, sizes=(0.8, 1.3), moved=0.3, seed=number)
+        for box in _found(graph, PALMS, whole, boxes, scores):
+            centre, size = (box[:2] + box[2:]) / 2.0, float((box[2:] - box[:2]).max())
+            for index in range(12):
+                half = 1.3 * size * rng.uniform(0.8, 1.3)
+                x, y = centre + size * rng.uniform(-0.3, 0.3, 2)
+                cuts.append(lit(cut(whole, (x - half, y - half, x + half, y + half), (side, side)), LIGHTS[index % 5]))
         cuts += views(whole, (side, side), 3, seed=number)
     return cuts
 
