@@ -19,16 +19,16 @@ uniform sampler2D weights;
 uniform vec4 units[1];
 
 vec4 sum;      // what high bytes (.xz) and low bytes (.yw) of the weights add up to
-float lanes;   // less the lanes of the last texel
+float total;   // less the lanes, whose weights are still to be lowered by the byte of 0
 float column;  // where the next texel is in the row
 
 // The high byte that stands for 0.
 const float MIDDLE = 128.0 / 255.0;
 
-// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and lanes never
+// A device may want fetches to depend on texels so far (convolution.frag). No coordinate is negative, and total never
 // positive.
 #ifdef LATE_FETCH
-#define WAIT(at) max(at, lanes)
+#define WAIT(at) max(at, total)
 #else
 #define WAIT(at) at
 #endif
@@ -40,11 +40,10 @@ vec4 next(float row) {
     return texel;
 }
 
-// A high byte stands for itself less 128. Takes that off before the products of a texel, whose lanes are added up here:
-// so sums stay small.
-void begin(float all) {
-    lanes = -all;
-    sum.xz += MIDDLE * lanes;
+// Comes before the products of a texel, with the sum of its lanes. A high byte stands for itself less 128: that is taken
+// off at the end, for else VideoCore IV's compiler runs out of registers.
+void begin(float lanes) {
+    total -= lanes;
 }
 
 // Adds the next column of weights, all times one lane.
@@ -55,7 +54,7 @@ void add(float lane) {
 void main() {
     vec4 t;
     sum = vec4(0.0);
-    lanes = 0.0;
+    total = 0.0;
     column = ROW.x;
 #ifdef ROLLED_FETCHES
     //@ loop
@@ -63,7 +62,7 @@ void main() {
     //@ coordinates
     //@ taps
 #endif
-    vec2 y = 65280.0 * sum.xz + 255.0 * sum.yw;
+    vec2 y = 65280.0 * (sum.xz + MIDDLE * total) + 255.0 * sum.yw;
     vec4 scale = next(ROW.y);
     y *= (65280.0 * scale.xz + 255.0 * scale.yw) * units[0].x;
     vec4 bias = next(ROW.y);

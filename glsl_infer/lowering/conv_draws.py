@@ -175,7 +175,7 @@ def _by_tiles(
         before = part
     loop = None
     if in_order and len(textures) == 1:
-        head = tiles[0].view
-        apart = [(read.view.x - head.x, read.view.y - head.y) for read in tiles]
-        loop = rolled.loop_by_tiles(columns, slots, apart, binding, build.texel(head.texture))
+        corner = tiles[0].view
+        apart = [(read.view.x - corner.x, read.view.y - corner.y) for read in tiles]
+        loop = rolled.loop_by_tiles(columns, slots, apart, binding, build.texel(corner.texture))
     return Draw(binding, binding.declarations(), ["float left;"] if anew else [], fetched, by_tiles=True, loop=loop)

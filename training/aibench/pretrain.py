@@ -71,7 +71,7 @@ def pack(data: Path, out: Path) -> None:
         # Differences of neighbours compress better.
         arrays[split] = np.diff(np.stack(patches), axis=2, prepend=np.uint8(0))
     out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(out, **arrays)
+    np.savez_compressed(out, allow_pickle=False, **arrays)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -92,12 +92,13 @@ def _bytes(x: Any) -> Any:
 
 def _gauss(x: Any, sigma: float) -> Any:
     """Blur, without what lies beyond the edge: 2 * 4 pixels less a side."""
+    import jax.numpy as jnp
     from jax import lax
 
     line = np.exp(-0.5 * (np.arange(-4, 5) / sigma) ** 2)
-    line = (line / line.sum()).astype(np.float32)
+    line = line / line.sum()
     for shape in ((9, 1), (1, 9)):
-        kernel = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
+        kernel = jnp.asarray(np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1])), jnp.float32)
         x = lax.conv_general_dilated(
             x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1]
         )
