@@ -5,10 +5,11 @@
 # make test-vc4                   its part on the VideoCore IV's compiler, which is built if it is not there
 # make test-virtual-gpu           its part that draws, on a virtual VideoCore IV
 # make test-web                   its part on the browser runner, in Chromium
-# make web                        builds the browser's library and demo page, and serves it on http://localhost:8000
+# make web [MODELS=FOLDER]        builds the browser's library and demo page, with what is in FOLDER, and serves it on localhost:8000
 # make test-android               its part in Java: the runner, the APK, the app on a faked Android
 # make test-arm                   its part on an emulated Raspberry Pi Zero's CPU, with Debian's packages for it
 # make apk [MODEL=...]            android/build/glsl-infer-demo.apk, with that model inside, else grocery-x22-257
+# make aar                        android/build/glsl-infer.aar: the runner as a library for other apps
 # make docs                       the API reference from the docstrings: build/api/index.html
 # make lint types                 ruff, the rooms' imports, mypy and TypeScript's compiler
 # make clean                      remove .venv and caches
@@ -23,7 +24,7 @@ PORT ?= 8000
 export HOME ?= $(shell $(PYTHON) -c 'import os; print(os.path.expanduser("~"))')
 JOBS ?= 2
 
-.PHONY: classify web apk test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
+.PHONY: classify web apk aar test quick test-engine test-drivers test-llvmpipe test-softpipe test-vc4 test-virtual-gpu test-web test-android test-arm test-keras test-training docs lint types clean
 
 classify: $(VENV)/.run
 	@$(BIN)/classify "$(IMAGE)"
@@ -66,7 +67,7 @@ test-web: $(VENV)/.all web/node_modules/.ready web/tfjs/node_modules/.ready
 	$(BIN)/python -m pytest tests/web
 
 web: web/node_modules/.ready web/tfjs/node_modules/.ready
-	cd web && npm run --silent build
+	cd web && npm run --silent build -- $(foreach folder,$(MODELS),--models "$(abspath $(folder))")
 	@echo "http://localhost:$(PORT) -- Ctrl-C ends it"
 	@$(PYTHON) -m http.server --bind 127.0.0.1 --directory web/dist $(PORT)
 
@@ -87,6 +88,10 @@ test-training: $(VENV)/.all
 apk:
 	scripts/system-packages --java
 	$(PYTHON) android/build_apk.py $(if $(MODEL),--model $(MODEL))
+
+aar:
+	scripts/system-packages --java
+	$(PYTHON) android/build_aar.py
 
 docs: $(VENV)/.all
 	$(BIN)/python scripts/api_reference.py build/api

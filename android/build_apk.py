@@ -75,41 +75,12 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
         folder = Path(name)
         sources = [ANDROID / module / "src" / "main" / "java" for module in MODULES]
         tools.javac(sources, folder / "classes", android=True)
-        dex = folder / "classes.dex"
-        run(
-            [
-                "java",
-                "-Xmx512m",
-                "-jar",
-                tools.dx,
-                *("--dex", "--min-sdk-version=21", f"--output={dex}", folder / "classes"),
-            ]
-        )
         shutil.copytree(MAIN / "assets", folder / "assets")
         (folder / "assets" / "models").mkdir()
         for model in models:
             shutil.copyfile(model, folder / "assets" / "models" / model.name)
         identity = settings()
-        manifest = (MAIN / "AndroidManifest.xml").read_text("utf-8")
-        package = f'<manifest package="{identity["namespace"]}" '  # which Gradle wants to hear of in its own file alone
-        (folder / "AndroidManifest.xml").write_text(manifest.replace("<manifest ", package, 1), "utf-8")
-        tools.command(
-            *("aapt", "package", "-f", "-M", folder / "AndroidManifest.xml", "-S", MAIN / "res"),
-            *("--min-sdk-version", identity["minSdk"], "--target-sdk-version", identity["targetSdk"]),
-            *("--version-code", identity["versionCode"], "--version-name", identity["versionName"]),
-            *("-A", folder / "assets", "-I", tools.framework, "-F", folder / "resources.apk"),
-        )
-        pack(folder / "resources.apk", dex, folder / "packed.apk")
-        tools.command("zipalign", "-f", "-p", "4", folder / "packed.apk", folder / "aligned.apk")
-        make_key(keystore)
-        sign = ["java", "-jar", tools.apksigner]
-        versions = [f"--v{version}-signing-enabled" for version in (1, 2, 3)]
-        run(
-            [*sign, "sign", "--ks", keystore, "--ks-pass", "pass:android", "--ks-key-alias", "androiddebugkey"]
-            + [word for version in versions for word in (version, "true")]
-            + ["--v4-signing-enabled", "false", "--out", folder / "signed.apk", folder / "aligned.apk"]
-        )
-        verified = run([*sign, "verify", "--verbose", "--min-sdk-version", identity["minSdk"], folder / "signed.apk"])
+        verified = assemble(tools, folder, [folder / "classes"], MAIN, identity, keystore)
         badging = tools.command("aapt", "dump", "badging", folder / "signed.apk")
         (folder / "signed.apk").replace(apk)
     return {
@@ -122,12 +93,68 @@ def build(tools: Tools, models: list[Path], apk: Path, keystore: Path) -> dict[s
     }
 
 
+def assemble(
+    tools: Tools, folder: Path, classes: list[Path], main: Path, identity: dict[str, str], keystore: Path
+) -> str:
+    """Make ``folder/signed.apk`` of compiled classes; return what apksigner says of it.
+
+    Args:
+        tools: where they are.
+        folder: has ``assets``, and takes what is made on the way.
+        classes: folders and jars that become classes.dex.
+        main: has AndroidManifest.xml, and ``res`` where the app has resources.
+        identity: see ``settings``.
+        keystore: made if it is not there.
+
+    Raises:
+        ToolError: a tool is missing or fails.
+    """
+    dex = folder / "classes.dex"
+    run(["java", "-Xmx512m", "-jar", tools.dx, "--dex", "--min-sdk-version=21", f"--output={dex}", *classes])
+    manifest = (main / "AndroidManifest.xml").read_text("utf-8")
+    package = f'<manifest package="{identity["namespace"]}" '  # which Gradle wants to hear of in its own file alone
+    (folder / "AndroidManifest.xml").write_text(manifest.replace("<manifest ", package, 1), "utf-8")
+    tools.command(
+        *("aapt", "package", "-f", "-M", folder / "AndroidManifest.xml"),
+        *(("-S", main / "res") if (main / "res").is_dir() else ()),
+        *("--min-sdk-version", identity["minSdk"], "--target-sdk-version", identity["targetSdk"]),
+        *("--version-code", identity["versionCode"], "--version-name", identity["versionName"]),
+        *("-A", folder / "assets", "-I", tools.framework, "-F", folder / "resources.apk"),
+    )
+    pack(folder / "resources.apk", dex, folder / "packed.apk")
+    tools.command("zipalign", "-f", "-p", "4", folder / "packed.apk", folder / "aligned.apk")
+    make_key(keystore)
+    sign = ["java", "-jar", tools.apksigner]
+    versions = [f"--v{version}-signing-enabled" for version in (1, 2, 3)]
+    run(
+        [*sign, "sign", "--ks", keystore, "--ks-pass", "pass:android", "--ks-key-alias", "androiddebugkey"]
+        + [word for version in versions for word in (version, "true")]
+        + ["--v4-signing-enabled", "false", "--out", folder / "signed.apk", folder / "aligned.apk"]
+    )
+    return run([*sign, "verify", "--verbose", "--min-sdk-version", identity["minSdk"], folder / "signed.apk"])
+
+
 def settings() -> dict[str, str]:
-    """Return what Gradle would say of the app: its name, SDKs and version, from app/build.gradle."""
+    """Return what Gradle would say of the app: its name and SDKs, from app/build.gradle, and its version."""
     text = (ANDROID / "app" / "build.gradle").read_text("utf-8")
-    keys = ("namespace", "minSdk", "targetSdk", "versionCode", "versionName")
+    keys = ("namespace", "minSdk", "targetSdk")
     found = {key: re.search(rf"^ *{key} '?([^'\n]*)'?$", text, re.MULTILINE) for key in keys}
-    return {key: match.group(1) for key, match in found.items() if match}
+    release = version()
+    code = 0
+    for part in release.split("."):
+        code = 100 * code + int(part)
+    return {
+        **{key: match.group(1) for key, match in found.items() if match},
+        "versionCode": str(code),
+        "versionName": release,
+    }
+
+
+def version() -> str:
+    """Return the version of the Python package, which all others follow (scripts/release.py)."""
+    text = (ANDROID.parent / "glsl_infer" / "__init__.py").read_text("utf-8")
+    (found,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    return str(found)
 
 
 def default_model() -> Path:
@@ -142,6 +169,11 @@ def pack(resources: Path, dex: Path, out: Path) -> None:
     with zipfile.ZipFile(resources) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     members["classes.dex"] = dex.read_bytes()
+    write_zip(members, out)
+
+
+def write_zip(members: dict[str, bytes], out: Path) -> None:
+    """Write a zip without dates, in one order, so that the same members make the same file."""
     with zipfile.ZipFile(out, "w") as archive:
         for name in sorted(members):
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))

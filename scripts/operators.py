@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write docs/operators.md: every supported Keras layer, what it becomes and costs, and what is refused.
+"""Write docs/operators.md: every supported Keras layer, what it becomes and costs.
 
     python scripts/operators.py
 

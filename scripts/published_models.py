@@ -152,6 +152,7 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
         "# Published networks",
         "",
         "Written by `python scripts/published_models.py`, which fetches the files; none is part of this project.",
+        "[scripts/published_models.csv](../scripts/published_models.csv) has their packages, paths and licences.",
         "",
         "*Difference*: between the imported graph, computed in 32-bit floats, and LiteRT on the same photograph, in",
         f"parts of the output's largest number. More than {MOST:g} is a failure. *Cosine*: of the worst output of the",
@@ -172,10 +173,6 @@ def page(rows: list[dict[str, str]], results: dict[str, Any]) -> str:
     lines += ["", "Refused:", ""]
     lines += [
         f"- {row['name']}: {results[row['name']]['refused']}" for row in rows if "refused" in results[row["name"]]
-    ]
-    lines += ["", "## Files", "", "| file | package | path | licence |", "|---|---|---|---|"]
-    lines += [
-        f"| {row['name']} | {row['tool']}: `{row['package']}` | `{row['path']}` | {row['licence']} |" for row in rows
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,18 +1,26 @@
-// Builds web/dist: the library (glsl-infer.js with its types), the demo page and the models that it offers.
+// Builds web/dist: the library (glsl-infer.js), the demo page and the models that it offers; --types adds the library's
+// types. --library DIR builds the library and its types alone, and leaves what else is in DIR.
+// --models DIR, once or more: folders of bundles that the page offers as well, those of `glsl-infer get` for its tasks.
+import { createHash } from "node:crypto";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { minify } from "terser";
+import { offerModels } from "./tasks.mjs";
 import { buildTfjs } from "./tfjs/build.mjs";
 
 const LIMIT = 62_500; // bytes of the library, minified; a fifth of them understand GLSL
+const KEPT_AT_ONCE = 1_000_000; // bytes of a file that the installed page keeps before it is used
 
 const web = dirname(fileURLToPath(import.meta.url));
-const dist = join(web, "dist");
-const models = join(web, "..", "models");
+const { values: options } = parseArgs({
+  options: { types: { type: "boolean" }, library: { type: "string" }, models: { type: "string", multiple: true, default: [] } },
+});
+const dist = options.library ? resolve(options.library) : join(web, "dist");
 
 // Shaders are text; comments, spaces and zeros like that of 1.0 are for people.
 const withoutSpaces = (line) => line.replace(/ *([^\w. ]) */g, "$1").replace(/(\d\.)0\b/g, "$1").replace(/\b0(?=\.\d)/g, "");
@@ -56,8 +64,8 @@ const shortened = new RegExp(`^(_.*|${inner.join("|")})$`);
 
 const common = { bundle: true, format: "esm", minify: true, target: "es2022", sourcemap: true, logLevel: "warning" };
 
-rmSync(dist, { recursive: true, force: true });
-mkdirSync(join(dist, "models"), { recursive: true });
+if (!options.library) rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist, { recursive: true });
 await build({
   ...common,
   plugins: [glsl, numbers],
@@ -65,6 +73,17 @@ await build({
   entryPoints: [join(web, "src/index.ts")],
   outfile: join(dist, "glsl-infer.js"),
 });
+
+// The page and the tasks use the library as everyone does: from its one file.
+const library = {
+  name: "library",
+  setup: (build) => {
+    for (const [filter, path] of [[/^glsl-infer$/, "./glsl-infer.js"], [/^glsl-infer\/tasks$/, "./glsl-infer-tasks.js"]]) {
+      build.onResolve({ filter }, () => ({ path, external: true }));
+    }
+  },
+};
+await build({ ...common, plugins: [library], entryPoints: [join(web, "src/tasks/index.ts")], outfile: join(dist, "glsl-infer-tasks.js") });
 
 // A second pass over what is one file now: it inlines and reorders more than esbuild does.
 const bundled = join(dist, "glsl-infer.js");
@@ -76,25 +95,60 @@ const { code, map } = await minify(readFileSync(bundled, "utf8"), {
 writeFileSync(bundled, code);
 writeFileSync(`${bundled}.map`, map);
 
-// The page uses the library as everyone does: from its one file.
-const library = {
-  name: "library",
-  setup: (build) => build.onResolve({ filter: /^glsl-infer$/ }, () => ({ path: "./glsl-infer.js", external: true })),
-};
-const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
-await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
-cpSync(join(web, "page/static"), dist, { recursive: true });
-const names = readdirSync(models).filter((name) => name.endsWith(".glslnn"));
-for (const name of names) copyFileSync(join(models, name), join(dist, "models", name));
-writeFileSync(join(dist, "models", "index.json"), JSON.stringify(names.sort()));
-await buildTfjs(dist, names);
+async function buildPage() {
+  const scripts = ["page", "runnerWorker"].map((name) => join(web, `page/${name}.ts`));
+  await build({ ...common, plugins: [library], entryPoints: scripts, outdir: dist });
+  cpSync(join(web, "page/static"), dist, { recursive: true });
+  copySamples();
+  await buildTfjs(dist, offerModels(dist, options.models));
+  await buildServiceWorker();
+}
+if (!options.library) await buildPage();
 
-if (process.argv.includes("--types")) {
+if (options.library || options.types) {
   const compiler = join(web, "node_modules/typescript/bin/tsc");
-  execFileSync(process.execPath, [compiler, "-p", join(web, "tsconfig.types.json")], { stdio: "inherit" });
+  execFileSync(process.execPath, [compiler, "-p", join(web, "tsconfig.types.json"), "--outDir", join(dist, "types")], { stdio: "inherit" });
 }
 
 const made = join(dist, "glsl-infer.js");
 const size = statSync(made).size;
-console.log(`web/dist/glsl-infer.js: ${size} bytes, ${gzipSync(readFileSync(made)).length} compressed`);
+console.log(`${made}: ${size} bytes, ${gzipSync(readFileSync(made)).length} compressed`);
 if (size > LIMIT) throw new Error(`the library has more than ${LIMIT} bytes`);
+
+/** Copy the pictures that the page offers, wherever the project has them. */
+function copySamples() {
+  mkdirSync(join(dist, "samples"));
+  const folders = ["docs/images", "glsl_infer/tools/get"].map((name) => join(web, "..", name));
+  for (const [, name] of readFileSync(join(dist, "index.html"), "utf8").matchAll(/src="samples\/([^"]+)"/g)) {
+    const folder = folders.find((folder) => existsSync(join(folder, name)));
+    if (!folder) throw new Error(`index.html: there is no picture ${name} in ${folders.join(" or ")}`);
+    copyFileSync(join(folder, name), join(dist, "samples", name));
+  }
+  copyFileSync(join(folders[0], "ATTRIBUTION.md"), join(dist, "samples", "ATTRIBUTION.md"));
+}
+
+/** Build what keeps the page's files for times without a network: small ones at once, others when they are used. */
+async function buildServiceWorker() {
+  const files = readdirSync(dist, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(dist, join(entry.parentPath ?? entry.path, entry.name)).replaceAll("\\", "/"))
+    .filter((name) => !/\.map$|\.d\.ts$|\.md$/.test(name))
+    .sort();
+  const hash = createHash("sha256");
+  for (const name of files) hash.update(name).update(readFileSync(join(dist, name)));
+  const isFirst = (name) => !name.startsWith("tfjs") && statSync(join(dist, name)).size <= KEPT_AT_ONCE;
+  const made = {
+    version: hash.digest("hex").slice(0, 16),
+    first: files.filter(isFirst),
+    later: files.filter((name) => !isFirst(name)),
+  };
+  await build({
+    ...common,
+    bundle: false,
+    format: "iife",
+    sourcemap: false,
+    define: { GLSL_INFER_BUILD: JSON.stringify(made) },
+    entryPoints: [join(web, "page/serviceWorker.js")],
+    outfile: join(dist, "sw.js"),
+  });
+}

@@ -32,6 +32,7 @@ from glsl_infer.bundle.parted_ends import (
     output_to_json,
 )
 from glsl_infer.bundle.rules import rule
+from glsl_infer.cpu import KERNELS
 from glsl_infer.errors import BundleError
 from glsl_infer.graph.node import Node, Shape
 from glsl_infer.program.quantize import plain
@@ -136,9 +137,14 @@ def _operator_to_json(node: Node) -> dict[str, Any]:
         "name": node.name,
         "op": node.op,
         "inputs": list(node.inputs),
-        "attrs": {key: plain(value) for key, value in node.attrs.items()},
+        "attrs": {key: plain(value) for key, value in node.attrs.items() if not _is_implied(node.op, key, value)},
         "weights": {key: list(weight.shape) for key, weight in node.weights.items()},
     }
+
+
+def _is_implied(op: str, key: str, value: Any) -> bool:
+    """Return whether a bundle leaves out an attribute that has its default, as those before it do."""
+    return op in KERNELS and key in KERNELS[op].implied and plain(value) == plain(KERNELS[op].attrs[key])
 
 
 def _part_from_json(data: Any, where: str) -> PartEntry:
@@ -176,6 +182,8 @@ def _operator_from_json(data: Any, where: str) -> tuple[Node, Mapping[str, Shape
         raise BundleError(f"{where}: {len(inputs)} inputs; an operator reads 1 to {MAX_TENSORS} tensors")
     if any(len(shape) > MAX_RANK for shape in weights.values()):
         raise BundleError(f"{where}: a weight has more than {MAX_RANK} axes")
+    if op in KERNELS:
+        attrs = {**{key: KERNELS[op].attrs[key] for key in KERNELS[op].implied}, **attrs}
     node = Node(name, op, inputs, attrs)
     check_operator(node, f"{where} ('{name:.60}')")
     return node, weights

@@ -73,8 +73,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=PRECISIONS,
         default=AUTO,
-        help="bits of feature maps: 16 for outputs that are numbers, and for what these are made of where it costs "
-        "little (auto), 8 for all, or 16 for all; a map in 16 bits takes twice the draws and fetches",
+        help="bits of feature maps: 16 for outputs that are numbers, for what these are made of where it costs little, "
+        "and with --calibrate for what takes most off the outputs' error for an eighth more work (auto), 8 for all, or "
+        "16 for all; a map in 16 bits takes twice the draws and fetches",
     )
     parser.add_argument(
         "--precision-for",
@@ -327,6 +328,8 @@ def _spent(spent: Spent) -> str:
     asked = [f"tolerance {spent.tolerance:g}"] if spent.tolerance is not None else []
     asked += [f"budget {spent.budget:g} ms"] if spent.budget is not None else []
     missed = " is not reached" if spent.tolerance is not None and spent.error > spent.tolerance else ""
+    if spent.share is not None:
+        missed = f"{missed} with {100.0 * spent.share:.0f} % more work" if missed else ""
     return (
         f"outputs differ from floats by {spent.before:.3g} of their spread before, and {spent.error:.3g} with "
         f"{len(fine)} of {len(spent.layers)} maps in 16 bits, about {cost:.2f} ms on a Pi Zero W "

@@ -34,6 +34,7 @@ def to_program(
     tell: Callable[[str], object] = str,
     samples: Sequence[Inputs] = (),
     weight_bits: str = "auto",
+    typical: Typical | None = None,
 ) -> CompiledNetwork:
     """Turn a prepared graph into textures, shaders and passes.
 
@@ -49,6 +50,7 @@ def to_program(
         tell: hears of every layer.
         weight_bits: of weights in textures: ``auto`` (8 where that adds little noise) or ``16``.
         samples: as the network reads them, for shaders of devices that cut sums (``compiler.typical``).
+        typical: what was found with them for programs of this graph that share textures in another way.
 
     Raises:
         ModelError: a layer that the shaders cannot do, by name.
@@ -63,7 +65,7 @@ def to_program(
     if layout not in LAYOUTS:
         raise InputError(f"layout '{layout}'; choose one of {', '.join(LAYOUTS)}")
     needed = gutters(graph)
-    typical = Typical(lambda: typical_maps(graph, samples))
+    typical = typical or Typical(lambda: typical_maps(graph, samples))
     bits = {name: chosen.bits for name, chosen in ranges_of(graph).items()}
     _require_a_gutter_of_zeros(graph, needed)
 

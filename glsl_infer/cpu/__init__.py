@@ -8,14 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from glsl_infer.cpu import boxes, custom, products, selection, tensors
+from glsl_infer.cpu import (
+    boxes,
+    custom,
+    detections,
+    indexing,
+    numbers,
+    products,
+    recurrent,
+    sampling,
+    selection,
+    tensors,
+)
 from glsl_infer.cpu.custom import CUSTOM, Functions
 from glsl_infer.cpu.kernel import Kernel
 from glsl_infer.graph.node import Array, Node
 
 __all__ = ["CUSTOM", "FORCED", "KERNELS", "Functions", "Kernel", "compute"]
 
-KERNELS: Mapping[str, Kernel] = {**products.KERNELS, **selection.KERNELS, **tensors.KERNELS, **boxes.KERNELS}
+KERNELS: Mapping[str, Kernel] = {
+    **products.KERNELS,
+    **selection.KERNELS,
+    **indexing.KERNELS,
+    **tensors.KERNELS,
+    **numbers.KERNELS,
+    **recurrent.KERNELS,
+    **sampling.KERNELS,
+    **boxes.KERNELS,
+    **detections.KERNELS,
+}
 """All CPU operators but custom ones, by name."""
 
 FORCED = "cpu:"

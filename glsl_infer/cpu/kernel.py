@@ -20,7 +20,7 @@ ShapeRule = Callable[[Attrs, Mapping[str, Shape], Sequence[Shape]], Shape]
 Compute = Callable[[Attrs, Weights, Sequence[Array]], Array]
 """Returns the output in the type of the inputs."""
 
-LARGEST_RANK = 6
+LARGEST_RANK = 8
 """Axes of a tensor, at most."""
 
 
@@ -35,6 +35,7 @@ class Kernel:
         compute: its function.
         attrs: every attribute it has, with its default.
         weights: the names of the weights that it may have.
+        implied: the attributes that a bundle may leave out: they are younger than bundles that have the operator.
         range: what is known of its numbers: ``kept`` (each is a number of its first input, or 0), ``unit`` (from 0 to
             1), or nothing.
     """
@@ -45,6 +46,7 @@ class Kernel:
     compute: Compute
     attrs: Attrs = field(default_factory=dict)
     weights: tuple[str, ...] = ()
+    implied: tuple[str, ...] = ()
     range: Literal["kept", "unit", ""] = ""
 
     def shape_of(self, attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:

@@ -1,4 +1,4 @@
-"""CPU operators that move numbers of tensors of any rank, or change each for itself."""
+"""CPU operators that move numbers of tensors of any rank, or reduce them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of
-from glsl_infer.graph.activations import activation
 from glsl_infer.graph.node import Array, Shape
 
-OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "power": np.power,
-    "squared_difference": lambda a, b: np.square(a - b),
+REDUCTIONS: Mapping[str, Callable[..., Array]] = {
+    "mean": np.mean,
+    "sum": np.sum,
+    "max": np.max,
+    "min": np.min,
+    "product": np.prod,
 }
-"""Operations of two tensors, with NumPy's broadcasting."""
-
-REDUCTIONS: Mapping[str, Callable[..., Array]] = {"mean": np.mean, "sum": np.sum, "max": np.max, "min": np.min}
 
 
 def _axes(attrs: Attrs, rank: int) -> tuple[int, ...]:
@@ -48,36 +41,6 @@ def _transposed(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Sha
     return tuple(shapes[0][axis] for axis in axes)
 
 
-def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
-    operands = [*shapes, *weights.values()]
-    if len(operands) != 2:
-        raise ValueError(f"{len(operands)} operands; give two inputs, or one and the weight 'constant'")
-    return operands
-
-
-def _binary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    if attrs["operation"] not in OPERATIONS:
-        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(OPERATIONS)}")
-    return np.broadcast_shapes(*_operands(weights, shapes))
-
-
-def _binary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    operands = [*inputs, *(constant.astype(inputs[0].dtype) for constant in weights.values())]
-    if attrs["constant_first"]:
-        operands.reverse()
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return OPERATIONS[attrs["operation"]](operands[0], operands[1])
-
-
-def _function(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
-    return activation(attrs["function"])(inputs[0])
-
-
-def _function_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
-    activation(attrs["function"])
-    return shapes[0]
-
-
 def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
     axis = axis_of(attrs["axis"], len(shapes[0]))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
@@ -90,10 +53,12 @@ def _concat_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[S
 
 def _slices(attrs: Attrs, shape: Shape) -> tuple[slice, ...]:
     begin, size = tuple(attrs["begin"]), tuple(attrs["size"])
-    fits = len(begin) == len(size) == len(shape)
-    if not fits or any(b < 0 or s < 1 or b + s > n for b, s, n in zip(begin, size, shape)):
+    steps = tuple(attrs["strides"]) or (1,) * len(shape)
+    lines = [range(b, b + s * step, step or 1) for b, s, step in zip(begin, size, steps)]
+    fits = len(begin) == len(size) == len(steps) == len(shape) and all(steps)
+    if not fits or any(not line or min(line) < 0 or max(line) >= n for line, n in zip(lines, shape)):
         raise ValueError(f"a slice of {size} from {begin} on of a tensor of shape {shape}; stay inside it")
-    return tuple(slice(b, b + s) for b, s in zip(begin, size))
+    return tuple(slice(line.start, line.stop if line.stop >= 0 else None, line.step) for line in lines)
 
 
 def _slice_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
@@ -133,6 +98,25 @@ def _norm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
     return result + weights["beta"].astype(x.dtype) if "beta" in weights else result
 
 
+_PADDED = ("constant", "edge", "reflect", "symmetric", "wrap")
+
+
+def _padding_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    widths = tuple(attrs["padding"])
+    if len(widths) != 2 * len(shapes[0]) or min(widths, default=0) < 0 or attrs["mode"] not in _PADDED:
+        raise ValueError(
+            f"padding by {widths} with mode '{attrs['mode']}' of a tensor of shape {shapes[0]}; give (before, after) "
+            f"for each axis, and one of: {', '.join(_PADDED)}"
+        )
+    return tuple(size + widths[2 * axis] + widths[2 * axis + 1] for axis, size in enumerate(shapes[0]))
+
+
+def _padded(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    widths = np.asarray(attrs["padding"], np.int64).reshape(-1, 2)
+    more = {"constant_values": attrs["value"]} if attrs["mode"] == "constant" else {}
+    return np.pad(inputs[0], widths, mode=attrs["mode"], **more)
+
+
 KERNELS: Mapping[str, Kernel] = {
     "tensor_reshape": Kernel(
         "The same numbers in another shape.",
@@ -150,17 +134,6 @@ KERNELS: Mapping[str, Kernel] = {
         {"axes": None},
         range="kept",
     ),
-    "tensor_binary": Kernel(
-        "Two tensors, or a tensor and a constant, number by number with NumPy's broadcasting.",
-        (1, 2),
-        _binary_shape,
-        _binary,
-        {"operation": None, "constant_first": False},
-        ("constant",),
-    ),
-    "tensor_function": Kernel(
-        "An activation function of every number.", (1, 1), _function_shape, _function, {"function": "linear"}
-    ),
     "tensor_concat": Kernel(
         "Tensors one after the other along an axis.",
         (2, 64),
@@ -169,12 +142,20 @@ KERNELS: Mapping[str, Kernel] = {
         {"axis": -1},
     ),
     "tensor_slice": Kernel(
-        "A block of a tensor.",
+        "A block of a tensor, or every few numbers of it, also backwards.",
         (1, 1),
         _slice_shape,
         lambda attrs, weights, inputs: inputs[0][_slices(attrs, inputs[0].shape)],
-        {"begin": None, "size": None},
+        {"begin": None, "size": None, "strides": ()},
+        implied=("strides",),
         range="kept",
+    ),
+    "tensor_pad": Kernel(
+        "A tensor that is longer on any side.",
+        (1, 1),
+        _padding_shape,
+        _padded,
+        {"padding": None, "mode": "constant", "value": 0.0},
     ),
     "tensor_reduce": Kernel(
         "Mean, sum, largest or smallest number along axes.",

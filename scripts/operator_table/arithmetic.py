@@ -38,9 +38,9 @@ def _pool(x: Any) -> Any:
     return L.MaxPooling2D(2, name="stem-max")(stem(x))
 
 
-def _alone(options: str, layer: str, activation: Any, restrictions: str = "") -> Row:
+def _alone(options: str, layer: str, activation: Any, restrictions: str = "", listed: bool = True) -> Row:
     """Return the row of an activation behind something that has no place for it."""
-    return Row(layer, f"{options}, alone", lambda x: activation()(_pool(x)), restrictions)
+    return Row(layer, f"{options}, alone", lambda x: activation()(_pool(x)), restrictions, listed=listed)
 
 
 def _each(kind: Callable[..., Row], names: Sequence[str]) -> list[Row]:
@@ -66,10 +66,14 @@ _OPERATIONS = [
     "exp",
     "gelu",
     "hard_shrink",
+    "hard_sigmoid",
     "hard_silu",
     "leaky_relu",
     "log_sigmoid",
+    "relu",
+    "relu6",
     "selu",
+    "sigmoid",
     "silu",
     "soft_shrink",
     "softplus",
@@ -84,9 +88,8 @@ _OPERATIONS = [
 ACTIVATIONS = Group(
     "Activations",
     "*Fused*: behind a convolution (and its batch normalisation and residual), an addition or a dense layer, as a "
-    "layer or as `activation=`, an activation costs no pass. *Alone*, here behind a pooling, it is one pass with one "
-    "fetch. Where slopes differ between channels, or ranges behind a function that weights cannot scale, each slice is "
-    "a draw.",
+    "layer or as `activation=`, an activation costs no pass. *Alone* it is one pass with one fetch. Where slopes "
+    "differ between channels, or ranges behind a function that weights cannot scale, each slice is a draw.",
     (
         _fused("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _fused("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
@@ -110,18 +113,19 @@ ACTIVATIONS = Group(
         _fused("shared_axes=[1, 2]", "PReLU", _prelu, "any slopes"),
         _alone("sigmoid", "Activation", lambda: L.Activation("sigmoid")),
         _alone("hard_sigmoid", "Activation", lambda: L.Activation("hard_sigmoid")),
-        _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid()),
-        _alone("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid()),
-        _alone("of glsl-infer, scale 1/6 and offset 0.5", "ClippedLinear", lambda: L.ClippedLinear(1 / 6, 0.5)),
+        _alone("of glsl-infer", "PiecewiseLinearSigmoid", lambda: L.PiecewiseLinearSigmoid(), listed=False),
+        _alone("of glsl-infer, at any weights", "LearnableSigmoid", lambda: L.LearnableSigmoid(), listed=False),
+        _alone(
+            "of glsl-infer, scale 1/6 and offset 0.5",
+            "ClippedLinear",
+            lambda: L.ClippedLinear(1 / 6, 0.5),
+            listed=False,
+        ),
         *_each(_alone, ("tanh", "gelu", "silu", "softplus", "hard_silu")),
         _alone("shared_axes=[1, 2]", "PReLU", _prelu),
-        _alone("no options", "ReLU", lambda: L.ReLU()),
-        _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75)),
-        _alone("an operation", "`keras.ops.relu`", lambda: K.relu),
-        _alone("an operation", "`keras.ops.relu6`", lambda: K.relu6),
-        *(_alone("an operation", f"`keras.ops.{name}`", _operation(name)) for name in _OPERATIONS),
-        _alone("an operation", "`keras.ops.sigmoid`", lambda: K.sigmoid),
-        _alone("an operation", "`keras.ops.hard_sigmoid`", lambda: K.hard_sigmoid),
+        _alone("no options", "ReLU", lambda: L.ReLU(), listed=False),
+        _alone("max_value=0.75", "ReLU", lambda: L.ReLU(0.75), listed=False),
+        *(_alone("an operation", f"`keras.ops.{name}`", _operation(name), listed=False) for name in _OPERATIONS),
     ),
 )
 
@@ -163,7 +167,7 @@ POWERS = Group(
 )
 
 
-def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) -> Row:
+def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED, listed: bool = True) -> Row:
     """Return the row of a scale and an offset behind a convolution; a sigmoid follows, which needs no pictures."""
     return Row(
         layer,
@@ -172,6 +176,7 @@ def _folded(layer: str, options: str, build: Build, restrictions: str = _FUSED) 
         restrictions,
         without=lambda x: L.Activation("sigmoid")(plain(x)),
         into="the layer before",
+        listed=listed,
     )
 
 
@@ -224,16 +229,11 @@ AFFINE = Group(
         ),
         Row("Rescaling", "alone on a feature map; 8 channels", lambda x: L.Rescaling(_SCALES, 0.5)(stem(x))),
         Row("LayerScale", "of ConvNeXt, alone on a feature map; 8 channels", _layer_scale),
-        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel"),
-        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, "a number, or one for each channel"),
-        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, "a number, or one for each channel"),
-        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, "a number, or one for each channel"),
-        _folded(
-            "`keras.ops.divide(x, 2)`",
-            _BEHIND,
-            lambda y: K.divide(y, 2.0),
-            "a number, or one for each channel",
-        ),
+        _folded("`x * 2`, `2 * x`", _BEHIND, lambda y: y * 2.0, "a number, or one for each channel; `+ - /` as well"),
+        _folded("`x + 1`, `1 + x`", _BEHIND, lambda y: y + 1.0, listed=False),
+        _folded("`x - 1`, `1 - x`", _BEHIND, lambda y: 1.0 - y, listed=False),
+        _folded("`x / 2`", _BEHIND, lambda y: y / 2.0, listed=False),
+        _folded("`keras.ops.divide(x, 2)`", _BEHIND, lambda y: K.divide(y, 2.0), listed=False),
         _folded("`-x`", _BEHIND, lambda y: -y),
     ),
 )
@@ -299,7 +299,7 @@ SUMS = Group(
         ),
         Row("Add", "of 2 feature maps; 8 channels", lambda x: L.Add()(list(_two(x))), _SHAPES),
         Row("Add", "of 5 feature maps, then an Activation; 8 channels", _many(5), f"{_SHAPES}; at most 8"),
-        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, "as Add"),
+        Row("`x + y`", "of 2 feature maps; 8 channels", _plus, listed=False),
     ),
 )
 

@@ -34,7 +34,7 @@ CONVOLUTIONS = Group(
     (
         Row("Conv2D", "kernel 1x1; 8 to 8 channels", _conv(8, 1)),
         Row("Conv2D", "kernel 3x3, `same`; 8 to 8", _conv(8, 3, padding="same")),
-        Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3)),
+        Row("Conv2D", "kernel 3x3, `valid`; 8 to 8", _conv(8, 3), listed=False),
         Row("Conv2D", "kernel 3x3, `valid`, on the picture; 3 to 8", lambda x: L.Conv2D(8, 3, activation="sigmoid")(x)),
         Row("Conv2D", "kernel 3x3, strides 2, `same`; 8 to 8", _conv(8, 3, padding="same", strides=2), listed=False),
         Row(
@@ -64,7 +64,7 @@ CONVOLUTIONS = Group(
             _conv(8, 1, 64),
             listed=False,
         ),
-        Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same")),
+        Row("Conv2D", "many slices: 3x3, `same`; 40 to 8", _conv(8, 3, 40, padding="same"), listed=False),
         Row("Conv2D", "many slices: 2 groups of 36 channels, 1x1; 72 to 8", _conv(8, 1, 72, groups=2), listed=False),
         Row("Conv2D", "without activation; 8 to 8", _conv(8, 1, activation=None)),
         Row(

@@ -36,7 +36,7 @@ PARTS = Group(
         Row("`x[..., 2:7]`", "8 channels", _on_stem(lambda x: x[..., 2:7]), "whole slices of 4 channels cost nothing"),
         Row("`keras.ops.flip`", "along rows; 8 channels", _on_stem(lambda x: K.flip(x, 1)), "rows and columns"),
         Row("Permute", "(2, 1, 3); 8 channels", _on_stem(lambda x: L.Permute((2, 1, 3))(x)), "channels stay last"),
-        Row("`keras.ops.transpose`", "(0, 2, 1, 3)", _on_stem(lambda x: K.transpose(x, (0, 2, 1, 3))), "as Permute"),
+        Row("`keras.ops.transpose`", "(0, 2, 1, 3)", _on_stem(lambda x: K.transpose(x, (0, 2, 1, 3))), listed=False),
         Row(
             "`keras.ops.pad`",
             "reflect, 1 pixel; 8 channels",
@@ -66,7 +66,7 @@ PARTS = Group(
             "`keras.ops.image.resize`",
             "to 4x4, `bilinear`; 8 channels",
             _on_stem(lambda x: K.image.resize(x, (4, 4))),
-            "as Resizing",
+            listed=False,
         ),
         Row("`x[..., 4:]`", "12 channels", _on_stem(lambda x: x[..., 4:], 12), ""),
         Row(

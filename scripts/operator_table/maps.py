@@ -32,7 +32,7 @@ CHANNELS = Group(
             "`keras.ops.concatenate`",
             "channels; 4 and 8",
             _join(4, 8, join=lambda parts: K.concatenate(parts, axis=-1)),
-            _VIEWS,
+            listed=False,
         ),
         Row(
             "ChannelShuffle",
@@ -72,8 +72,8 @@ POOLING = Group(
             _average((3, 2), (1, 2), "same"),
             listed=False,
         ),
-        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3))),
-        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2)),
+        Row("`keras.ops.max_pool`", "2x3, `valid`; 8 channels", lambda x: K.max_pool(stem(x), (2, 3)), listed=False),
+        Row("`keras.ops.average_pool`", "2x2; 8 channels", lambda x: K.average_pool(stem(x), 2), listed=False),
         Row(
             "GlobalAveragePooling2D",
             "8x8 pixels, 8 channels",
@@ -135,7 +135,7 @@ SIZES = Group(
             "`keras.ops.depth_to_space`",
             "2; 16 to 4 channels",
             lambda x: K.depth_to_space(stem(x, 16), 2),
-            "in recent versions of Keras",
+            listed=False,
         ),
     ),
 )

@@ -103,11 +103,16 @@ NAMES: tuple[Names, ...] = (
     Names("local_response_norm", "", "LOCAL_RESPONSE_NORMALIZATION", "LRN"),
     Names("min_pool, channel_extreme, global_deviation", "max, min, std, var", "REDUCE_MAX, REDUCE_MIN", "ReduceMax"),
     Names("matmul, einsum, attention, linear", "MultiHeadAttention, matmul", "BATCH_MATMUL", "MatMul, Einsum"),
+    Names("lstm, gru, recurrent", "", "", "LSTM, GRU, RNN"),
     Names("sort, top_k, gather", "sort, top_k, take", "TOPK_V2, GATHER", "TopK, Gather"),
+    Names("gather_points, gather_elements, scatter", "", "GATHER_ND", "GatherND, GatherElements, ScatterND"),
+    Names("select, tensor_unary, cumulative_sum", "", "SELECT_V2, FLOOR, CUMSUM", "Where, Floor, CumSum"),
+    Names("tensor_pad, grid_sample", "", "PADV2", "Pad, GridSample"),
     Names("tensor_reshape, tensor_transpose, tensor_concat, tensor_slice", "of any rank", "PACK", "Unsqueeze"),
     Names("tensor_binary, tensor_function, tensor_reduce, tensor_norm", "of any rank", "SUM, REDUCE_MAX", "ReduceSum"),
     Names("tensor_softmax, tensor_argmax", "softmax, argmax", "ARG_MAX", "ArgMax"),
-    Names("non_max_suppression", "", "NON_MAX_SUPPRESSION_V4", "NonMaxSuppression"),
+    Names("non_max_suppression", "", "NON_MAX_SUPPRESSION_V4"),
+    Names("class_suppression, detections", "", "TFLite_Detection_PostProcess", "NonMaxSuppression"),
     Names("psroi_align, proposals", "with `--operator`"),
 )
 """The matrix, in the order of the page."""

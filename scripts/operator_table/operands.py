@@ -38,11 +38,11 @@ OPERANDS = Group(
             "a map of 8 channels and one of 1",
             lambda x: L.Add()([stem(x), stem(x, 1, name="stem-b")]),
         ),
-        Row("`x * y`", "two maps; 8 channels", _operator(lambda a, b: a * b)),
-        Row("`x - y`", "two maps; 8 channels", _operator(lambda a, b: a - b)),
+        Row("`x * y`", "two maps; 8 channels", _operator(lambda a, b: a * b), listed=False),
+        Row("`x - y`", "two maps; 8 channels", _operator(lambda a, b: a - b), listed=False),
         Row("`x / y`", "two maps; 8 channels", _operator(lambda a, b: a / (b + 1.0)), "y must not be 0"),
-        Row("`keras.ops.maximum`", "two maps; 8 channels", _operator(lambda a, b: K.maximum(a, b))),
-        Row("`keras.ops.minimum`", "two maps; 8 channels", _operator(lambda a, b: K.minimum(a, b))),
+        Row("`keras.ops.maximum`", "two maps; 8 channels", _operator(lambda a, b: K.maximum(a, b)), listed=False),
+        Row("`keras.ops.minimum`", "two maps; 8 channels", _operator(lambda a, b: K.minimum(a, b)), listed=False),
     ),
 )
 

@@ -20,8 +20,9 @@ def _map(name: str, axis: Any, options: str) -> Row:
     )
 
 
-def _vector(name: str) -> Row:
-    return Row(f"`keras.ops.{name}`", "axis=(1, 2); 8 channels", _of_stem(lambda y: getattr(K, name)(y, axis=(1, 2))))
+def _vector(name: str, listed: bool = True) -> Row:
+    pooled = _of_stem(lambda y: getattr(K, name)(y, axis=(1, 2)))
+    return Row(f"`keras.ops.{name}`", "axis=(1, 2); 8 channels", pooled, listed=listed)
 
 
 def _less(name: str, axis: Any) -> Build:
@@ -50,7 +51,7 @@ REDUCTIONS = Group(
     "Over channels it is one pass with a fetch for each slice. Without keepdims only axis=(1, 2) can be exported.",
     (
         *(_vector(name) for name in ("mean", "sum", "max", "min", "std")),
-        *(_vector(name) for name in ("amax", "amin")),
+        *(_vector(name, listed=False) for name in ("amax", "amin")),
         Row(
             "`keras.ops.var`",
             "axis=(1, 2); 8 channels",
@@ -110,9 +111,14 @@ NORMALISATIONS = Group(
             )
             for layer in ("LayerNormalization", "RMSNormalization", "UnitNormalization")
         ),
-        Row("`keras.ops.layer_normalization`", "8 channels", _of_stem(lambda y: K.layer_normalization(y))),
-        Row("`keras.ops.rms_normalization`", "8 channels", _of_stem(lambda y: K.rms_normalization(y))),
-        Row("`keras.ops.normalize`", "8 channels", _inside(lambda y: K.normalize(y, axis=-1))),
+        *(
+            Row(f"`keras.ops.{name}`", "8 channels", build, listed=False)
+            for name, build in (
+                ("layer_normalization", _of_stem(lambda y: K.layer_normalization(y))),
+                ("rms_normalization", _of_stem(lambda y: K.rms_normalization(y))),
+                ("normalize", _inside(lambda y: K.normalize(y, axis=-1))),
+            )
+        ),
         Row("Softmax", "over the channels, inside a network; 8", _inside(lambda y: L.Softmax()(y))),
     ),
 )

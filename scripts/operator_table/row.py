@@ -89,7 +89,6 @@ class Refusal:
     Attributes:
         layer, options: as of a row.
         says: what the message says after the layer's name, or its beginning.
-        instead: what to do.
         build: makes a model of a layer called ``subject`` that is refused.
         shape: of the picture.
         subject: the layer that the message names; none where the model as a whole is refused.
@@ -99,7 +98,6 @@ class Refusal:
     layer: str
     options: str
     says: str
-    instead: str
     build: Build
     shape: tuple[int | None, int | None, int] = (SIZE, SIZE, 3)
     subject: str = "subject"

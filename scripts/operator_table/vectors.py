@@ -89,7 +89,10 @@ VECTORS = Group(
         ),
         Row("Reshape", "a map of 1x1 pixels to a vector; 8 channels", lambda x: L.Reshape((8,))(_HEAD(x)), "or (-1,)"),
         Row(
-            "`keras.ops.reshape`", "a map of 1x1 pixels to a vector; 8 channels", lambda x: K.reshape(_HEAD(x), (-1, 8))
+            "`keras.ops.reshape`",
+            "a map of 1x1 pixels to a vector; 8 channels",
+            lambda x: K.reshape(_HEAD(x), (-1, 8)),
+            listed=False,
         ),
         Row(
             "Reshape",

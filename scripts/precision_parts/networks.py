@@ -105,6 +105,8 @@ def _places(outputs: Outputs, end: str) -> NDArray[np.float64]:
 def _distances(floats: Sequence[NDArray[Any]], stored: Sequence[NDArray[Any]]) -> Result:
     apart = [np.linalg.norm(one - other, axis=1) for one, other in zip(floats, stored)]
     means = [float(one.mean()) for one in apart]
+    if not means:  # the float network sees nothing in any picture
+        return {"pictures": 0}
     return {"pictures": len(apart), "pixels": float(np.mean(means)), "worst": float(np.max(means))}
 
 

@@ -9,13 +9,18 @@ from toolchain import ANDROID, Tools
 FAKES = ANDROID.parent / "tests" / "android" / "fakes"
 
 
-def command_of_app(tools: Tools, apk: Path, folder: Path) -> list[str]:
+def command_of_app(tools: Tools, apk: Path, folder: Path, activity: str = "glslinfer.app.MainActivity") -> list[str]:
     """Return the command that starts the APK's own classes, turned back from its dex, on the faked phone.
 
-    ``folder`` takes what is compiled for it.
+    Args:
+        tools: to compile with.
+        apk: the app.
+        folder: takes what is compiled for it.
+        activity: what is started.
     """
     tools.enjarify(apk, folder / "app.jar")
     runner, desktop = (ANDROID / name / "src" / "main" / "java" for name in ("runner", "desktop"))
     tools.javac([runner], folder / "runner", android=False)  # only to compile against: app.jar has no generics
     tools.javac([desktop, FAKES], folder / "fakes", classpath=[folder / "runner", tools.jna], android=False)
-    return tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
+    java, *rest = tools.java([folder / "app.jar", folder / "fakes"], "glslinfer.fake.Phone")
+    return [java, f"-Dactivity={activity}", *rest]

@@ -41,9 +41,18 @@ def scene(name: str, width: int = 480, height: int = 640) -> Pixels:
 class Phone:
     """One start of the app's process. ``scene`` is what stands before the camera, upright, as the user sees it."""
 
-    def __init__(self, command: Sequence[str], apk: Path, folder: Path, *, screen: tuple[int, int] = PORTRAIT) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        apk: Path,
+        folder: Path,
+        *,
+        screen: tuple[int, int] = PORTRAIT,
+        points: int = 360,
+    ) -> None:
+        """Args: ``points``: density-independent pixels on the short side; 360 has a phone, 600 and more a tablet."""
         self.folder, self.screen, self.rotation = folder, screen, 0
-        self._density = screen[0] / 360 if screen[0] < screen[1] else screen[1] / 360
+        self._density = min(screen) / points
         self._process = subprocess.Popen(
             [*command, str(apk), str(screen[0]), str(screen[1]), str(self._density)],
             stdin=subprocess.PIPE,
@@ -86,6 +95,13 @@ class Phone:
             if not any(text.startswith("Reading the model") for text in state["texts"]):
                 return state
         raise AssertionError("the model never gets ready")
+
+    def photograph(self, path: Path) -> Any:
+        """Choose a photograph, and wait until it was looked at."""
+        self.tell("press", "Photo")
+        self.tell("file", path)
+        self.tell("wait", "Camera")
+        return self.tell("idle")
 
     def rotate(self, rotation: int) -> Any:
         """Turn the screen as Display.getRotation says it."""
@@ -148,6 +164,8 @@ def sent(scene: Pixels, rotation: int, *, front: bool) -> tuple[Pixels, list[flo
 
 
 def labels(state: Any) -> list[tuple[str, float]]:
-    """Return the labels on the screen with their percentages."""
-    rows = [text.split(" %  ") for text in state["texts"] if " %  " in text]
-    return [(label, float(percent)) for percent, label in rows]
+    """Return the labels on the screen with their percentages, which are drawn one before the other."""
+    texts = state["texts"]
+    return [
+        (label, float(percent.removesuffix(" %"))) for percent, label in zip(texts, texts[1:]) if percent.endswith(" %")
+    ]

@@ -16,6 +16,8 @@ import pytest
 from phone import MODEL
 from toolchain import Tools, run
 
+import glsl_infer
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -30,7 +32,9 @@ def members(apk: Path) -> dict[str, bytes]:
 
 
 def test_what_it_says_of_itself(badging: str) -> None:
-    assert "package: name='glslinfer.app' versionCode='1' versionName='0.1.0'" in badging
+    code = sum(int(part) * 100**power for power, part in enumerate(reversed(glsl_infer.__version__.split("."))))
+    name = f"versionCode='{code}' versionName='{glsl_infer.__version__}'"
+    assert f"package: name='glslinfer.app' {name}" in badging
     assert "sdkVersion:'21'" in badging
     (target,) = re.findall(r"targetSdkVersion:'(\d+)'", badging)
     assert int(target) >= 34

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx_choices
 import pytest
 from onnx_networks import File, agreement, onnx
 
@@ -417,6 +418,10 @@ ELSEWHERE = {"QLinearConv", "QLinearMatMul", "QuantizeLinear", "DequantizeLinear
 
 NOT_JUDGED = {"SimplifiedLayerNormalization", "Swish"}
 """Operators that ONNX Runtime's CPU has not, or not in these opsets."""
+
+
+for kind, more in {**onnx_choices.CASES, **onnx_choices.MORE}.items():
+    CASES[kind] = [*CASES.get(kind, []), *more]
 
 
 def test_every_operator_has_a_case() -> None:

@@ -375,7 +375,7 @@ CASES: dict[str, list[Build]] = {
 
 
 def test_every_operator_has_a_case() -> None:
-    assert set(CASES) == {*OPERATORS, *CUSTOM}
+    assert set(CASES) == {*OPERATORS, *CUSTOM} - {"TFLite_Detection_PostProcess"}  # test_tflite_pieces
 
 
 @pytest.mark.parametrize("kind", CASES)

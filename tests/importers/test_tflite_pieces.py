@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import tflite_pieces as pieces
+from flatbuffers import flexbuffers
 from tflite_files import File, close, parsed
 
 from glsl_infer.cpu import custom
@@ -112,7 +114,145 @@ def first_of_least(made: File, x: int) -> int:
     return made.op("ARG_MIN", [x, made.constant(3, "i4")], (1, 8, 6), {"ArgMin": {"outputType": 2}}, type_="INT32")
 
 
+def as_float(made: File, x: int) -> int:
+    return made.op("CAST", [x], made.shape(x), {"Cast": {}})
+
+
+def compared(kind: str) -> Build:
+    def build(made: File, x: int) -> int:
+        name = "".join(part.title() for part in kind.split("_"))
+        return as_float(made, made.op(kind, [x, made.conv(x, 4)], (1, 8, 6, 4), {name: {}}, type_="BOOL"))
+
+    return build
+
+
+def logical(kind: str) -> Build:
+    def build(made: File, x: int) -> int:
+        high = made.op("GREATER", [x, made.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
+        low = made.op("LESS", [x, made.constant(0.5)], (1, 8, 6, 4), {"Less": {}}, type_="BOOL")
+        given = [high] if kind.endswith("NOT") else [high, low]
+        name = "".join(part.title() for part in kind.split("_"))
+        return as_float(made, made.op(kind, given, (1, 8, 6, 4), {name: {}}, type_="BOOL"))
+
+    return build
+
+
+def function(kind: str) -> Build:
+    """A function of numbers that lie between whole ones."""
+    options = {"COS": {"Cos": {}}, "SIGN": {"Sign": {}}}.get(kind)
+    return lambda made, x: made.op(kind, [pieces.two(made, "MUL", x, 3.013)], (1, 8, 6, 4), options)
+
+
+def chosen(kind: str) -> Build:
+    def build(made: File, x: int) -> int:
+        high = made.op("GREATER", [x, made.constant(0.2)], (1, 8, 6, 4), {"Greater": {}}, type_="BOOL")
+        other = made.constant(np.full((1, 8, 6, 4), -0.5)) if kind == "SELECT" else made.constant([-0.5, 0.0, 1.0, 2.0])
+        return made.op(kind, [high, x, other], (1, 8, 6, 4), {"Select" if kind == "SELECT" else "SelectV2": {}})
+
+    return build
+
+
+def best_pixels(made: File, x: int) -> tuple[int, int]:
+    """The number of the best pixel of each channel, and a list of pixels."""
+    flat = made.op("RESHAPE", [x, made.constant([48, 4], "i4")], (48, 4), {"Reshape": {}})
+    best = made.op("ARG_MAX", [flat, made.constant(0, "i4")], (4,), {"ArgMax": {"outputType": 2}}, type_="INT32")
+    return best, flat
+
+
+def divided(kind: str) -> Build:
+    """The row or the column of a pixel, from its number."""
+
+    def build(made: File, x: int) -> int:
+        best, _ = best_pixels(made, x)
+        options = {"FLOOR_DIV": {"FloorDiv": {}}, "FLOOR_MOD": {"FloorMod": {}}, "DIV": {"Div": {}}}[kind]
+        return as_float(made, made.op(kind, [best, made.constant(6, "i4")], (4,), options, type_="INT32"))
+
+    return build
+
+
+def rows_taken(made: File, x: int) -> int:
+    best, flat = best_pixels(made, x)
+    return made.op("GATHER", [flat, best], (4, 4), {"Gather": {"axis": 0}})
+
+
+def points_taken(made: File, x: int) -> int:
+    best, flat = best_pixels(made, x)
+    columns = made.constant([[0], [1], [2], [3]], "i4")
+    upright = made.op("RESHAPE", [best, made.constant([4, 1], "i4")], (4, 1), {"Reshape": {}}, type_="INT32")
+    both = made.op("CONCATENATION", [upright, upright], (4, 2), {"Concatenation": {"axis": 1}}, type_="INT32")
+    least = made.op("MINIMUM", [both, made.constant([[47, 3]], "i4")], (4, 2), {"MaximumMinimum": {}}, type_="INT32")
+    assert columns
+    return made.op("GATHER_ND", [flat, least], (4,), {"GatherNd": {}})
+
+
+def hot(made: File, x: int) -> int:
+    best, _ = best_pixels(made, x)
+    operands = [made.constant(48, "i4"), made.constant(2.0), made.constant(-1.0)]
+    return made.op("ONE_HOT", [best, *operands], (4, 48), {"OneHot": {"axis": -1}})
+
+
+def moved(kind: str, constant: list, shape: tuple[int, ...]) -> Build:
+    """A list of pixels that is padded, mirrored or repeated."""
+
+    def build(made: File, x: int) -> int:
+        flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
+        options = {"MIRROR_PAD": {"MirrorPad": {"mode": 0}}}.get(kind)
+        return made.op(kind, [flat, made.constant(constant, "i4")], shape, options)
+
+    return build
+
+
+def summed(made: File, x: int) -> int:
+    return made.op("CUMSUM", [x, made.constant(2, "i4")], (1, 8, 6, 4), {"Cumsum": {"exclusive": True}})
+
+
+def every_second(made: File, x: int) -> int:
+    flat = made.op("RESHAPE", [x, made.constant([1, 1, 12, 4, 4], "i4")], (1, 1, 12, 4, 4), {"Reshape": {}})
+    ends = [made.constant(values, "i4") for values in ([0] * 5, [1, 1, 12, 4, 4], [1, 1, 3, 1, 2])]
+    return made.op("STRIDED_SLICE", [flat, *ends], (1, 1, 4, 4, 2), {"StridedSlice": {}})
+
+
+def suppressed(kind: str) -> Build:
+    """The places of boxes far from each other, so many that none is left over; their scores; how many there are."""
+
+    def build(made: File, x: int) -> int:
+        _, flat = best_pixels(made, x)
+        corner = pieces.one(made, "LOGISTIC", flat)
+        boxes = made.op(
+            "ADD", [corner, made.constant(np.arange(48)[:, None] * 10 + [0, 0, 3, 3])], (48, 4), {"Add": {}}
+        )
+        column = made.op("SLICE", [corner, made.constant([0, 1], "i4"), made.constant([48, 1], "i4")], (48, 1))
+        scores = made.op("RESHAPE", [column, made.constant([48], "i4")], (48,), {"Reshape": {}})
+        operands = [made.constant(6, "i4"), made.constant(0.5), made.constant(0.0)]
+        places, count = made.tensor((6,), "INT32"), made.tensor((), "INT32")
+        outputs = [places, count]
+        if kind.endswith("V5"):
+            operands.append(made.constant(0.0))
+            outputs.insert(1, made.tensor((6,)))
+        made.several(kind, [boxes, scores, *operands], outputs, {kind.title().replace("_", ""): {}})
+        return outputs[0] if kind.endswith("V4") else outputs[1]
+
+    return build
+
+
+PADDED = [[0, 0], [0, 0], [1, 2], [0, 0], [1, 1]]
+
 ON_CPU: dict[str, list[Build]] = {
+    **{kind: [compared(kind)] for kind in ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")},
+    **{kind: [logical(kind)] for kind in ("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR")},
+    **{kind: [function(kind)] for kind in ("CEIL", "COS", "FLOOR", "ROUND", "SIGN", "SIN")},
+    **{kind: [divided(kind)] for kind in ("DIV", "FLOOR_DIV", "FLOOR_MOD")},
+    **{kind: [chosen(kind)] for kind in ("SELECT", "SELECT_V2")},
+    **{kind: [suppressed(kind)] for kind in ("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")},
+    "CUMSUM": [summed],
+    "GATHER": [rows_taken],
+    "GATHER_ND": [points_taken],
+    "MIRROR_PAD": [moved("MIRROR_PAD", PADDED, (1, 1, 15, 4, 6))],
+    "ONE_HOT": [hot],
+    "PAD": [moved("PAD", PADDED, (1, 1, 15, 4, 6))],
+    "REVERSE_V2": [moved("REVERSE_V2", [2], (1, 1, 12, 4, 4))],
+    "STRIDED_SLICE": [every_second],
+    "TILE": [moved("TILE", [1, 2, 1, 3, 1], (1, 2, 12, 12, 4))],
     "ARG_MIN": [first_of_least],
     "BATCH_MATMUL": [attention, by_a_matrix],
     "PACK": [packed],
@@ -130,6 +270,48 @@ def test_every_operator_of_the_cpu_alone_has_a_case() -> None:
 def test_on_the_cpu(kind: str) -> None:
     for build in ON_CPU[kind]:
         operators_behind(build)
+
+
+def detector(regular: bool, most: int = 6) -> bytes:
+    """An SSD's head on 48 anchors and 3 classes with its own operator behind; file of four outputs."""
+    made = File(5)
+    x = made.conv(made.input((1, 8, 6, 3)), 8)
+    rows = [made.op("RESHAPE", [made.conv(x, count, kernel=1), made.constant([1, 48, count], "i4")], (1, 48, count),
+                    {"Reshape": {}}) for count in (4, 4)]  # fmt: skip
+    scores = made.op("LOGISTIC", [rows[1]], (1, 48, 4))
+    y, x_ = np.mgrid[0.5:8, 0.5:6].reshape(2, 48) / [[8], [6]]
+    anchors = made.constant(np.stack([y, x_, np.full(48, 0.3), np.full(48, 0.4)], 1))
+    options = flexbuffers.Dumps(
+        {
+            "max_detections": most, "max_classes_per_detection": 1, "detections_per_class": 4, "num_classes": 3,
+            "use_regular_nms": regular, "nms_score_threshold": 0.4, "nms_iou_threshold": 0.5,
+            "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0,
+        }
+    )  # fmt: skip
+    outputs = [made.tensor(shape) for shape in ((1, most, 4), (1, most), (1, most), (1,))]
+    made.several("TFLite_Detection_PostProcess", [rows[0], scores, anchors], outputs, custom=bytes(options))
+    return made.bytes(outputs)
+
+
+@pytest.mark.parametrize("regular", [False, True])
+def test_detections_of_an_ssd(regular: bool) -> None:
+    graph = close(detector(regular))
+    assert [node.op for node in graph.nodes].count("detections") == 1
+    assert graph.by_name[graph.outputs[3].layers[0]].op == "tensor_reduce"
+
+
+def test_detections_without_shapes_and_without_options() -> None:
+    """Converters often leave the shapes of a custom operator's outputs out."""
+    whole = parsed(detector(False))
+    tensors = [
+        replace(tensor, shape=()) if place in whole.operators[-1].outputs else tensor
+        for place, tensor in enumerate(whole.tensors)
+    ]
+    graph = to_graph(replace(whole, tensors=tuple(tensors)))
+    assert [graph.shapes[output.layers[0]] for output in graph.outputs] == [(1, 6, 4), (6,), (6,), (1,)]
+    broken = replace(whole.operators[-1], custom_options=b"")
+    with pytest.raises(ModelError, match="TFLite_Detection_PostProcess: options that cannot be read"):
+        to_graph(replace(whole, operators=(*whole.operators[:-1], broken)))
 
 
 def test_custom_operators_are_named_all_and_taken_by_a_function(monkeypatch: pytest.MonkeyPatch) -> None:

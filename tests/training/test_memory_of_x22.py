@@ -6,7 +6,9 @@ from memory_cases import installed
 from glsl_infer.compiler import lower
 from glsl_infer.compiler.optimize import optimize
 from glsl_infer.compiler.ranges import prepare
+from glsl_infer.compiler.typical import typical_maps
 from glsl_infer.importers.keras import to_graph
+from glsl_infer.lowering.cut_sums import Typical
 from training.models import x22
 
 BEATMUP, GOAL = 5.6e6, 3.8e6
@@ -20,9 +22,14 @@ def graph():
     return prepare(optimize(to_graph(x22(385)))).graph
 
 
+@pytest.fixture(scope="module")
+def typical(graph):
+    return Typical(lambda: typical_maps(graph, ()))
+
+
 @pytest.mark.parametrize("method", installed())
-def test_atlas(graph, method):
-    made = lower.to_program(graph, weights="uniform", memory=method)
+def test_atlas(graph, typical, method):
+    made = lower.to_program(graph, weights="uniform", memory=method, typical=typical)
     taken = sum(4 * one.width * one.height for one in made.textures if one.kind == "target")
     assert taken <= (GOAL if method != "naive" else 2 * BEATMUP)
     assert taken == TAKEN[method]

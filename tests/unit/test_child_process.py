@@ -98,7 +98,8 @@ def test_every_child_is_started_so() -> None:
     assert starting == {
         "glsl_infer/support/child_process.py",
         "android/toolchain.py",
-    }  # the latter does not import glsl_infer
+        "scripts/release.py",
+    }  # the last two do not import glsl_infer
 
 
 def test_enjarify_is_started_so(here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import parted
 import pytest
 from conformance_damage import zipped
 from conformance_parts import members
+from graphs import conv_node, input_node
 from test_bundle_schema import SCHEMA
 
 from glsl_infer import bundle as bundles
 from glsl_infer.bundle import MANIFEST
 from glsl_infer.bundle.cpu_part import CpuPart
+from glsl_infer.compiler.delegate import build
 from glsl_infer.errors import BundleError, InputError
+from glsl_infer.graph import Graph, Node
 
 Data = dict[str, Any]
 
@@ -54,6 +59,21 @@ def test_it_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert [node.name for node in read.graph.nodes if node.op.startswith("upload")] == ["peak@2"]
     with pytest.raises(InputError, match="some of them on the CPU"):
         read.require_whole("this test")
+
+
+def test_attributes_younger_than_bundles_may_be_missing(tmp_path: Path) -> None:
+    body = [
+        input_node(5),
+        conv_node(np.random.default_rng(1), "a", ("image",), 3, 4),
+        Node("part", "tensor_slice", ("a",), {"begin": (1, 0, 0), "size": (2, 5, 4), "strides": ()}),
+        Node("sum", "tensor_reduce", ("part",), {"reduction": "sum", "axes": (0, 1), "keep": False}),
+    ]
+    made = build(Graph("m", body, "sum"), ("a", "b", "c", "d")).bundle
+    bundles.write(made, tmp_path / "m.glslnn", read_back=True)
+    (part,) = (part for part in made.parts if isinstance(part, CpuPart))
+    assert part.nodes[0].attrs["strides"] == ()
+    with zipfile.ZipFile(tmp_path / "m.glslnn") as file:
+        assert b"strides" not in file.read(MANIFEST).split(b"tensor_slice")[1]
 
 
 def test_the_schema_knows_it() -> None:

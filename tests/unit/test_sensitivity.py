@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import conv_node, input_node
 
+from glsl_infer.compiler import ranges
 from glsl_infer.compiler.build import Options
 from glsl_infer.compiler.delegate import build
-from glsl_infer.compiler.ranges import PreparedGraph, prepare
-from glsl_infer.compiler.ranges.sensitivity import BY_MEASURE
+from glsl_infer.compiler.ranges import PreparedGraph, precision, prepare, sensitivity
+from glsl_infer.compiler.ranges.sensitivity import AUTO_TOLERANCE, BY_MEASURE
 from glsl_infer.errors import InputError
 from glsl_infer.graph import Graph, GraphOutput, Node, reference
 
@@ -84,6 +87,47 @@ def test_a_budget_is_kept() -> None:
         errors.append(spent.error)
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > errors[-1]
+
+
+def test_auto_spends_a_tenth_where_the_error_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "AUTO_TOLERANCE", 1e-4)
+    monkeypatch.setattr(ranges, "AUTO_SHARE", 0.5)  # the network is so small that a tenth of it buys nothing
+    plain, found = made(), made("auto")
+    assert plain.spent is None
+    assert found.spent is not None and found.spent.before > 1e-4
+    rule = prepare(GRAPH, (), precision="auto", assumed=(-4.0, 4.0))  # without pictures nothing is measured
+    assert rule.spent is None
+    measured = [choice for choice in found.precision if choice.why == BY_MEASURE]
+    assert measured and sum(choice.added for choice in found.precision) <= 0.5 + 1e-9
+    assert off(found) < off(plain)
+
+
+def test_auto_leaves_a_network_alone_whose_error_is_small() -> None:
+    found = prepare(GRAPH, PICTURES, precision="auto", precision_for=dict.fromkeys(("first", "second", "third"), 16))
+    assert found.spent is not None and found.spent.before <= AUTO_TOLERANCE
+    assert all(choice.why != BY_MEASURE for choice in found.precision)
+
+
+def test_a_large_network_is_looked_at_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = {layer.layer for layer in made(tolerance=1e-9).spent.layers}  # type: ignore[union-attr]
+    monkeypatch.setattr(sensitivity, "MOST_WORK", 8.0 * precision.work(GRAPH))
+    spent = made(tolerance=1e-9).spent
+    assert spent is not None
+    looked_at = {layer.layer for layer in spent.layers}
+    assert looked_at < whole and "fourth" in looked_at
+    assert spent.error < spent.before
+
+
+def test_a_flag_that_is_the_same_everywhere_does_not_decide_alone() -> None:
+    """A number that hardly changes has no spread to compare with."""
+    drawn = conv_node(RNG, "flag", ("mean",), 6, 1, activation="linear")
+    weights = {"kernel": drawn.weights["kernel"] * 1e-4, "bias": np.full(1, 8.0, np.float32)}
+    flag = replace(drawn, weights=weights)
+    ends = [GraphOutput("numbers", ("mean",), purpose="values"), GraphOutput("flag", ("flag",), purpose="values")]
+    both = Graph("both", [*GRAPH.nodes, flag], ends)
+    spent = prepare(both, PICTURES, tolerance=1e-9).spent
+    assert spent is not None
+    assert spent.before < 1.0
 
 
 def test_what_a_person_wants_stays() -> None:

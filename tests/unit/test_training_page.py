@@ -1,32 +1,37 @@
-"""docs/training.md lists every setting of a recipe with its default."""
+"""docs/training.md shows a recipe, and recipes/defaults.yaml every setting with its default and its meaning."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from glsl_infer.support.settings import group_in, hints_of
+import re
+from collections.abc import Iterator
+
+from pages import ROOT
+
+from glsl_infer.support.settings import Settings, group_in, hints_of
 from training.recipe import Recipe
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text("utf-8")
-SECTION = PAGE.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+DEFAULTS = (ROOT / "recipes/defaults.yaml").read_text("utf-8")
 
 
-def rows(settings, before=""):
-    """The first two cells of the row of each setting."""
-    for name, hint in hints_of(type(settings)).items():
-        value = getattr(settings, name)
+def settings(group: Settings) -> Iterator[tuple[str, object]]:
+    """Names and values of a group's settings, those of its groups in place."""
+    for name, hint in hints_of(type(group)).items():
+        value = getattr(group, name)
         if group_in(hint):
-            yield from rows(value[0] if isinstance(value, tuple) else value, f"{before}{name}.")
+            yield from settings(value[0] if isinstance(value, tuple) else value)
         else:
-            shown = {True: "true", False: "false"}[value] if isinstance(value, bool) else value
-            shown = list(value) if isinstance(value, tuple) else shown
-            yield f"| `{before}{name}` | {shown} |"
+            yield name, value
 
 
-def test_every_setting_is_on_the_page():
-    listed = [line for line in SECTION.splitlines() if line.startswith("| `") and line.count("|") == 4]
-    assert [line.rpartition("|")[0].rpartition("|")[0] + "|" for line in listed] == list(rows(Recipe()))
+def test_defaults_yaml_has_every_setting_with_its_default() -> None:
+    lines = re.findall(r"^[ -]*(\w+): ([^#\n]+) # \S.*$", DEFAULTS, re.MULTILINE)
+    shown = [(name, str(list(value) if isinstance(value, tuple) else value)) for name, value in settings(Recipe())]
+    assert [(name, value.replace("true", "True").replace("false", "False")) for name, value in lines] == shown
+    assert Recipe.parse(DEFAULTS, "defaults.yaml") == Recipe()
 
 
-def test_the_example_is_a_recipe():
-    lines = SECTION.partition("    seed: 1\n")
+def test_the_example_is_a_recipe() -> None:
+    section = (ROOT / "docs/training.md").read_text("utf-8").partition("\n## Recipes\n")[2]
+    lines = section.partition("    seed: 1\n")
     example = "seed: 1\n" + lines[2].partition("\n\n")[0].replace("\n    ", "\n").removeprefix("    ")
     assert Recipe.parse(example, "example").epochs == 300

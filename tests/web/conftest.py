@@ -16,7 +16,7 @@ from web_site import ROOT, WEB, Site
 @pytest.fixture(scope="session")
 def dist() -> Path:
     """The folder with the built library and page, made from the sources as they are now."""
-    for folder, package in ((WEB, "esbuild"), (WEB / "tfjs", "@tensorflow")):
+    for folder, package in ((WEB, "axe-core"), (WEB / "tfjs", "@tensorflow")):
         if not (folder / "node_modules" / package).exists():
             subprocess.run(["npm", "ci", "--silent"], cwd=folder, check=True, stdin=subprocess.DEVNULL)
     subprocess.run(["node", "build.mjs"], cwd=WEB, check=True, stdin=subprocess.DEVNULL)

@@ -71,15 +71,17 @@ def test_everything_can_be_reached_and_used_by_keyboard(demo: Page) -> None:
     drop(demo, f"/images/{PHOTOGRAPH.name}")
     reached = []
     demo.evaluate("document.activeElement.blur()")
-    for _ in range(6):
+    samples = demo.evaluate("document.querySelectorAll('#samples button').length")
+    for _ in range(7 + samples):
         demo.press("Tab")
-        reached.append(demo.evaluate("document.activeElement.id"))
+        focused = "document.activeElement"
+        reached.append(demo.evaluate(f"{focused}.id || {focused}.parentElement.parentElement.id"))
         assert demo.evaluate("""(() => {
             const focused = document.activeElement;
             const shown = focused.id === "file" ? focused.nextElementSibling : focused;
             return getComputedStyle(shown).outlineStyle !== "none";
         })()""")
-    assert reached == ["model", "camera", "file", "check", "layers", "compare"]
+    assert reached == ["task", "model", "camera", "file", *["samples"] * samples, "check", "layers", "compare"]
     demo.evaluate("document.getElementById('layers').focus()")
     demo.press("Enter")
     assert not demo.evaluate("document.getElementById('activations').hidden")
@@ -105,6 +107,36 @@ def test_the_gpu_is_checked_on_demand(demo: Page, model: str) -> None:
         demo.screenshot(SHOTS / "checked.png")
 
 
+SAMPLE = """(name) =>
+    [...document.querySelectorAll("#samples img")].find((one) => one.src.endsWith(name)).closest("button").click()"""
+
+
+def test_a_sample_picture_is_a_click_away(demo: Page) -> None:
+    assert not demo.evaluate("document.getElementById('nothing').hidden")
+    demo.evaluate(SAMPLE, PHOTOGRAPH.name)
+    demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
+    pressed = demo.evaluate("[...document.querySelectorAll('[aria-pressed=true] img')].map((one) => one.alt)")
+    assert pressed == ["Carrots"]
+    assert demo.evaluate("document.getElementById('nothing').hidden")
+    absent = "(picture) => !picture.complete || !picture.naturalWidth"
+    missing = demo.evaluate(f"[...document.images].filter({absent}).map((picture) => picture.src)")
+    assert missing == []
+    demo.screenshot(SHOTS / "desktop.png")
+
+
+@pytest.mark.parametrize(("width", "height"), [(360, 640), (412, 732), (768, 1024)])
+def test_the_labels_are_seen_without_scrolling(demo: Page, width: int, height: int) -> None:
+    demo.resize(width, height, phone=True)
+    demo.screenshot(SHOTS / f"empty{width}.png")
+    assert demo.evaluate("document.querySelector('#samples li').getBoundingClientRect().bottom <= innerHeight")
+    demo.evaluate(SAMPLE, PHOTOGRAPH.name)
+    demo.wait_for("document.querySelector('#labels li span')?.textContent === 'Carrots'")
+    assert demo.evaluate("""[...document.querySelectorAll("#picture, #labels li")]
+        .map((part) => part.getBoundingClientRect())
+        .every(({top, bottom}) => top >= 0 && bottom <= innerHeight)""")
+    demo.screenshot(SHOTS / f"labels{width}.png")
+
+
 @pytest.mark.parametrize("width", [360, 412])
 def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) -> None:
     demo.resize(width, 1500, phone=True)
@@ -113,7 +145,9 @@ def test_a_phone_shows_all_without_scrolling_sideways(demo: Page, width: int) ->
     demo.evaluate("document.getElementById('layers').click()")
     assert demo.evaluate("document.documentElement.scrollWidth") <= width
     small = demo.evaluate("""[...document.querySelectorAll("button, select, .button")]
-        .map((one) => one.getBoundingClientRect()).filter((box) => box.height < 44 || box.right > innerWidth).length""")
+        .filter((one) => one.offsetParent) // what is shown
+        .map((one) => [one.getBoundingClientRect(), one.closest("#samples")]) // these scroll sideways
+        .filter(([box, scrolls]) => box.height < 44 || (!scrolls && box.right > innerWidth)).length""")
     assert small == 0
     demo.screenshot(SHOTS / f"phone{width}.png")
 
@@ -230,5 +264,6 @@ def test_a_browser_without_webgl_says_so(site: Site) -> None:
     with Browser(["--disable-3d-apis"]) as browser:
         page = browser.page(f"{site.address}/index.html")
         page.wait_for("document.getElementById('status').className === 'wrong'")
-        assert "gives no WebGL 1 context" in status(page)
+        assert "gives no WebGL 1 context; switch on" in status(page)
+        assert ", or use another browser" in status(page)
         page.screenshot(SHOTS / "no-webgl.png")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Write the AI Benchmark's networks as .keras files: ``python -m training.aibench.build FOLDER [NAME ...]``.
 
-Weights are drawn with a seed, so that the files are the same everywhere. Batch norms then get the mean and variance of
-what really comes: without that, signals of a deep random network die or explode, and nothing could be compared.
+Three networks have trained weights (``pretrain``). Those of the others are drawn with a seed, so that the files are the
+same everywhere. Batch norms then get the mean and variance of what really comes: without that, signals of a deep random
+network die or explode, and nothing could be compared.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from glsl_infer.support.files import replacing
 
 SEED = 2018
 PICTURES = Path(__file__).resolve().parents[2] / "docs/images"
+WEIGHTS = Path(__file__).resolve().parent / "weights"
+"""Has NAME.npz for networks with trained weights: the arrays of Keras' ``get_weights()`` in their order, float16."""
+
 STATISTICS = 4
 """Pictures that batch norms see."""
 
@@ -47,7 +51,7 @@ def batch(network: Network, height: int, width: int, channels: int) -> NDArray[n
 
 
 def build(network: Network, height: int | None = None, width: int | None = None) -> keras.Model:
-    """Return a network with its seeded weights.
+    """Return a network with its trained weights or, where it has none, with seeded ones.
 
     Args:
         network: which.
@@ -57,6 +61,11 @@ def build(network: Network, height: int | None = None, width: int | None = None)
     keras.utils.set_random_seed(SEED)
     height, width = height or network.height, width or network.width
     model = network.build(height, width)
+    trained = WEIGHTS / f"{network.name}.npz"
+    if trained.is_file():
+        with np.load(trained, allow_pickle=False) as stored:
+            model.set_weights([stored[f"arr_{index}"].astype(np.float32) for index in range(len(stored.files))])
+        return model
     norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]
     if norms:
         kept = [layer.momentum for layer in norms]

@@ -5,8 +5,8 @@
     python3 training/aibench/pretrain.py train .trained/patches.npz OUT --seconds 130   # where the GPU is: 8 minutes
 
 It needs NumPy, JAX and, to pack, Pillow: no Keras, no TensorFlow, nothing of this project. OUT gets NAME.npz, the
-arrays of Keras' ``get_weights()``, and scores.json: PSNR on patches of the validation split, before and after.
-``training.aibench.build --trained OUT`` puts the weights into the networks.
+arrays of Keras' ``get_weights()``, and scores.json: PSNR on patches of the validation split, before and after. What
+``training.aibench.build`` takes lies in training/aibench/weights, in 16-bit floats.
 
 A network learns to undo what its task does to a picture (``blurred``, ``enlarged``, ``dull``). Everything is rounded to
 8 bits where a picture would be.

@@ -3,7 +3,8 @@
 import { toPicture, type GlslInfer, type Result, type Results, type Tensor } from "glsl-infer";
 import { page } from "./elements.ts";
 
-const TOP = 5;
+/** Labels that are shown, or things that were found. */
+export const TOP = 5;
 /** Frames that the shown time is the median of. */
 const RECENT = 31;
 
@@ -14,6 +15,23 @@ let frames = 0;
 /** Show the outputs of a frame, which took so many milliseconds. */
 export function show(model: GlslInfer, outputs: Results, took: number): void {
   showOutput(model, shownOf(outputs), TOP, page);
+  count(took);
+}
+
+/** Something that was found, and a number of it from 0 to 1. */
+export interface Row {
+  readonly text: string;
+  readonly part?: number;
+}
+
+/** Show what was found. */
+export function showRows(rows: readonly Row[]): void {
+  page.labels.replaceChildren(...rows.map(({ text, part }) => (part === undefined ? textRow(text) : labelRow(text, part))));
+}
+
+/** Count a frame, which took so many milliseconds. */
+export function count(took: number): void {
+  page.nothing.hidden = true;
   frames += 1;
   recent.push({ end: performance.now(), took });
   if (recent.length > RECENT) recent.shift();
@@ -36,6 +54,7 @@ export function reset(): void {
   frames = 0;
   page.labels.replaceChildren();
   page.output.hidden = true;
+  page.nothing.hidden = false;
   page.time.value = page.rate.value = "–";
   page.frames.value = "0";
 }
@@ -49,7 +68,7 @@ export interface Place {
 /** Show the `top` labels with bars, or the picture that a network has made, or how many numbers it has said. */
 export function showOutput(model: GlslInfer, output: Tensor, top: number, place: Place): void {
   const { shape, data } = output;
-  if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map(labelRow));
+  if (model.labels.length) return place.labels.replaceChildren(...model.rank(data, top).map((one) => labelRow(one.label, one.probability)));
   const channels = shape[2] ?? 1;
   const drawn = (shape.length === 2 || shape.length === 3) && (channels === 1 || channels === 3);
   place.output.hidden = !drawn;
@@ -59,7 +78,13 @@ export function showOutput(model: GlslInfer, output: Tensor, top: number, place:
   place.labels.replaceChildren(row);
 }
 
-function labelRow({ label, probability }: { readonly label: string; readonly probability: number }): HTMLLIElement {
+function textRow(text: string): HTMLLIElement {
+  const row = document.createElement("li");
+  row.append(span(text));
+  return row;
+}
+
+function labelRow(label: string, probability: number): HTMLLIElement {
   const row = document.createElement("li");
   row.style.setProperty("--part", `${100 * probability}%`);
   row.append(span(label), span(`${(100 * probability).toFixed(1)} %`));

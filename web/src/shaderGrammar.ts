@@ -19,29 +19,7 @@ import {
   MAX_NUMBER,
 } from "./formatConstants.ts";
 import { readLines, type Macro } from "./shaderLines.ts";
-
-/**
- * Whether it is an integer, the smallest and largest number that it may be as a constant (NaN: nobody can know), and
- * marks: `WILD` may be no number at all, as 0 / 0; `PLAIN` is made of uniforms.
- */
-type Value = readonly [isInteger: boolean, least: number, most: number, marks: number];
-
-/** Operations as a compiler sees them, with functions in their places; and those of a fragment, loops with all turns. */
-type Cost = [written: number, executed: number];
-
-/** What calls of it cost; whether it fetches texels, and whether what it returns may be no number. */
-interface Called {
-  readonly cost: Cost;
-  readonly fetches: boolean;
-  readonly wild: number;
-}
-
-/** `value` is undefined before anything is assigned; `size`: elements of an array, or 0. */
-interface Variable {
-  readonly kind: string;
-  value: Value | undefined;
-  readonly size: number;
-}
+import { ANY, hull, INTEGER, isKnown, mixed, UNIFORM, WILD, type Called, type Cost, type Value, type Variable } from "./shaderValues.ts";
 
 /** What a shader declares and costs: kinds of uniforms by name, and operations as a compiler sees them. */
 export interface Shader {
@@ -49,30 +27,13 @@ export interface Shader {
   readonly written: number;
 }
 
-const WILD = 1;
-const PLAIN = 2;
-const ANY: Value = [false, NaN, NaN, 0];
-const INTEGER: Value = [true, NaN, NaN, 0];
-const UNIFORM: Value = [false, NaN, NaN, PLAIN];
 const SWIZZLE = /^([xyzw]{1,4}|[rgba]{1,4})$/;
 const NAME = /^(?!gl_|webgl_|_webgl_|\w*__)[A-Za-z_]\w*$/;
 const WORDS = [...GLSL_TYPES, "for", "if", "return", "void", "const"];
 const NUMBERS = GLSL_TYPES.filter((kind) => kind !== "int" && kind !== "sampler2D");
 const LEVELS = new Map(["||", "&&", "== !=", "< > <= >=", "+ -", "* /"].flatMap((signs, k) => signs.split(" ").map((sign) => [sign, k + 1])));
-const TINY = 1e-30;
 
-const isKnown = (value: Value): boolean => !Number.isNaN(value[1]);
 const isKind = (token: string): boolean => GLSL_TYPES.includes(token);
-
-/** Return what holds one value or the other: a constant, if one of them is. */
-function hull(one: Value, other: Value): Value {
-  const marks = ((one[3] | other[3]) & WILD) | (one[3] & other[3]);
-  if (!isKnown(one) || !isKnown(other)) {
-    const [whole, least, most] = isKnown(other) ? other : one;
-    return [whole, least, most, marks];
-  }
-  return [one[0], Math.min(one[1], other[1]), Math.max(one[2], other[2]), marks];
-}
 
 /**
  * Check a fragment shader, without the prelude.
@@ -170,21 +131,7 @@ export function parse(member: string, text: string): Shader {
     add([1, 1]);
     if (operators > GLSL_MOST_OPERATORS) fail(`a statement has more than ${GLSL_MOST_OPERATORS} operations`);
     if (LEVELS.get(sign)! < 5) return ANY;
-    const [whole, a, b, marks] = left;
-    const [, c, d, others] = right;
-    const isPlain = (isKnown(left) || marks & PLAIN) && (isKnown(right) || others & PLAIN);
-    const wild = sign === "/" && !isKnown(right) && !(others & PLAIN) ? WILD : (marks | others) & WILD;
-    if (sign === "/" && (whole || right[0] || (c <= TINY && d >= -TINY))) {
-      fail("a division by a constant that is 0 or may be, or of integers");
-    }
-    if (sign === "*" && ((a === 0 && b === 0) || (c === 0 && d === 0))) return [whole, 0, 0, wild];
-    if (!isKnown(left) || !isKnown(right)) return [whole, NaN, NaN, wild | (isPlain && sign === "*" ? PLAIN : 0)];
-    const ends =
-      sign === "+" ? [a + c, b + d]
-      : sign === "-" ? [a - d, b - c]
-      : sign === "*" ? [a * c, a * d, b * c, b * d]
-      : [a / c, a / d, b / c, b / d];
-    return constant([whole, Math.min(...ends), Math.max(...ends), wild]);
+    return constant(mixed(sign, left, right) ?? fail("a division by a constant that is 0 or may be, or of integers"));
   }
 
   /** Return a constant, if it is neither infinite nor too far from the texture in a coordinate. */

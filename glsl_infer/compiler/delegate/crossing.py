@@ -79,6 +79,8 @@ def _bounds(graph: Graph, name: str) -> tuple[float, float] | None:
         or operator.only_reshapes
         or (isinstance(operator, KernelOperator) and operator.kernel.range == "kept")
     ):
+        if isinstance(operator, KernelOperator) and node.weights:
+            return None  # the numbers may be those of a constant
         sources = node.inputs[:1] if isinstance(operator, KernelOperator) else node.inputs
         ends = {_bounds(graph, source) for source in sources}
         return ends.pop() if len(ends) == 1 else None

@@ -18,7 +18,7 @@ from glsl_infer.compiler.ranges.fixed_point import ScaleChoice, assign_scales, s
 from glsl_infer.compiler.ranges.inputs import assign_input_ranges
 from glsl_infer.compiler.ranges.known import KnownRanges
 from glsl_infer.compiler.ranges.precision import PrecisionChoice
-from glsl_infer.compiler.ranges.sensitivity import Spent, spend
+from glsl_infer.compiler.ranges.sensitivity import AUTO_SHARE, AUTO_TOLERANCE, Spent, spend
 from glsl_infer.compiler.ranges.wide import EXACTNESS, WideLayer, split_wide
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.graph import Graph, Node
@@ -86,7 +86,8 @@ def prepare(
         numbers: see ``precision.choose``.
         known_ranges: what calibration found before; it goes before pictures.
         tolerance: see ``sensitivity.spend``.
-        budget: see there, too; with neither nothing is measured.
+        budget: see there, too; with neither, and ``auto``, an eighth more work is spent for an error of
+            ``AUTO_TOLERANCE``.
 
     Raises:
         InputError: see ``precision.choose``.
@@ -110,6 +111,8 @@ def prepare(
     chosen, spent = precision_of_layers.choose(ranged, precision, known, numbers), None
     if tolerance is not None or budget is not None:
         chosen, spent = spend(ranged, chosen, pictures, tolerance=tolerance, budget=budget)
+    elif precision == precision_of_layers.AUTO and pictures:
+        chosen, spent = spend(ranged, chosen, pictures, tolerance=AUTO_TOLERANCE, share=AUTO_SHARE)
     stored, fine = precision_of_layers.assign(ranged, chosen)
     stored, ranges = with_room(stored, wider, ranges)
     narrow, wide = split_wide(split_dense(carry_offset_in_alpha(stored)), layout, uniform_vectors, exactness)

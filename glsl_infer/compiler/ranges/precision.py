@@ -7,7 +7,7 @@ by two fetches a texel (``lowering.fine``). ``assign`` takes any choice of bits:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from glsl_infer import ops
@@ -19,12 +19,17 @@ from glsl_infer.lowering.fine import ONE_DRAW
 from glsl_infer.ops.operator import CopyOperator
 
 PRECISIONS = AUTO, EIGHT, SIXTEEN = ("auto", "8", "16")
-"""``auto``: outputs that are numbers, and what they are made of, in 16 bits; else all maps in 8, or in 16."""
+"""``auto``: outputs that are numbers, and what they are made of, in 16 bits, and with typical pictures what gains most
+for its time (``sensitivity``); else all maps in 8, or in 16.
+"""
 
 BITS = (8, 16)
 
 BY_RULE, BEFORE, BY_NAME, WITH_OTHERS = "an output of numbers", "read by one", "asked for", "joined with one"
 """Why a map has 16 bits: by the rule, by a person's choice, or because of a map that it is joined with."""
+
+PER_NUMBER = 8
+"""Operations for each number of a layer without a kernel."""
 
 MOST_ADDED = 0.1
 """Of a network's work, how much all 16 bits may add where the last layers' inputs have them too: ``added`` is an
@@ -104,7 +109,7 @@ def assign(graph: Graph, chosen: Mapping[str, PrecisionChoice | None]) -> tuple[
         for maker in makers:
             fixed[maker] = (fixed.get(maker) or PrecisionChoice(maker, WITH_OTHERS)) if rises else None
     nodes, made = [], []
-    whole = sum(_work(graph, node) for node in graph.nodes)
+    whole = work(graph)
     for node in graph.nodes:
         known = "bits" in node.operator.attrs
         nodes.append(node.with_attrs(bits=bits[node.name]) if known else node)
@@ -215,7 +220,7 @@ def _of_numbers(graph: Graph, possible: Mapping[str, Node], numbers: Collection[
             for maker in _makers(graph, layer):
                 if maker in possible and not _is_probable(graph.by_name[maker]):
                     ends[maker] = None
-    whole = sum(_work(graph, node) for node in graph.nodes)
+    whole = work(graph)
     left = MOST_ADDED * whole - sum(added(graph, graph.by_name[end]) for end in ends)
     before: dict[str, None] = {}
     for end in ends:
@@ -235,13 +240,18 @@ def _is_probable(node: Node) -> bool:
     return node.activation.bounded and not node.activation.clips
 
 
+def work(graph: Graph, nodes: Iterable[Node] | None = None) -> float:
+    """Return about how many operations some layers take, or all."""
+    return sum(_work(graph, node) for node in (graph.nodes if nodes is None else nodes))
+
+
 def _work(graph: Graph, node: Node) -> float:
     """Return about how many operations a layer takes: products, and some for each fetch and each number stored."""
     shape = graph.shapes[node.name]
     stored = math.prod(shape)
     kernel = node.weights.get("kernel")
     if kernel is None or len(shape) != 3:
-        return float(stored * 4)
+        return float(stored * PER_NUMBER)
     each = math.prod(kernel.shape[:3])
     return float(shape[0] * shape[1] * shape[2] * (each + 3 + each / 4))
 
@@ -253,4 +263,11 @@ def added(graph: Graph, node: Node) -> float:
     """
     height, width, _ = graph.shapes[node.name]
     readers = sum(_work(graph, reader) * 0.5 for reader in graph.consumers[node.name])
-    return _work(graph, node) * (0.8 if height * width <= ONE_DRAW else 0.6) + readers
+    kernel = node.weights.get("kernel")
+    if kernel is None:
+        own = 2.5
+    elif kernel.shape[2] == 1:  # a fetch for each product: there is little else to share by both draws
+        own = 6.0 if height * width <= ONE_DRAW else 1.4
+    else:
+        own = 1.0
+    return _work(graph, node) * own + readers

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glsl_infer.graph.activations import activation
-from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx import relayout, types
 from glsl_infer.importers.onnx.activations import applied
+from glsl_infer.importers.onnx.alike import broadcast
 from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.choices import operated
 from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
 from glsl_infer.importers.onnx.view import View, default_order, fresh
 
@@ -37,6 +39,8 @@ def binary(call: Call) -> list[View]:
     given = list(call.given)
     if not given or any(value is None for value in given):
         raise call.refused(f"of {len(given)} tensors", "give it one or more")
+    if call.kind == "Div" and types.is_whole(call.type(0)) and types.is_whole(call.type(1)):
+        return operated(call, "whole_divide")
     result: Given = given[0]
     for value in given[1:]:
         result = of_two(call, operation, result, value)
@@ -60,6 +64,8 @@ def of_two(call: Call, operation: str, a: Given, b: Given) -> View | NDArray[Any
 
 
 def _with_constant(call: Call, operation: str, view: View, value: NDArray[np.generic], *, first: bool) -> View:
+    if operation == "add" and np.isneginf(np.asarray(value, np.float64)).any():  # a mask in front of a softmax
+        return broadcast(call, "tensor_binary", [view, value], ("", "constant"), "masked", operation="add")
     constant = call.finite(value, "a constant")
     whole = np.broadcast_shapes(view.shape, constant.shape)
     if whole != view.shape:
@@ -226,12 +232,10 @@ def _uniform(views: Sequence[View], groups: Sequence[Sequence[int]], shape: Sequ
 
 def _power(call: Call) -> list[View]:
     if not call.is_constant(1):
-        raise call.refused(
-            "an exponent that the network computes, or a constant to its power", "give a constant exponent"
-        )
+        return operated(call, "power")
     exponent = call.finite(call.constant(1, "an exponent"), "an exponent").reshape(-1)
     if exponent.size != 1 and (exponent != exponent[0]).any():
-        raise call.refused(f"{exponent.size} exponents", "give one number")
+        return operated(call, "power")
     return applied(call, activation(f"power({float(exponent[0]):.9g})").text)
 
 

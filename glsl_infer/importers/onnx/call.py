@@ -27,10 +27,23 @@ class Call:
         operator: as the file has it.
         given: what it reads, in the file's order.
         nodes: makes its nodes.
+        declared: the shape of its first output, where the file says it.
     """
 
-    def __init__(self, operator: Operator, given: Sequence[Given], nodes: Nodes) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        given: Sequence[Given],
+        nodes: Nodes,
+        kinds: Sequence[str] = (),
+        declared: Shape | None = None,
+    ) -> None:
         self.operator, self.given, self.nodes = operator, tuple(given), nodes
+        self._kinds, self.declared = tuple(kinds), declared
+
+    def type(self, place: int) -> str:
+        """Return the type of the numbers that it reads at ``place``, by NumPy's name."""
+        return self._kinds[place] if place < len(self._kinds) else "float32"
 
     @property
     def kind(self) -> str:

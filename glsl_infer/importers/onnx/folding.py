@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from glsl_infer.errors import ModelError
+from glsl_infer.importers.onnx.folded_layers import LAYERS
 from glsl_infer.importers.onnx.folded_moves import MOVES
 from glsl_infer.importers.onnx.folded_numbers import NUMBERS
 from glsl_infer.importers.onnx.model import Numbers, Operator
@@ -68,6 +69,7 @@ def _size(shape: tuple[int, ...], operator: Operator) -> Numbers:
 _OF_SHAPES: Mapping[str, Callable[[tuple[int, ...], Operator], Numbers]] = {"Shape": _shape, "Size": _size}
 
 _FOLDED: Mapping[str, Folded] = {
+    **LAYERS,
     **MOVES,
     **NUMBERS,
     "Shape": lambda given, operator, most: _shape(given[0].shape, operator),

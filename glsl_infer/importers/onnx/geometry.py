@@ -9,6 +9,7 @@ import numpy as np
 from glsl_infer.graph import Shape
 from glsl_infer.importers.onnx import relayout
 from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.choices import cast
 from glsl_infer.importers.onnx.folded_moves import (
     flattened,
     squeezed,
@@ -19,6 +20,9 @@ from glsl_infer.importers.onnx.installed import schema
 from glsl_infer.importers.onnx.parts import joined
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared import pixels
+
+WHOLE_KINDS = ("int", "uint", "bool")
+"""How the names of types begin whose numbers have no fractions."""
 
 
 def _reshaped(call: Call, view: View, shape: Shape) -> View:
@@ -80,18 +84,19 @@ def _same(call: Call) -> list[View]:
 
 def _cast(call: Call) -> list[View]:
     """Convert a Cast: between floats it does nothing here, and a picture's bytes are numbers."""
-    kind = str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(call.attribute("to"))))
-    if not kind.startswith(("float", "bfloat")) or kind.startswith("float8_e8m0"):
+    return _as_type(call, str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(call.attribute("to")))))
+
+
+def _as_type(call: Call, kind: str) -> list[View]:
+    if not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
-    return [call.view()]
+    return cast(call, kind)
 
 
 def _cast_like(call: Call) -> list[View]:
     """Convert a CastLike, which says by a tensor what the type is."""
     like = call.given[1] if len(call.given) > 1 else None
-    if isinstance(like, np.ndarray) and not str(like.dtype).startswith(("float", "bfloat")):
-        raise call.refused(f"a cast to {like.dtype} of what the network computes", "cast to a float, or leave it out")
-    return [call.view()]
+    return _as_type(call, str(like.dtype) if isinstance(like, np.ndarray) else call.type(1))
 
 
 def _expand(call: Call) -> list[View]:

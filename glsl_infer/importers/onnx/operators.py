@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
+from glsl_infer.cpu.custom import CUSTOM, function_of
 from glsl_infer.errors import ModelError, with_article
 from glsl_infer.importers.onnx import (
     activations,
     arithmetic,
+    choices,
     convolutions,
     geometry,
     norm_pieces,
     normalizations,
     parts,
+    places,
     pooling,
     products,
     quantized,
     reductions,
     resizing,
+    sequences,
 )
+from glsl_infer.importers.onnx.alike import as_in_file
 from glsl_infer.importers.onnx.call import Call, Converter, Given
+from glsl_infer.importers.onnx.view import fresh
 
 OPERATORS: Mapping[str, Converter] = {
     **activations.CONVERTERS,
     **arithmetic.CONVERTERS,
+    **choices.CONVERTERS,
     **convolutions.CONVERTERS,
     **geometry.CONVERTERS,
     **normalizations.CONVERTERS,
     **parts.CONVERTERS,
+    **places.CONVERTERS,
     **pooling.CONVERTERS,
     **products.CONVERTERS,
     **quantized.CONVERTERS,
     **reductions.CONVERTERS,
     **resizing.CONVERTERS,
+    **sequences.CONVERTERS,
 }
 """Converters by the operator's type, of ONNX itself."""
 
@@ -49,10 +59,13 @@ def convert(call: Call) -> list[Given]:
         ModelError: it cannot be exported, naming it.
     """
     kind, domain = call.kind, call.operator.domain
+    function = function_of(kind)
+    if function is not None:
+        return _by_function(call, function)
     table = _BY_DOMAIN.get(domain)
     if table is None:
-        known = "operators of ONNX and of com.microsoft are known; let the exporter write it in pieces"
-        raise ModelError.layer(call.nodes.name, f"{kind:.60} of the domain '{domain:.60}' cannot be exported", known)
+        what = f"{kind:.60} of the domain '{domain:.60}' cannot be exported"
+        raise ModelError.layer(call.nodes.name, what, _INSTEAD.format(kind))
     if kind == "DynamicQuantizeLinear" and not domain:
         return list(quantized.dynamic(call))
     if kind == norm_pieces.NORM:
@@ -60,6 +73,29 @@ def convert(call: Call) -> list[Given]:
     if kind.startswith(activations.FUNCTION):
         return list(activations.in_one(call))
     if kind not in table:
-        what = f"{with_article(f'{kind:.60}')} cannot be exported"
-        raise ModelError.layer(call.nodes.name, what, f"these can: {', '.join(sorted(table))}")
+        raise ModelError.layer(
+            call.nodes.name, f"{with_article(f'{kind:.60}')} cannot be exported", _INSTEAD.format(kind)
+        )
     return list(table[kind](call))
+
+
+_INSTEAD = (
+    "export the model without it, or give a function of yours that computes it on the CPU: "
+    "--operator {0:.60}=MODULE:FUNCTION"
+)
+
+
+def _by_function(call: Call, function: str) -> list[Given]:
+    """Return what a person's own function makes of the tensors in the file's shapes.
+
+    It gets the tensors that the network computes, and as keywords the constants, ``constant0`` and so on by their
+    places, and ``attributes``, those of the operator that are numbers and texts.
+    """
+    if call.declared is None or None in call.declared or len([name for name in call.operator.outputs if name]) != 1:
+        raise call.refused("whose shape the file does not say", "give it one output, with its shape in the file")
+    plain = {
+        name: value for name, value in call.operator.attributes.items() if isinstance(value, (int, float, str, tuple))
+    }
+    sources, weights = as_in_file(call, call.given, [f"constant{place}" for place in range(len(call.given))])
+    attrs = {"calls": function, "shape": call.declared, "settings": json.dumps({"attributes": plain})}
+    return [fresh(call.nodes.emit(CUSTOM, *sources, part="function", weights=weights, **attrs), call.declared)]

@@ -13,6 +13,7 @@ from glsl_infer.importers.onnx.call import Call, Converter, Given
 from glsl_infer.importers.onnx.folded_moves import slices, split_sizes
 from glsl_infer.importers.onnx.model import Numbers
 from glsl_infer.importers.onnx.nodes import TEXTURE_RANKS
+from glsl_infer.importers.onnx.places import gathered
 from glsl_infer.importers.onnx.placing import common, placed, resized, triple
 from glsl_infer.importers.onnx.view import View, fresh
 
@@ -80,6 +81,8 @@ def _split(call: Call) -> list[View]:
 
 
 def _gather(call: Call) -> list[View]:
+    if not call.is_constant(1):
+        return gathered(call)
     view, indices = call.view(), call.constant(1, "indices").astype(np.int64)
     axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
     size = view.shape[axis]

@@ -155,6 +155,26 @@ def _two(call: Call, a: View, b: View) -> View:
     return fresh(call.nodes.emit("matmul", *sources, part="product"), shape)
 
 
-CONVERTERS: dict[str, Converter] = {"Gemm": _gemm, "MatMul": _matmul}
+def _einsum(call: Call) -> list[View]:
+    """Convert an Einsum: of tensors in the file's order, with the batch."""
+    equation = str(call.attribute("equation")).replace(" ", "")
+    if "." in equation or not call.given or any(value is None for value in call.given):
+        raise call.refused(f"the equation '{equation:.60}'", "name every axis by a letter")
+    if "->" not in equation:
+        letters = equation.replace(",", "")
+        equation += "->" + "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    terms, _, result = equation.partition("->")
+    sizes: dict[str, int] = {}
+    sources = []
+    for term, value in zip(terms.split(","), call.given):
+        assert value is not None
+        view = value if isinstance(value, View) else _constant_view(call, call.finite(value, "a tensor"), call.views[0])
+        sizes.update(zip(term, view.shape))
+        sources.append(relayout.in_file_order(call.nodes, view, view.shape or (1,)))
+    shape = call.file_shape(tuple(sizes[letter] for letter in result))
+    return [fresh(call.nodes.emit("einsum", *sources, part="sum", equation=equation), shape)]
+
+
+CONVERTERS: dict[str, Converter] = {"Einsum": _einsum, "Gemm": _gemm, "MatMul": _matmul}
 
 OF_MICROSOFT: Mapping[str, Converter] = {}

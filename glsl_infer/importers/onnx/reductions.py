@@ -15,7 +15,8 @@ from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.placing import placed
 from glsl_infer.importers.onnx.view import View, fresh
 
-_KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum"}
+_KINDS = {"ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceSum": "sum", "ReduceProd": "product"}
+_DRAWN = ("max", "mean", "min", "sum")
 _BEFORE = {"ReduceL1": "absolute", "ReduceL2": "square", "ReduceSumSquare": "square", "ReduceLogSumExp": "exponential"}
 _AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log", "ReduceLogSumExp": "log"}
 _ONCE: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0, 0, 0)}
@@ -55,9 +56,10 @@ def along(call: Call, view: View, kind: str, axes: Sequence[int]) -> View:
     long = [axis for axis in axes if view.shape[axis] > 1]
     if not long:
         return view
-    if len(view.axes) == 4 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+    if kind in _DRAWN and len(view.axes) == 4 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
         return _of_map(call, view, kind, long)
-    if len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1 and not call.nodes.on_cpu(view.node):
+    line = len(long) == 1 and len(view.axes) == 3 and view.shape[0] == 1
+    if kind in _DRAWN and line and not call.nodes.on_cpu(view.node):
         spread = View(view.node, view.stored, (*view.axes[:1], view.axes[2], (), view.axes[1]))
         made = _of_map(call, spread, kind, [{1: 3, 2: 1}[long[0]]])
         return View(made.node, made.stored, (made.axes[0], made.axes[3], made.axes[1]))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from glsl_infer import ops
 from glsl_infer.graph import Node
 from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.alike import as_in_file
 from glsl_infer.importers.onnx.call import Call, Converter
 from glsl_infer.importers.onnx.view import View, fresh
 from glsl_infer.importers.shared.weighted import weighted_sums
@@ -233,4 +234,23 @@ def _times(call: Call, view: View, axis: int, matrix: Doubles) -> View:
     return fresh(made, shape, order)
 
 
-CONVERTERS: dict[str, Converter] = {"Resize": resize, "Upsample": resize}
+def _grid_sample(call: Call) -> list[View]:
+    """Convert a GridSample, on the CPU."""
+    source, (_, _, channels) = call.map()
+    mode = {"linear": "bilinear"}.get(str(call.attribute("mode", "linear")), str(call.attribute("mode", "linear")))
+    attrs = {
+        "mode": mode,
+        "padding": str(call.attribute("padding_mode", "zeros")),
+        "align_corners": bool(call.attribute("align_corners", 0)),
+    }
+    grid = call.given[1] if len(call.given) > 1 else None
+    if grid is None or len(grid.shape) != 4 or grid.shape[0] != 1 or mode not in ("bilinear", "nearest"):
+        raise call.refused(f"mode '{mode}'", "give a map and a grid (1, rows, columns, 2), bilinear or nearest")
+    sources, weights = as_in_file(call, [grid], ("grid",))
+    sources = [call.nodes.shaped(node, tuple(grid.shape[1:])) for node in sources]
+    weights = {name: array[0] for name, array in weights.items()}
+    node = call.nodes.emit("grid_sample", source, *sources, part="sampled", weights=weights, **attrs)
+    return [fresh(node, (1, channels, *grid.shape[1:3]), (2, 3, 1))]
+
+
+CONVERTERS: dict[str, Converter] = {"GridSample": _grid_sample, "Resize": resize, "Upsample": resize}

@@ -10,7 +10,7 @@ import numpy as np
 from glsl_infer import ops
 from glsl_infer.errors import ModelError
 from glsl_infer.graph import Shape
-from glsl_infer.importers.onnx import norm_pieces, pieces, ranges
+from glsl_infer.importers.onnx import norm_pieces, pieces, ranges, types
 from glsl_infer.importers.onnx.activations import FUNCTION
 from glsl_infer.importers.onnx.call import Call, Given
 from glsl_infer.importers.onnx.folding import fold
@@ -57,6 +57,8 @@ class Walk:
         self.spans: dict[str, Range] = {}
         self._bytes_of: dict[str, Range] = {}
         self._unknown: set[str] = set()
+        self._types: dict[str, str] = {}
+        self._needed: set[str] = set()
         self._bytes = 0
         self._stored: dict[str, Callable[[], Numbers]] = dict(model.part.constants)
 
@@ -122,6 +124,7 @@ class Walk:
             if needed & set(filter(None, operator.outputs)):
                 needed.update(operator.reads)
                 chosen.append(operator)
+        self._needed |= needed
         known = set(self.values) | set(self._stored) | self._unknown
         made: set[str] = set()
         for operator in part.operators:
@@ -158,7 +161,8 @@ class Walk:
             if operator.parts:
                 self._branch(operator, given, name)
                 return
-            call = Call(operator, given, Nodes(self.collected, name))
+            declared = self._declared(operator.outputs[0])
+            call = Call(operator, given, Nodes(self.collected, name), self._kinds(operator, given), declared)
             views = self._converted(call)
         except ModelError as refusal:
             del self.collected.nodes[before:]
@@ -171,10 +175,18 @@ class Walk:
         runs = DROPPED if set(kinds) <= {"identity"} else CPU if on_cpu else SHADER
         shape = next(view.shape[1:] if len(view.shape) > 1 else view.shape for view in views if isinstance(view, View))
         self.collected.rows[name] = LayerVerdict(name, _kind(operator), shape, runs, kinds)
+        self._types.update(zip(operator.outputs, types.made(operator, self._kinds(operator, given))))
         for output, view in zip(operator.outputs, views):
             self.values[output] = view
             if isinstance(view, View):
                 self._note_made(view, output, before)
+
+    def _kinds(self, operator: Operator, given: Sequence[Given]) -> list[str]:
+        """Return the types of what an operator reads."""
+        return [
+            str(value.dtype) if isinstance(value, np.ndarray) else self._types.get(name, types.FLOAT) if name else ""
+            for name, value in zip(operator.inputs, given)
+        ]
 
     def _note_made(self, view: View, output: str, first: int) -> None:
         """Note which tensor a node computes, and those behind it that only change its shape."""
@@ -194,7 +206,8 @@ class Walk:
                 views = ranges.saturated(call, convert(call))
         except _NO_OPTIONS as error:
             raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
-        wanted = max((place for place, name in enumerate(call.operator.outputs) if name), default=0)
+        read = (place for place, name in enumerate(call.operator.outputs) if name in self._needed)
+        wanted = max(read, default=0)
         if len(views) <= wanted:
             raise call.refused(f"its output {wanted + 1} is read", f"it can have {len(views)} here")
         for view in views:
@@ -235,6 +248,7 @@ class Walk:
                 self._unknown.add(output)
             elif output:
                 self.values[output] = self._known(inner)
+                self._types[output] = self._types.get(inner, types.FLOAT)
 
     def _refuse(self, operator: Operator, name: str, row: LayerVerdict, refusal: ModelError) -> None:
         """Go on behind an operator that cannot be exported, with the shapes that the file gives its outputs."""

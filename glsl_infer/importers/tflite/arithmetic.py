@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from glsl_infer.graph import Node
 from glsl_infer.importers.tflite.call import Call, Converter, function
+from glsl_infer.importers.tflite.choices import is_whole
 
 OPERATIONS = {
     "ADD": "add",
@@ -25,6 +26,8 @@ def binary(call: Call) -> list[Node]:
     """Convert an operation on two tensors, or on one and a constant."""
     if len(call.constants) != 2 or None in call.tensors:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
+    if call.kind == "DIV" and is_whole(call, 0):
+        raise call.refused("of whole numbers", "let the CPU divide them")
     if len(call.inputs) == 2:
         return call.activated([_of_two(call)])
     first = call.constants[0] is not None

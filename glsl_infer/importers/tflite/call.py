@@ -22,7 +22,7 @@ FUSED = ("linear", "relu", "relu_n1_to_1", "relu(6)")
 MOST_NUMBERS = 2**28
 """Of a tensor that operators make: a texture of 8192x8192 holds as many."""
 
-MOST_AXES = 6
+MOST_AXES = 8
 """Of a tensor, with the batch; see ``cpu.kernel.LARGEST_RANK``."""
 
 _PADDINGS = ("same", "valid")
@@ -41,6 +41,7 @@ class Call:
         tensors: what it reads, in the same order: None for what is left out.
         tensor: what it makes.
         output: which of its outputs that is.
+        earlier: the node that all outputs of the operator read, where an earlier one has made it; else empty.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Call:
     tensors: tuple[Tensor | None, ...]
     tensor: Tensor
     output: int = 0
+    earlier: str = ""
 
     @property
     def kind(self) -> str:

@@ -12,6 +12,7 @@ from glsl_infer.importers.shared import pixels
 from glsl_infer.importers.shared.arranged import Arrangement
 from glsl_infer.importers.tflite.call import Call, Converter, mapped
 from glsl_infer.importers.tflite.chains import UPSAMPLE
+from glsl_infer.importers.tflite.choices import cast
 from glsl_infer.importers.tflite.evaluate import slices_of
 from glsl_infer.importers.tflite.written import ARRANGEMENT
 
@@ -285,7 +286,7 @@ def _part(call: Call, taken: Sequence[range], *, reshaped: bool = False) -> list
 CONVERTERS: dict[str, Converter] = {
     ARRANGEMENT: arranged,
     "BROADCAST_TO": repeated,
-    "CAST": _identity,
+    "CAST": cast,
     "CONCATENATION": concatenate,
     "DEPTH_TO_SPACE": depth_to_space,
     "DEQUANTIZE": _identity,

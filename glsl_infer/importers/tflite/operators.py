@@ -11,6 +11,7 @@ from glsl_infer.importers.tflite import (
     activations,
     arithmetic,
     convolutions,
+    detections,
     geometry,
     normalizations,
     pooling,
@@ -31,7 +32,10 @@ OPERATORS: Mapping[str, Converter] = {
 }
 """Converters by the operator's name in the schema."""
 
-CUSTOM: Mapping[str, Converter] = {"Convolution2DTransposeBias": convolutions.transposed_with_bias}
+CUSTOM: Mapping[str, Converter] = {
+    "Convolution2DTransposeBias": convolutions.transposed_with_bias,
+    "TFLite_Detection_PostProcess": detections.post_process,
+}
 """Converters of custom operators, by the name that their author gave them."""
 
 

@@ -17,9 +17,11 @@ from glsl_infer.graph.activations import activation
 from glsl_infer.importers.tflite import arithmetic
 from glsl_infer.importers.tflite.activations import text_of
 from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.choices import CHOICES, COMPARED, gathered, is_whole
+from glsl_infer.importers.tflite.detections import DETECTIONS
 from glsl_infer.importers.tflite.evaluate import slices_of
 
-OPERATIONS = {**arithmetic.OPERATIONS, "POW": "power"}
+OPERATIONS = {**arithmetic.OPERATIONS, **COMPARED, "POW": "power"}
 _REDUCTIONS = {"MEAN": "mean", "SUM": "sum", "REDUCE_MAX": "max", "REDUCE_MIN": "min"}
 _MOST_PARTS = 64
 
@@ -54,6 +56,8 @@ def _transpose(call: Call) -> list[Node]:
 
 def _binary(call: Call) -> list[Node]:
     attrs = {"operation": OPERATIONS[call.kind]}
+    if call.kind == "DIV" and is_whole(call, 0):
+        attrs = {"operation": "whole_divide"}
     if len(call.constants) != 2 or None in call.tensors or not call.inputs:
         raise call.refused(f"of {len(call.constants)} tensors", "give it two")
     if len(call.inputs) == 2:
@@ -164,9 +168,11 @@ def _sliced(call: Call) -> list[Node]:
         operands = [call.constant(place, "its ends") for place in (1, 2, 3)]
         taken, _ = slices_of(given, operands, call.operator.options)
     own = [range(1)] * max(len(shape) - len(taken), 0) + taken[max(len(taken) - len(shape), 0) :]
-    if len(own) != len(shape) or any(len(part) < 1 or part.step != 1 for part in own):
-        raise call.refused(f"{taken} of {given}", "take neighbours, one at least")
+    if len(own) != len(shape) or any(len(part) < 1 for part in own):
+        raise call.refused(f"{taken} of {given}", "take one number at least")
     attrs = {"begin": tuple(part.start for part in own), "size": tuple(map(len, own))}
+    if any(part.step != 1 for part in own):
+        attrs["strides"] = tuple(part.step for part in own)
     return [Node(call.name, "tensor_slice", call.inputs[:1], attrs)]
 
 
@@ -189,6 +195,8 @@ def _split(call: Call) -> list[Node]:
 
 
 def _gather(call: Call) -> list[Node]:
+    if len(call.constants) > 1 and call.constants[1] is None:
+        return gathered(call)
     axis = _axis(call, call.option("Axis", 0))
     indices = call.integers(1, "its indices")
     length = call.shapes[0][axis]
@@ -258,6 +266,8 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 TENSORS: Mapping[str, Converter] = {
+    **CHOICES,
+    **DETECTIONS,
     **dict.fromkeys(OPERATIONS, _binary),
     **dict.fromkeys(_FUNCTIONS, _function),
     **dict.fromkeys(_REDUCTIONS, _reduced),

@@ -18,6 +18,7 @@ from glsl_infer.importers.shared.verdict import CPU, DROPPED, SHADER, UNKNOWN, L
 from glsl_infer.importers.tflite.call import Call, shape_of
 from glsl_infer.importers.tflite.chains import Chains
 from glsl_infer.importers.tflite.constants import Constants
+from glsl_infer.importers.tflite.detections import SHARED
 from glsl_infer.importers.tflite.endings import Endings
 from glsl_infer.importers.tflite.file import clean
 from glsl_infer.importers.tflite.model import Model, Operator, Tensor
@@ -73,6 +74,7 @@ class Walk:
         self.made: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._needed: set[int] = set()
+        self._shared: dict[int, str] = {}
 
     def _require_made(self, operator: Operator, given: set[int]) -> None:
         """Refuse an operator that reads what none before it makes: itself, say, in a file that never ends."""
@@ -148,6 +150,7 @@ class Walk:
         try:
             last = self._added(operator, number, name, inputs)
         except ModelError as refusal:
+            del collected.nodes[before:]
             collected.rows[name] = row.refused(refusal)
             self._names[index] = collected.refuse(refusal, name, inputs, _sizes(tensor))
             return
@@ -173,6 +176,7 @@ class Walk:
             tuple(self._model.tensors[read] if read >= 0 else None for read in operator.inputs),
             tensor,
             number,
+            self._shared.get(operator.outputs[0], ""),
         )
         if not inputs:
             raise call.refused("of constants alone", "convert the model anew, so that they are computed once")
@@ -181,8 +185,12 @@ class Walk:
             last = self.collected.add(convert(call))
         except _NO_OPTIONS as error:
             raise call.refused(f"options that make no sense ({error})", "the file is damaged; get it anew") from None
+        shared = [node.name for node in self.collected.nodes[before:] if node.op in SHARED]
+        if shared:
+            self._shared[operator.outputs[0]] = shared[0]
         shape = self.collected.shapes[last]
-        wanted = shape if tensor.free else shape_of(tensor)
+        says_nothing = tensor.free or (operator.custom and not math.prod(tensor.shape or (0,)))
+        wanted = shape if says_nothing else shape_of(tensor)
         if shape != wanted and math.prod(shape) == math.prod(wanted):  # a vector for a map of one pixel, say
             again = Node(self.collected.free_name(f"{name}-as"), "reshape", (last,), {"shape": wanted})
             last = self.collected.add([again])

@@ -65,7 +65,7 @@ export class Context {
     if (!gl) {
       const other = canvas ? ", or give a canvas that has no context of another kind" : "";
       throw new ContextError(
-        `this browser gives no WebGL 1 context; switch on hardware acceleration in its settings, use another browser${other}`,
+        `this browser gives no WebGL 1 context; switch on hardware acceleration in its settings, or use another browser${other}`,
       );
     }
     requirePrecision(gl);

@@ -2,6 +2,7 @@ package android.app;
 
 import android.content.Context;
 import android.content.Intent;
+import android.content.res.Configuration;
 import android.os.Bundle;
 import android.view.View;
 import android.view.Window;
@@ -23,6 +24,8 @@ public class Activity extends Context {
     protected void onSaveInstanceState(Bundle saved) {}
 
     protected void onActivityResult(int code, int result, Intent data) {}
+
+    public void onConfigurationChanged(Configuration now) {}
 
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {}
 

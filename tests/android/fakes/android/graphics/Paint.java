@@ -7,8 +7,25 @@ import java.awt.font.FontRenderContext;
 public class Paint {
     public static final int ANTI_ALIAS_FLAG = 1;
 
+    public enum Style {
+        FILL,
+        STROKE
+    }
+
+    public enum Join {
+        ROUND
+    }
+
+    public enum Cap {
+        ROUND
+    }
+
     Color color = Color.BLACK;
-    Font font = new Font(Font.SANS_SERIF, Font.PLAIN, 12);
+    Style style = Style.FILL;
+    float strokeWidth = 1;
+    private Font font = new Font(Font.SANS_SERIF, Font.PLAIN, 12);
+    private Font bold = font.deriveFont(Font.BOLD);
+    private boolean isBold;
 
     public Paint(int flags) {}
 
@@ -16,12 +33,35 @@ public class Paint {
         color = new Color(argb, true);
     }
 
+    public void setStyle(Style style) {
+        this.style = style;
+    }
+
+    public void setStrokeWidth(float width) {
+        strokeWidth = width;
+    }
+
+    public void setStrokeJoin(Join join) {}
+
+    public void setStrokeCap(Cap cap) {}
+
+    public void setFilterBitmap(boolean filter) {}
+
+    public void setFakeBoldText(boolean bold) {
+        isBold = bold;
+    }
+
     public void setTextSize(float size) {
         font = font.deriveFont(size);
+        bold = bold.deriveFont(size);
+    }
+
+    Font drawn() {
+        return isBold ? bold : font;
     }
 
     public float measureText(CharSequence text, int start, int end) {
         FontRenderContext context = new FontRenderContext(null, true, true);
-        return (float) font.getStringBounds(text.subSequence(start, end).toString(), context).getWidth();
+        return (float) drawn().getStringBounds(text.subSequence(start, end).toString(), context).getWidth();
     }
 }

@@ -5,7 +5,7 @@ import android.graphics.Canvas;
 import java.util.ArrayList;
 import java.util.List;
 
-public class ViewGroup extends View {
+public abstract class ViewGroup extends View {
     public static class LayoutParams {}
 
     public final List<View> children = new ArrayList<>();
@@ -18,14 +18,15 @@ public class ViewGroup extends View {
         children.add(child);
     }
 
-    public void addView(View child, LayoutParams where) {
-        children.add(child);
+    protected boolean drawChild(Canvas canvas, View child, long time) {
+        child.draw(canvas);
+        return false;
     }
 
     @Override
-    public void draw(Canvas canvas) {
+    protected void dispatchDraw(Canvas canvas) {
         for (View child : children) {
-            child.draw(canvas);
+            drawChild(canvas, child, 0);
         }
     }
 }

@@ -1,16 +1,19 @@
 package android.widget;
 
 import android.content.Context;
+import android.view.View;
 import android.view.ViewGroup;
 
+/** Every child as large as itself. */
 public class FrameLayout extends ViewGroup {
-    public static class LayoutParams extends ViewGroup.LayoutParams {
-        public LayoutParams(int width, int height) {}
-
-        public LayoutParams(int width, int height, int gravity) {}
-    }
-
     public FrameLayout(Context context) {
         super(context);
+    }
+
+    @Override
+    protected void onLayout(boolean changed, int left, int top, int right, int bottom) {
+        for (View child : children) {
+            child.layout(0, 0, right - left, bottom - top);
+        }
     }
 }

@@ -15,8 +15,6 @@ import android.util.Size;
 import android.view.View;
 import android.view.ViewGroup;
 import android.view.WindowManager;
-import android.widget.Button;
-import android.widget.TextView;
 import glslinfer.desktop.DesktopGl;
 import glslinfer.desktop.Egl;
 import glslinfer.runner.Gl;
@@ -50,6 +48,8 @@ public final class Phone {
     public static float density;
     public static int rotation;
     public static boolean granted;
+    public static boolean night;
+    public static float textScale = 1;
     public static Egl egl;
     public static AlertDialog dialog;
     public static int chooser;
@@ -103,6 +103,15 @@ public final class Phone {
                 for (int i = 0; i < cameras.sizes.length; i++) {
                     cameras.sizes[i] = new Size(Integer.parseInt(words[1 + 2 * i]), Integer.parseInt(words[2 + 2 * i]));
                 }
+                break;
+            case "night":
+                night = words[1].equals("yes");
+                if (activity != null) {
+                    activity.onConfigurationChanged(activity.getResources().getConfiguration());
+                }
+                break;
+            case "text":
+                textScale = Float.parseFloat(words[1]);
                 break;
             case "grant":
                 granted = true;
@@ -164,7 +173,7 @@ public final class Phone {
                 break;
             case "wait":
                 long end = System.currentTimeMillis() + PATIENCE_MS;
-                while (texts(null).stream().noneMatch(text -> text.contains(words[1]))) {
+                while (!String.join(" ", texts(null)).contains(words[1])) { // a message may be broken into lines
                     if (System.currentTimeMillis() > end) {
                         return "\"never saw '" + words[1] + "'\"";
                     }
@@ -188,6 +197,14 @@ public final class Phone {
             case "screen":
                 screen(words[1]);
                 break;
+            case "boxes":
+                texts(null);
+                return ((ViewGroup) activity.content)
+                        .children.stream()
+                                .filter(child -> child.getAccessibilityClassName().equals("android.widget.Button"))
+                                .map(child -> String.format("\"%s\": [%d, %d, %d, %d]", child.description,
+                                        child.getLeft(), child.getTop(), child.getRight(), child.getBottom()))
+                                .collect(Collectors.joining(", ", "{", "}"));
             case "state":
                 break;
             default:
@@ -197,7 +214,8 @@ public final class Phone {
     }
 
     private static void start(Bundle saved, String[] extras) throws ReflectiveOperationException {
-        activity = (Activity) Class.forName("glslinfer.app.MainActivity").getConstructor().newInstance();
+        String name = System.getProperty("activity", "glslinfer.app.MainActivity");
+        activity = (Activity) Class.forName(name).getConstructor().newInstance();
         for (int i = 1; i + 1 < extras.length; i += 2) {
             activity.intent.extras.put(extras[i], extras[i + 1]);
         }
@@ -262,13 +280,13 @@ public final class Phone {
         return true;
     }
 
-    private static Button find(View view, String text) {
-        if (view instanceof Button && ((TextView) view).text.equals(text)) {
-            return (Button) view;
+    private static View find(View view, String text) {
+        if (view.listener != null && text.contentEquals(view.description)) {
+            return view;
         }
         if (view instanceof ViewGroup) {
             for (View child : ((ViewGroup) view).children) {
-                Button found = find(child, text);
+                View found = find(child, text);
                 if (found != null) {
                     return found;
                 }
@@ -286,6 +304,8 @@ public final class Phone {
         Canvas canvas = new Canvas(image == null ? new BufferedImage(width, height, BufferedImage.TYPE_INT_ARGB)
                 : image);
         if (activity != null && activity.content != null) {
+            activity.content.measure(View.MeasureSpec.EXACTLY | width, View.MeasureSpec.EXACTLY | height);
+            activity.content.layout(0, 0, width, height);
             activity.content.draw(canvas);
         }
         return canvas.texts;

@@ -11,8 +11,11 @@ import glslinfer.runner.Errors;
 import glslinfer.runner.Gl;
 import glslinfer.runner.Input;
 import glslinfer.runner.Pace;
+import glslinfer.runner.Picture;
+import glslinfer.runner.Result;
 import glslinfer.runner.Session;
 import java.util.Collections;
+import java.util.Map;
 import javax.microedition.khronos.egl.EGLConfig;
 import javax.microedition.khronos.opengles.GL10;
 
@@ -58,6 +61,8 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
     private SurfaceTexture texture;
     private boolean hasPicture;
     private boolean newPicture;
+    private Picture photograph;
+    private boolean newPhotograph;
     private int cameraWidth = 1;
     private int cameraHeight = 1;
     private int cameraDegrees;
@@ -117,6 +122,15 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         view.requestRender();
     }
 
+    /** Looks at a photograph instead of the camera's pictures, or with null at these again. */
+    void setPhotograph(Picture upright) {
+        photograph = upright;
+        newPhotograph = upright != null;
+        hasPicture = false;
+        newPicture = false;
+        view.requestRender();
+    }
+
     @Override
     public void onSurfaceCreated(GL10 unused, EGLConfig config) {
         // A new context: what was in the old one is gone with it, so it is dropped, not deleted.
@@ -157,12 +171,15 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
         if (session == null && bundle != null) {
             prepare();
         }
-        if (!paused) {
+        if (!paused && photograph == null) {
             latch();
         }
         int turned = rotation;
         if (hasPicture && session != null && !paused) {
             network(turned);
+        } else if (newPhotograph && session != null) {
+            newPhotograph = false;
+            lookAtPhotograph();
         }
         long start = System.nanoTime();
         if (hasPicture) {
@@ -197,6 +214,7 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             best = new int[Math.min(ResultsView.TOP, logits.length)];
             chances = new double[best.length];
             resultPending = false;
+            newPhotograph = photograph != null;
             lastResult = 0;
             results.setModel(model.labels, input);
             listener.onModelReady(model);
@@ -247,6 +265,18 @@ final class CameraRenderer implements GLSurfaceView.Renderer, SurfaceTexture.OnF
             // The screen may be faster than the camera: what is left, and the result, need not wait for a picture.
             view.requestRender();
         }
+    }
+
+    /** Runs the whole network on the photograph, which the CPU fits; rare, so it may allocate. */
+    private void lookAtPhotograph() {
+        long start = System.nanoTime();
+        Map<String, Result> found = session.run(Collections.singletonMap(input.name, photograph));
+        device.touched();
+        pace = new Pace(session, gl, budget); // a camera's frame may have been under way
+        resultPending = false;
+        Classifier.rank(found.get(session.bundle.manifest.classesOutput().name).data, probable, best, chances);
+        stages[Stage.NETWORK] = (System.nanoTime() - start) / 1e6;
+        results.show(best, chances, best.length, stages, 1, 0, 0);
     }
 
     private void average(int stage, long nanoseconds) {

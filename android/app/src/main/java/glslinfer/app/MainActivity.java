@@ -3,17 +3,17 @@ package glslinfer.app;
 import android.app.Activity;
 import android.content.Context;
 import android.content.Intent;
+import android.content.res.Configuration;
 import android.graphics.SurfaceTexture;
 import android.hardware.display.DisplayManager;
 import android.net.Uri;
 import android.opengl.GLSurfaceView;
 import android.os.Bundle;
 import android.os.Handler;
-import android.view.Gravity;
 import android.view.View;
 import android.view.WindowManager;
-import android.widget.FrameLayout;
 import glslinfer.runner.Input;
+import glslinfer.runner.Picture;
 import java.util.List;
 
 /**
@@ -28,7 +28,8 @@ public final class MainActivity extends Activity
                 CameraSource.Listener,
                 ModelChooser.Listener,
                 ModelLoader.Listener,
-                Buttons.Listener,
+                Photographs.Listener,
+                Screen.Listener,
                 DisplayManager.DisplayListener {
     private static final float BUDGET = 12;
     private static final String MODEL = "model";
@@ -41,7 +42,10 @@ public final class MainActivity extends Activity
     private Models models;
     private ModelChooser chooser;
     private ModelLoader loader;
-    private Buttons buttons;
+    private Photographs photographs;
+    private Screen screen;
+    private Ink ink;
+    private Messages messages;
 
     private SurfaceTexture surface;
     private String model;
@@ -50,8 +54,9 @@ public final class MainActivity extends Activity
     private boolean front;
     private boolean torch;
     private boolean paused;
-    private String cameraMessage = "";
-    private String modelMessage = "";
+    private boolean hasLight;
+    private boolean photographShown;
+    private boolean timesShown;
 
     @Override
     protected void onCreate(Bundle saved) {
@@ -60,7 +65,10 @@ public final class MainActivity extends Activity
         models = new Models(getAssets());
         chooser = new ModelChooser(this, this);
         loader = new ModelLoader(this, models, this);
-        results = new ResultsView(this);
+        photographs = new Photographs(this, this);
+        ink = new Ink(getResources());
+        results = new ResultsView(this, ink);
+        messages = new Messages(results);
         view = new GLSurfaceView(this);
         view.setEGLContextClientVersion(2);
         view.setPreserveEGLContextOnPause(true);
@@ -68,12 +76,24 @@ public final class MainActivity extends Activity
         view.setRenderer(renderer);
         view.setRenderMode(GLSurfaceView.RENDERMODE_WHEN_DIRTY);
         camera = new CameraSource(this, new Handler(getMainLooper()), this);
-        setContentView(content());
+        screen = new Screen(this, ink, view, results, this);
+        results.setOnClickListener(
+                new View.OnClickListener() {
+                    @Override
+                    public void onClick(View clicked) {
+                        messages.ofPhotograph("");
+                        if (!CameraPermission.given(MainActivity.this)) { // the message says so
+                            CameraPermission.ask(MainActivity.this);
+                        }
+                    }
+                });
+        setContentView(screen);
+        showState();
         List<String> names = models.names();
         String asked = saved == null ? getIntent().getStringExtra(MODEL) : saved.getString(MODEL);
         front = saved != null && saved.getBoolean(FRONT);
         if (names.isEmpty()) {
-            tellOfModel("There is no model in this app: open a *.glslnn file with the button below.");
+            messages.ofModel("There is no model in this app: open a *.glslnn file with the button below.");
         } else {
             onModelChosen(asked == null || !names.contains(asked) ? names.get(0) : asked);
         }
@@ -85,26 +105,6 @@ public final class MainActivity extends Activity
     private double budget() {
         float wanted = getIntent().getFloatExtra("budget", BUDGET);
         return wanted > 0 ? wanted : BUDGET;
-    }
-
-    private View content() {
-        buttons = new Buttons(this, this);
-        results.setOnClickListener(
-                new View.OnClickListener() {
-                    @Override
-                    public void onClick(View clicked) {
-                        if (!CameraPermission.given(MainActivity.this)) { // the message says so
-                            CameraPermission.ask(MainActivity.this);
-                        }
-                    }
-                });
-        FrameLayout frame = new FrameLayout(this);
-        int all = FrameLayout.LayoutParams.MATCH_PARENT;
-        frame.addView(view, new FrameLayout.LayoutParams(all, all));
-        frame.addView(results, new FrameLayout.LayoutParams(all, all));
-        int enough = FrameLayout.LayoutParams.WRAP_CONTENT;
-        frame.addView(buttons.row, new FrameLayout.LayoutParams(all, enough, Gravity.BOTTOM));
-        return frame;
     }
 
     // Coming and going ----------------------------------------------------------------------------------
@@ -149,12 +149,22 @@ public final class MainActivity extends Activity
         view.requestRender();
     }
 
+    @Override
+    public void onConfigurationChanged(Configuration now) {
+        super.onConfigurationChanged(now);
+        ink.palette = Palette.of(now);
+        screen.invalidate();
+        results.invalidate();
+        showState();
+    }
+
     // Buttons ----------------------------------------------------------------------------------
 
     @Override
     public void onTurnButton() {
         front = !front;
         torch = false;
+        showState();
         openCamera();
     }
 
@@ -162,14 +172,70 @@ public final class MainActivity extends Activity
     public void onLightButton() {
         torch = !torch;
         camera.setTorch(torch);
+        showState();
     }
 
     @Override
     public void onPauseButton() {
         paused = !paused;
         renderer.setPaused(paused);
-        buttons.setPaused(paused);
+        showState();
         view.requestRender();
+    }
+
+    @Override
+    public void onTimesButton() {
+        timesShown = !timesShown;
+        screen.times.set(Icon.TIMES, "Times", timesShown);
+        results.showTimes(timesShown);
+    }
+
+    private void showState() {
+        screen.setState(photographShown, paused, hasLight, torch);
+    }
+
+    // Photographs ----------------------------------------------------------------------------------
+
+    @Override
+    public void onPhotoButton() {
+        messages.ofPhotograph("");
+        if (photographShown) {
+            show(null);
+            openCamera();
+        } else {
+            photographs.choose();
+        }
+    }
+
+    @Override
+    public void onPhotograph(Photographs.Photograph photograph) {
+        camera.close();
+        torch = false;
+        messages.ofPhotograph("");
+        show(photograph);
+    }
+
+    @Override
+    public void onPhotographFailed(String message) {
+        messages.ofPhotograph(message);
+    }
+
+    /** Shows a photograph, or with null the camera's picture. */
+    private void show(Photographs.Photograph photograph) {
+        photographShown = photograph != null;
+        if (photographShown && paused) {
+            onPauseButton();
+        }
+        results.setPhotograph(photographShown ? photograph.bitmap : null);
+        final Picture picture = photographShown ? photograph.picture : null;
+        view.queueEvent(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        renderer.setPhotograph(picture);
+                    }
+                });
+        showState();
     }
 
     // The camera ----------------------------------------------------------------------------------
@@ -178,7 +244,7 @@ public final class MainActivity extends Activity
     public void onRequestPermissionsResult(int code, String[] names, int[] granted) {
         if (code == CameraPermission.CODE) {
             if (!CameraPermission.given(this)) {
-                tellOfCamera(
+                messages.ofCamera(
                         "Without the camera there is nothing to see. Touch here to be asked again, or allow it in the"
                                 + " system's settings for this app. Pictures never leave the phone.");
             }
@@ -186,19 +252,9 @@ public final class MainActivity extends Activity
         }
     }
 
-    private void tellOfCamera(String message) {
-        cameraMessage = message;
-        results.setMessage(cameraMessage.isEmpty() ? modelMessage : cameraMessage);
-    }
-
-    private void tellOfModel(String message) {
-        modelMessage = message;
-        results.setMessage(cameraMessage.isEmpty() ? modelMessage : cameraMessage);
-    }
-
     /** Opens the camera as soon as there is all that it takes: the permission, the texture, the screen. */
     private void openCamera() {
-        if (resumed && surface != null && CameraPermission.given(this)) {
+        if (resumed && !photographShown && surface != null && CameraPermission.given(this)) {
             camera.open(surface, front, size);
         }
     }
@@ -218,8 +274,9 @@ public final class MainActivity extends Activity
     @Override
     public void onCamera(
             final int width, final int height, final int sensorDegrees, final boolean isFront, boolean hasTorch) {
-        tellOfCamera("");
-        buttons.setLight(hasTorch);
+        messages.ofCamera("");
+        hasLight = hasTorch;
+        showState();
         view.queueEvent(
                 new Runnable() {
                     @Override
@@ -231,7 +288,7 @@ public final class MainActivity extends Activity
 
     @Override
     public void onCameraFailed(String message) {
-        tellOfCamera(message);
+        messages.ofCamera(message);
     }
 
     // Models ----------------------------------------------------------------------------------
@@ -244,6 +301,9 @@ public final class MainActivity extends Activity
     @Override
     protected void onActivityResult(int code, int result, Intent data) {
         super.onActivityResult(code, result, data);
+        if (photographs.read(code, result, data)) {
+            return;
+        }
         Uri file = ModelChooser.file(code, result, data);
         if (file != null) {
             load(null, file);
@@ -258,11 +318,11 @@ public final class MainActivity extends Activity
 
     @Override
     public void onNoFiles() {
-        tellOfModel("This device has no app to choose files with.");
+        messages.ofModel("This device has no app to choose files with.");
     }
 
     private void load(String name, Uri uri) {
-        tellOfModel("Reading the model ...");
+        messages.ofModel("Reading the model ...");
         loader.load(name, uri);
     }
 
@@ -294,7 +354,7 @@ public final class MainActivity extends Activity
                 new Runnable() {
                     @Override
                     public void run() {
-                        tellOfModel(message);
+                        messages.ofModel(message);
                     }
                 });
     }

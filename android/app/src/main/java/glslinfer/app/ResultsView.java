@@ -1,8 +1,9 @@
 package glslinfer.app;
 
 import android.content.Context;
+import android.graphics.Bitmap;
 import android.graphics.Canvas;
-import android.graphics.Paint;
+import android.graphics.RectF;
 import android.view.View;
 import glslinfer.runner.Fit;
 import glslinfer.runner.Input;
@@ -10,21 +11,19 @@ import java.util.Collections;
 import java.util.List;
 
 /**
- * What lies over the camera's picture: a frame around what the network sees, the best labels with bars, messages.
+ * What lies over the camera's picture: a photograph instead of it, a frame around what the network sees, cards.
  *
  * <p>{@link #show} comes from the GL thread for every result and allocates nothing.
  */
 final class ResultsView extends View {
     static final int TOP = 3;
 
-    private static final int SHADE = 0xA0101418;
-    private static final int BAR = 0xFF4AA8FF;
-    private static final int FRAME = 0x90FFFFFF;
-    private static final int TEXT = 0xFFFFFFFF;
+    private static final int FRAME = 0xA0FFFFFF;
+    private static final int BEHIND = 0xFF000000;
 
-    private final Paint paint = new Paint(Paint.ANTI_ALIAS_FLAG);
-    private final StringBuilder line = new StringBuilder(256);
-    private final float unit;
+    private final Ink ink;
+    private final Cards cards;
+    private final RectF shownAt = new RectF();
 
     // Shared with the GL thread.
     private List<String> labels = Collections.emptyList();
@@ -40,6 +39,8 @@ final class ResultsView extends View {
     private Input input;
     private Fit.Place seen;
     private String message = "";
+    private boolean timesShown;
+    private Bitmap photograph;
 
     /** The columns of the line of times. */
     static final class Stage {
@@ -52,17 +53,40 @@ final class ResultsView extends View {
         private Stage() {}
     }
 
-    ResultsView(Context context) {
+    ResultsView(Context context, Ink ink) {
         super(context);
-        unit = context.getResources().getDisplayMetrics().density;
+        this.ink = ink;
+        cards = new Cards(ink);
     }
 
-    /** Shows a message instead of labels, or with "" none. */
+    /** Shows a message, or with "" none. */
     void setMessage(String text) {
         synchronized (this) {
             message = text;
         }
+        setContentDescription(text);
         postInvalidate();
+    }
+
+    /** Shows how long everything takes, or not. */
+    synchronized void showTimes(boolean shown) {
+        timesShown = shown;
+        postInvalidate();
+    }
+
+    /** Shows a photograph instead of the camera's picture, or with null that again; what was found is gone. */
+    synchronized void setPhotograph(Bitmap upright) {
+        photograph = upright;
+        shown = 0;
+        if (upright != null) {
+            setUpright(upright.getWidth(), upright.getHeight());
+        }
+        postInvalidate();
+    }
+
+    /** Says where the bar of buttons begins: cards end left of it and above it. */
+    void setBar(float left, float top) {
+        cards.setRoom(left, top);
     }
 
     /** Names the classes of the results to come, those of another model are gone; {@code picture} is its input. */
@@ -73,7 +97,7 @@ final class ResultsView extends View {
         place();
     }
 
-    /** Says how many pixels the camera's picture has, as it stands on the screen. */
+    /** Says how many pixels the picture has, as it stands on the screen. */
     synchronized void setUpright(int width, int height) {
         if (width != uprightWidth || height != uprightHeight) {
             uprightWidth = width;
@@ -108,110 +132,54 @@ final class ResultsView extends View {
 
     @Override
     protected synchronized void onDraw(Canvas canvas) {
-        if (seen != null) {
-            drawSeen(canvas);
+        float across = getWidth() / (float) uprightWidth;
+        float down = getHeight() / (float) uprightHeight;
+        float scale = photograph == null ? Math.max(across, down) : Math.min(across, down);
+        shownAt.left = (getWidth() - uprightWidth * scale) / 2;
+        shownAt.top = (getHeight() - uprightHeight * scale) / 2;
+        shownAt.right = shownAt.left + uprightWidth * scale;
+        shownAt.bottom = shownAt.top + uprightHeight * scale;
+        if (photograph != null) {
+            ink.paint.setColor(BEHIND);
+            canvas.drawRect(0, 0, getWidth(), getHeight(), ink.paint);
+            ink.paint.setFilterBitmap(true);
+            canvas.drawBitmap(photograph, null, shownAt, ink.paint);
         }
-        if (!message.isEmpty()) {
-            drawMessage(canvas);
+        if (seen != null) {
+            drawSeen(canvas, scale);
+        }
+        if (timesShown && shown > 0) {
+            cards.drawTimes(canvas, stages, steps, networkFrames, screenFrames);
         }
         if (shown > 0) {
-            drawSpeed(canvas);
-            drawLabels(canvas);
+            cards.drawLabels(canvas, labels, indices, probabilities, shown);
+        }
+        if (!message.isEmpty()) {
+            cards.drawMessage(canvas, message);
         }
     }
 
-    private void drawSeen(Canvas canvas) {
-        float width = getWidth();
-        float height = getHeight();
-        float scale = Math.max(width / uprightWidth, height / uprightHeight);
-        float thick = unit;
-        paint.setColor(FRAME);
-        float left = width / 2 + (seen.left - uprightWidth / 2f) * scale;
+    /** Marks the corners of what the network sees. */
+    private void drawSeen(Canvas canvas, float scale) {
+        float left = shownAt.left + seen.left * scale;
         float right = left + seen.width * scale;
-        float top = height / 2 + (seen.top - uprightHeight / 2f) * scale;
+        float top = shownAt.top + seen.top * scale;
         float bottom = top + seen.height * scale;
-        canvas.drawRect(left, top, right, top + thick, paint);
-        canvas.drawRect(left, bottom - thick, right, bottom, paint);
-        canvas.drawRect(left, top, left + thick, bottom, paint);
-        canvas.drawRect(right - thick, top, right, bottom, paint);
+        float side = Math.min(26 * ink.unit, (right - left) / 4);
+        drawCorner(canvas, left, top, side, side);
+        drawCorner(canvas, right, top, -side, side);
+        drawCorner(canvas, left, bottom, side, -side);
+        drawCorner(canvas, right, bottom, -side, -side);
     }
 
-    private void drawLabels(Canvas canvas) {
-        float row = 34 * unit;
-        float left = 16 * unit;
-        float right = getWidth() - 16 * unit;
-        float top = getHeight() - (TOP + 2) * row;
-        paint.setColor(SHADE);
-        canvas.drawRect(left - 8 * unit, top - 6 * unit, right + 8 * unit, top + shown * row + 2 * unit, paint);
-        for (int i = 0; i < shown; i++) {
-            float y = top + i * row;
-            paint.setColor(BAR);
-            canvas.drawRect(left, y + 24 * unit, left + (float) probabilities[i] * (right - left), y + 29 * unit,
-                    paint);
-            paint.setColor(TEXT);
-            line.setLength(0);
-            tenths(100 * probabilities[i]).append(" %  ").append(labels.get(indices[i]));
-            paint.setTextSize(18 * unit);
-            float wide = paint.measureText(line, 0, line.length());
-            if (wide > right - left) {
-                paint.setTextSize(18 * unit * (right - left) / wide);
-            }
-            canvas.drawText(line, 0, line.length(), left, y + 18 * unit, paint);
-        }
-    }
-
-    private void drawSpeed(Canvas canvas) {
-        paint.setColor(SHADE);
-        canvas.drawRect(0, 0, getWidth(), 60 * unit, paint);
-        paint.setColor(TEXT);
-        paint.setTextSize(12 * unit);
-        line.setLength(0);
-        tenths(networkFrames).append(" results/s, ");
-        tenths(screenFrames).append(" frames/s");
-        canvas.drawText(line, 0, line.length(), 16 * unit, 16 * unit, paint);
-        line.setLength(0);
-        line.append("network ");
-        tenths(stages[Stage.NETWORK]).append(" ms in ").append(steps).append(steps == 1 ? " step" : " steps");
-        canvas.drawText(line, 0, line.length(), 16 * unit, 34 * unit, paint);
-        line.setLength(0);
-        line.append("camera ");
-        tenths(stages[Stage.CAMERA]).append(", read ");
-        tenths(stages[Stage.READ]).append(", screen ");
-        tenths(stages[Stage.SCREEN]).append(" ms");
-        canvas.drawText(line, 0, line.length(), 16 * unit, 52 * unit, paint);
-    }
-
-    /** Appends a number with one digit after the point; String.format would allocate. */
-    private StringBuilder tenths(double number) {
-        long scaled = Math.round(10 * number);
-        return line.append(scaled / 10).append('.').append(Math.abs(scaled % 10));
-    }
-
-    /** Messages are broken into lines at spaces; they are rare, so this may allocate. */
-    private void drawMessage(Canvas canvas) {
-        float left = 16 * unit;
-        float y = getHeight() / 3f;
-        paint.setTextSize(16 * unit);
-        for (String paragraph : message.split("\n")) {
-            line.setLength(0);
-            for (String word : paragraph.split(" ")) {
-                int before = line.length();
-                line.append(before == 0 ? "" : " ").append(word);
-                if (before > 0 && paint.measureText(line, 0, line.length()) > getWidth() - 2 * left) {
-                    y = drawMessageLine(canvas, before, left, y);
-                    line.setLength(0);
-                    line.append(word);
-                }
-            }
-            y = drawMessageLine(canvas, line.length(), left, y);
-        }
-    }
-
-    private float drawMessageLine(Canvas canvas, int length, float left, float y) {
-        paint.setColor(SHADE);
-        canvas.drawRect(0, y - 20 * unit, getWidth(), y + 6 * unit, paint);
-        paint.setColor(TEXT);
-        canvas.drawText(line, 0, length, left, y, paint);
-        return y + 26 * unit;
+    private void drawCorner(Canvas canvas, float x, float y, float along, float down) {
+        float thick = 2.5f * ink.unit;
+        float right = Math.signum(along) * thick;
+        float below = Math.signum(down) * thick;
+        ink.paint.setColor(FRAME);
+        canvas.drawRect(Math.min(x, x + along), Math.min(y, y + below), Math.max(x, x + along), Math.max(y, y + below),
+                ink.paint);
+        canvas.drawRect(Math.min(x, x + right), Math.min(y + below, y + down), Math.max(x, x + right),
+                Math.max(y + below, y + down), ink.paint);
     }
 }

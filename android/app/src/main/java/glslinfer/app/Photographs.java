@@ -1,0 +1,166 @@
+package glslinfer.app;
+
+import android.app.Activity;
+import android.content.ActivityNotFoundException;
+import android.content.ContentResolver;
+import android.content.Intent;
+import android.graphics.Bitmap;
+import android.graphics.BitmapFactory;
+import android.net.Uri;
+import glslinfer.runner.Picture;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+
+/** Photographs that the user chooses: the system's window for them, and reading one, not in the main thread. */
+final class Photographs {
+    /** Told, in the main thread, how it went. */
+    interface Listener {
+        void onPhotograph(Photograph photograph);
+
+        void onPhotographFailed(String message);
+    }
+
+    /** A photograph, upright: to be shown, and to be looked at by a network. */
+    static final class Photograph {
+        final Bitmap bitmap;
+        final Picture picture;
+
+        Photograph(Bitmap bitmap, Picture picture) {
+            this.bitmap = bitmap;
+            this.picture = picture;
+        }
+    }
+
+    private static final int OPEN = 3;
+
+    /** Pixels on the longer side: more are for printing, and would not fit a GPU of long ago. */
+    private static final int MOST_PIXELS = 2048;
+
+    private static final int MOST_BYTES = 100 << 20;
+
+    private final Activity activity;
+    private final Listener listener;
+
+    /** Counts choices, so that a photograph read late does not replace a later one. */
+    private int choice;
+
+    Photographs(Activity activity, Listener listener) {
+        this.activity = activity;
+        this.listener = listener;
+    }
+
+    /** Shows the system's window for pictures. */
+    void choose() {
+        Intent intent = new Intent(Intent.ACTION_OPEN_DOCUMENT);
+        intent.addCategory(Intent.CATEGORY_OPENABLE);
+        intent.setType("image/*");
+        try {
+            activity.startActivityForResult(intent, OPEN);
+        } catch (ActivityNotFoundException error) {
+            listener.onPhotographFailed("This device has no app to choose photographs with.");
+        }
+    }
+
+    /** Forgets a photograph that is still being read. */
+    void cancel() {
+        choice++;
+    }
+
+    /** Begins to read what the activity's result names; returns whether it is about photographs. */
+    boolean read(int code, int result, Intent data) {
+        if (code != OPEN) {
+            return false;
+        }
+        final Uri uri = result == Activity.RESULT_OK && data != null ? data.getData() : null;
+        if (uri == null) {
+            return true;
+        }
+        final int mine = ++choice;
+        Runnable read =
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        String name = uri.getLastPathSegment() == null ? "the file" : uri.getLastPathSegment();
+                        try {
+                            Photograph made = decode(bytes(activity.getContentResolver(), uri));
+                            tell(mine, made, name + " is no picture that this device can read; choose another one");
+                        } catch (IOException error) {
+                            tell(mine, null, name + " cannot be read (" + error.getMessage() + ")");
+                        } catch (SecurityException error) {
+                            tell(mine, null, name + " may not be read (" + error.getMessage() + ")");
+                        } catch (OutOfMemoryError error) {
+                            tell(mine, null, name + " is too large for this device's memory");
+                        }
+                    }
+                };
+        new Thread(read, "photograph").start();
+        return true;
+    }
+
+    private static byte[] bytes(ContentResolver resolver, Uri uri) throws IOException {
+        InputStream stream = resolver.openInputStream(uri);
+        if (stream == null) {
+            throw new IOException("it cannot be opened");
+        }
+        try {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            byte[] chunk = new byte[1 << 16];
+            for (int count = stream.read(chunk); count >= 0; count = stream.read(chunk)) {
+                out.write(chunk, 0, count);
+                if (out.size() > MOST_BYTES) {
+                    throw new IOException("it has more than " + (MOST_BYTES >> 20) + " MiB");
+                }
+            }
+            return out.toByteArray();
+        } finally {
+            stream.close();
+        }
+    }
+
+    /** Returns a photograph of a file's bytes; null where they are none. */
+    private static Photograph decode(byte[] file) {
+        BitmapFactory.Options options = new BitmapFactory.Options();
+        options.inJustDecodeBounds = true;
+        BitmapFactory.decodeByteArray(file, 0, file.length, options);
+        if (options.outWidth < 1 || options.outHeight < 1) {
+            return null;
+        }
+        options.inJustDecodeBounds = false;
+        options.inSampleSize = 1;
+        while (Math.max(options.outWidth, options.outHeight) / options.inSampleSize > MOST_PIXELS) {
+            options.inSampleSize *= 2;
+        }
+        Bitmap sent = BitmapFactory.decodeByteArray(file, 0, file.length, options);
+        if (sent == null) {
+            return null;
+        }
+        int width = sent.getWidth();
+        int height = sent.getHeight();
+        int[] pixels = new int[width * height];
+        sent.getPixels(pixels, 0, width, 0, 0, width, height);
+        int orientation = Exif.orientation(file);
+        int[] upright = Exif.upright(pixels, width, height, orientation);
+        int wide = Exif.swapsSides(orientation) ? height : width;
+        int high = Exif.swapsSides(orientation) ? width : height;
+        Bitmap bitmap = Bitmap.createBitmap(upright, wide, high, Bitmap.Config.ARGB_8888);
+        return new Photograph(bitmap, new Picture(upright, wide, high));
+    }
+
+    private void tell(final int mine, final Photograph made, final String otherwise) {
+        activity.runOnUiThread(
+                new Runnable() {
+                    @Override
+                    public void run() {
+                        if (mine != choice) {
+                            return;
+                        }
+                        if (made != null) {
+                            listener.onPhotograph(made);
+                        } else {
+                            listener.onPhotographFailed(otherwise);
+                        }
+                    }
+                });
+    }
+}

@@ -1,0 +1,102 @@
+"""CPU operators that a detector ends in: boxes and their classes, without those that overlap a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer.cpu.boxes import LARGEST_CHANGE, NOTHING, suppress
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, require_rank
+from glsl_infer.graph.node import Array, Shape
+
+COLUMNS = 7
+"""Of a detection: top, left, bottom, right, class, score, and 1."""
+
+
+def _detections_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    boxes, scores = require_rank(shapes[0], 2, "boxes"), require_rank(shapes[1], 2, "scores")
+    classes = attrs["classes"]
+    if not boxes == weights.get("anchors") == (scores[0], 4) or not 1 <= classes <= scores[1]:
+        raise ValueError(
+            f"boxes of shape {boxes}, anchors of {weights.get('anchors')}, scores of {scores} and {classes} classes; "
+            "give (n, 4), (n, 4) and (n, classes or one more)"
+        )
+    return int(attrs["most"]), COLUMNS
+
+
+def _detections(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    moved, anchors = inputs[0], weights["anchors"].astype(inputs[0].dtype)
+    scales = np.asarray(attrs["scales"], moved.dtype)
+    centre = moved[:, :2] / scales[:2] * anchors[:, 2:] + anchors[:, :2]
+    half = np.exp(np.minimum(moved[:, 2:] / scales[2:], 8 * LARGEST_CHANGE)) * anchors[:, 2:] / 2
+    boxes = np.concatenate([centre - half, centre + half], axis=1)
+    scores = inputs[1][:, inputs[1].shape[1] - attrs["classes"] :]
+    least = np.nextafter(moved.dtype.type(attrs["least_score"]), moved.dtype.type(-np.inf))
+    if attrs["each_class"]:
+        kept = [
+            suppress(boxes, scores[:, number], attrs["most_of_class"], attrs["overlap"], least)
+            for number in range(attrs["classes"])
+        ]
+        classes = np.repeat(np.arange(len(kept)), [len(each) for each in kept])
+        rows = np.concatenate(kept)
+    else:
+        rows = suppress(boxes, scores.max(axis=1), attrs["most"], attrs["overlap"], least)
+        classes = scores[rows].argmax(axis=1)
+    best = np.argsort(-scores[rows, classes], kind="stable")[: attrs["most"]]
+    rows, classes = rows[best], classes[best]
+    result = np.zeros((attrs["most"], COLUMNS), moved.dtype)
+    result[: len(rows)] = np.column_stack([boxes[rows], classes, scores[rows, classes], np.ones(len(rows))])
+    return result
+
+
+def _by_class_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    boxes, scores = require_rank(shapes[0], 2, "boxes"), require_rank(shapes[1], 2, "scores")
+    if boxes != (scores[1], 4) or attrs["most"] < 1:
+        raise ValueError(f"boxes of shape {boxes} with scores of shape {scores}; give (n, 4) and (classes, n)")
+    return scores[0] * min(int(attrs["most"]), scores[1]), 2
+
+
+def _by_class(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    boxes, scores = inputs
+    if attrs["centres"]:
+        half = boxes[:, 2:] / 2
+        boxes = np.concatenate([boxes[:, :2] - half, boxes[:, :2] + half], axis=1)
+    most = min(int(attrs["most"]), scores.shape[1])
+    result = np.full((len(scores) * most, 2), NOTHING, boxes.dtype)
+    at = 0
+    for number, own in enumerate(scores):
+        kept = suppress(boxes, own, most, attrs["overlap"], attrs["least_score"])
+        result[at : at + len(kept)] = np.column_stack([np.full(len(kept), number), kept])
+        at += len(kept)
+    return result
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "detections": Kernel(
+        "Boxes of a single-shot detector: anchors (centre, size) moved by the inputs, with their best classes, without "
+        "overlapping ones, best first; rows of (top, left, bottom, right, class, score, 1), then zeros.",
+        (2, 2),
+        _detections_shape,
+        _detections,
+        {
+            "scales": (10.0, 10.0, 5.0, 5.0),
+            "classes": None,
+            "most": None,
+            "overlap": 0.5,
+            "least_score": 0.0,
+            "each_class": False,
+            "most_of_class": 100,
+        },
+        ("anchors",),
+    ),
+    "class_suppression": Kernel(
+        "Of boxes (n, 4) with scores (classes, n) the (class, index) of the best of each class that do not overlap a "
+        "better one of it, class by class; then -1.",
+        (2, 2),
+        _by_class_shape,
+        _by_class,
+        {"most": None, "overlap": 0.5, "least_score": -3.0e38, "centres": False},
+    ),
+}
+"""By the operators' names."""

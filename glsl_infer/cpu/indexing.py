@@ -1,0 +1,162 @@
+"""CPU operators that read and write where whole numbers say, and sums that go on along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, axis_of, first_shape
+from glsl_infer.graph.node import Array, Shape
+
+Places = NDArray[np.int64]
+
+
+def whole(numbers: Array, length: Any) -> tuple[Places, NDArray[np.bool_]]:
+    """Return numbers as indices of an axis, and which of them there are; the others are 0.
+
+    Args:
+        numbers: of any shape; one below 0 counts from the end.
+        length: of the axis, or of several axes along the last one of ``numbers``.
+    """
+    with np.errstate(invalid="ignore"):
+        places = np.nan_to_num(np.rint(numbers)).clip(-(2.0**40), 2.0**40).astype(np.int64)
+    places = np.where(places < 0, places + length, places)
+    inside: NDArray[np.bool_] = (places >= 0) & (places < length)
+    return np.where(inside, places, 0), inside
+
+
+def operands(names: Sequence[str], weights: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
+    """Return what an operator reads by its names: each from the weights, or else the next of the inputs.
+
+    Raises:
+        ValueError: they are too many or too few.
+    """
+    waiting = list(given)
+    if len(waiting) + len(weights) != len(names):
+        raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give {len(names)} in all")
+    return [weights[name] if name in weights else waiting.pop(0) for name in names]
+
+
+def _arrays(names: Sequence[str], weights: Weights, inputs: Sequence[Array]) -> list[Array]:
+    return [array.astype(inputs[0].dtype, copy=False) for array in operands(names, weights, inputs)]
+
+
+_READ = ("table", "indices")
+
+
+def _points_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    table, indices = operands(_READ, weights, shapes)
+    batch = attrs["batch"]
+    if not 0 <= batch < len(indices) or table[:batch] != indices[:batch] or len(table) < batch + indices[-1]:
+        raise ValueError(f"indices of shape {indices} of a tensor of shape {table} with {batch} axes of both")
+    return (*indices[:-1], *table[batch + indices[-1] :])
+
+
+def _points(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    table, indices = _arrays(_READ, weights, inputs)
+    batch, depth = attrs["batch"], indices.shape[-1]
+    places, inside = whole(indices, np.asarray(table.shape[batch : batch + depth]))
+    rows = np.ix_(*map(np.arange, indices.shape[:batch])) if batch else ()
+    spread = [row.reshape(row.shape + (1,) * (indices.ndim - 1 - batch)) for row in rows]
+    at = (*spread, *np.moveaxis(places, -1, 0))
+    taken: Array = table[at]
+    there = inside.all(axis=-1)
+    return np.where(there.reshape(there.shape + (1,) * (taken.ndim - there.ndim)), taken, taken.dtype.type(0))
+
+
+def _elements_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    table, indices = operands(_READ, weights, shapes)
+    axis = axis_of(attrs["axis"], len(table))
+    if len(table) != len(indices) or any(n > m for k, (n, m) in enumerate(zip(indices, table)) if k != axis):
+        raise ValueError(f"indices of shape {indices} along axis {axis} of a tensor of shape {table}")
+    return tuple(indices)
+
+
+def _elements(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    table, indices = _arrays(_READ, weights, inputs)
+    axis = axis_of(attrs["axis"], table.ndim)
+    places, inside = whole(indices, table.shape[axis])
+    part = table[tuple(slice(None) if k == axis else slice(size) for k, size in enumerate(indices.shape))]
+    return np.where(inside, np.take_along_axis(part, places, axis), table.dtype.type(0))
+
+
+_WRITTEN = ("table", "indices", "updates")
+
+
+def _scatter_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    table, indices, updates = operands(_WRITTEN, weights, shapes)
+    if attrs["reduction"] not in ("none", "add"):
+        raise ValueError(f"reduction '{attrs['reduction']}'; there are: none, add")
+    if not indices or len(table) < indices[-1] or updates != (*indices[:-1], *table[indices[-1] :]):
+        raise ValueError(f"numbers of shape {updates} at indices of shape {indices} of a tensor of shape {table}")
+    return tuple(table)
+
+
+def _scatter(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    table, indices, updates = _arrays(_WRITTEN, weights, inputs)
+    depth = indices.shape[-1]
+    places, inside = whole(indices.reshape(-1, depth), np.asarray(table.shape[:depth]))
+    there = inside.all(axis=-1)
+    at = tuple(places[there].T)
+    values = updates.reshape(-1, *table.shape[depth:])[there]
+    result: Array = table.copy()
+    if attrs["reduction"] == "add":
+        np.add.at(result, at, values)
+    else:
+        result[at] = values
+    return result
+
+
+def _sum_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    axis_of(attrs["axis"], len(shapes[0]))
+    return first_shape(attrs, weights, shapes)
+
+
+def _sum(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    x, axis = inputs[0], axis_of(attrs["axis"], inputs[0].ndim)
+    x = np.flip(x, axis) if attrs["reverse"] else x
+    sums: Array = np.cumsum(x, axis=axis)
+    sums = sums - x if attrs["exclusive"] else sums
+    turned: Array = np.flip(sums, axis) if attrs["reverse"] else sums
+    return turned
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "gather_points": Kernel(
+        "What stands at indices of several axes, which are the last axis of the indices; 0 where there is nothing.",
+        (1, 2),
+        _points_shape,
+        _points,
+        {"batch": 0},
+        _READ,
+        range="kept",
+    ),
+    "gather_elements": Kernel(
+        "For each index the number that stands there along an axis, in the index's own row; 0 where there is nothing.",
+        (1, 2),
+        _elements_shape,
+        _elements,
+        {"axis": 0},
+        _READ,
+        range="kept",
+    ),
+    "scatter": Kernel(
+        "A tensor with other numbers, or with numbers added, at indices of its first axes.",
+        (1, 3),
+        _scatter_shape,
+        _scatter,
+        {"reduction": "none"},
+        _WRITTEN,
+    ),
+    "cumulative_sum": Kernel(
+        "Sums along an axis of all numbers up to each.",
+        (1, 1),
+        _sum_shape,
+        _sum,
+        {"axis": 0, "exclusive": False, "reverse": False},
+    ),
+}
+"""By the operators' names."""

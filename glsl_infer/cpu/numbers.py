@@ -1,0 +1,149 @@
+"""CPU operators that compute every number for itself: arithmetic, comparisons, rounding, a choice of two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer.cpu.kernel import Attrs, Kernel, Weights, first_shape
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.node import Array, Shape
+
+OPERATIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "power": np.power,
+    "squared_difference": lambda a, b: np.square(a - b),
+    "equal": np.equal,
+    "not_equal": np.not_equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+    "floor_divide": lambda a, b: np.floor(a / b),
+    "whole_divide": lambda a, b: np.trunc(a / b),
+    "modulo": np.mod,
+    "remainder": np.fmod,
+}
+"""Operations of two tensors, with NumPy's broadcasting. Comparisons and logic make 1 or 0."""
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+FUNCTIONS: Mapping[str, Callable[[Array], Array]] = {
+    "ceil": np.ceil,
+    "cos": np.cos,
+    "erf": lambda x: np.asarray(_erf(x)).astype(x.dtype),
+    "floor": np.floor,
+    "not": lambda x: x == 0,
+    "round": np.rint,
+    "sign": np.sign,
+    "sin": np.sin,
+    "truncate": np.trunc,
+    "atan": np.arctan,
+    "is_nan": np.isnan,
+}
+"""Functions of one number that are no activations. The last ones make 1 or 0."""
+
+
+def _operands(weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> list[Shape]:
+    operands = [*shapes, *weights.values()]
+    if len(operands) != 2:
+        raise ValueError(f"{len(operands)} operands; give two inputs, or one and the weight 'constant'")
+    return operands
+
+
+def _binary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    if attrs["operation"] not in OPERATIONS:
+        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(OPERATIONS)}")
+    return np.broadcast_shapes(*_operands(weights, shapes))
+
+
+def _binary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    operands = [*inputs, *(constant.astype(inputs[0].dtype) for constant in weights.values())]
+    if attrs["constant_first"]:
+        operands.reverse()
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return OPERATIONS[attrs["operation"]](operands[0], operands[1]).astype(inputs[0].dtype, copy=False)
+
+
+def _function(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    return activation(attrs["function"])(inputs[0])
+
+
+def _function_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    activation(attrs["function"])
+    return shapes[0]
+
+
+def _unary_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    if attrs["operation"] not in FUNCTIONS:
+        raise ValueError(f"operation '{attrs['operation']}'; there are: {', '.join(FUNCTIONS)}")
+    return first_shape(attrs, weights, shapes)
+
+
+def _unary(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    with np.errstate(invalid="ignore"):
+        return FUNCTIONS[attrs["operation"]](inputs[0]).astype(inputs[0].dtype, copy=False)
+
+
+_CHOSEN = ("condition", "yes", "no")
+
+
+def _in_order(weights: Mapping[str, Shape], given: Sequence[Shape]) -> list[Shape]:
+    """Return condition, yes and no: each from the weights, or else the next of the inputs."""
+    waiting = list(given)
+    if len(waiting) + len(weights) != len(_CHOSEN):
+        raise ValueError(f"{len(waiting)} inputs and {len(weights)} constants; give three in all")
+    return [weights[name] if name in weights else waiting.pop(0) for name in _CHOSEN]
+
+
+def _select_shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+    return np.broadcast_shapes(*_in_order(weights, shapes))
+
+
+def _select(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    waiting = list(inputs)
+    condition, yes, no = (
+        weights[name].astype(inputs[0].dtype) if name in weights else waiting.pop(0) for name in _CHOSEN
+    )
+    return np.where(condition != 0, yes, no)
+
+
+KERNELS: Mapping[str, Kernel] = {
+    "tensor_binary": Kernel(
+        "Two tensors, or a tensor and a constant, number by number with NumPy's broadcasting.",
+        (1, 2),
+        _binary_shape,
+        _binary,
+        {"operation": None, "constant_first": False},
+        ("constant",),
+    ),
+    "tensor_function": Kernel(
+        "An activation function of every number.", (1, 1), _function_shape, _function, {"function": "linear"}
+    ),
+    "tensor_unary": Kernel(
+        "A function of every number that is no activation: rounding, signs, waves.",
+        (1, 1),
+        _unary_shape,
+        _unary,
+        {"operation": None},
+    ),
+    "select": Kernel(
+        "Of two tensors the numbers of the first where a third, the condition, is not 0, else those of the second.",
+        (1, 3),
+        _select_shape,
+        _select,
+        {},
+        _CHOSEN,
+    ),
+}
+"""By the operators' names."""

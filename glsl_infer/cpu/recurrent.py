@@ -1,0 +1,146 @@
+"""CPU operators that go through a sequence: LSTM, GRU and plain recurrent layers, in one direction or both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from glsl_infer.cpu.kernel import Attrs, Kernel, ShapeRule, Weights, require_rank
+from glsl_infer.graph.activations import activation
+from glsl_infer.graph.node import Array, Shape
+
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "both": (False, True)}
+"""Whether each direction of a layer begins at the end of the sequence."""
+
+MOST_STEPS = 1 << 16
+
+Step = Callable[[Array, Array, Array], "tuple[Array, Array]"]
+"""From what the input adds to the gates, the output before and the cell before to both after."""
+
+
+def _rule(gates: int) -> ShapeRule:
+    def shape(attrs: Attrs, weights: Mapping[str, Shape], shapes: Sequence[Shape]) -> Shape:
+        length, width = require_rank(shapes[0], 2, "a sequence")
+        if attrs["direction"] not in DIRECTIONS:
+            raise ValueError(f"direction '{attrs['direction']}'; there are: {', '.join(DIRECTIONS)}")
+        count = len(DIRECTIONS[attrs["direction"]])
+        kernel = require_rank(weights.get("kernel", ()), 3, "a kernel")
+        hidden = kernel[2] // gates
+        wanted = {
+            "kernel": (count, width, gates * hidden),
+            "recurrent": (count, hidden, gates * hidden),
+            "bias": (count, gates * hidden),
+            "recurrent_bias": (count, gates * hidden),
+            "first": (count, hidden),
+            "first_cell": (count, hidden),
+        }
+        wrong = [name for name, given in weights.items() if given != wanted[name]]
+        if wrong or "recurrent" not in weights or length > MOST_STEPS:
+            raise ValueError(f"weights {dict(weights)} on a sequence of shape {shapes[0]}")
+        return length, count, hidden
+
+    return shape
+
+
+def _run(attrs: Attrs, weights: Weights, x: Array, gates: int, step: Callable[[int], Step]) -> Array:
+    """Return the outputs (length, directions, hidden) of steps through a sequence."""
+    kernel = weights["kernel"].astype(x.dtype)
+    hidden = kernel.shape[2] // gates
+    directions = DIRECTIONS[attrs["direction"]]
+    result = np.empty((len(x), len(directions), hidden), x.dtype)
+    for place, backwards in enumerate(directions):
+        added = x @ kernel[place]
+        if "bias" in weights:
+            added = added + weights["bias"][place].astype(x.dtype)
+        output, cell = (
+            weights[name][place].astype(x.dtype) if name in weights else np.zeros(hidden, x.dtype)
+            for name in ("first", "first_cell")
+        )
+        one = step(place)
+        for at in range(len(x))[:: -1 if backwards else 1]:
+            output, cell = one(added[at], output, cell)
+            result[at, place] = output
+    return result
+
+
+_sigmoid, _tanh = activation("sigmoid"), np.tanh
+
+
+def _lstm(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    recurrent = weights["recurrent"].astype(inputs[0].dtype)
+
+    def step(place: int) -> Step:
+        def one(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+            i, f, c, o = np.split(added + output @ recurrent[place], 4)
+            cell = _sigmoid(f) * cell + _sigmoid(i) * _tanh(c)
+            return _sigmoid(o) * _tanh(cell), cell
+
+        return one
+
+    return _run(attrs, weights, inputs[0], 4, step)
+
+
+def _gru(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    kind = inputs[0].dtype
+    recurrent = weights["recurrent"].astype(kind)
+    hidden = recurrent.shape[1]
+    bias = weights.get("recurrent_bias", np.zeros((len(recurrent), 3 * hidden))).astype(kind)
+
+    def step(place: int) -> Step:
+        matrix, constant = recurrent[place], bias[place]
+
+        def one(added: Array, output: Array, cell: Array) -> tuple[Array, Array]:
+            own = output @ matrix[:, : 2 * hidden] + constant[: 2 * hidden]
+            update, reset = _sigmoid(added[: 2 * hidden] + own).reshape(2, hidden)
+            new, inner = added[2 * hidden :], constant[2 * hidden :]
+            if attrs["reset_after"]:
+                new = new + reset * (output @ matrix[:, 2 * hidden :] + inner)
+            else:
+                new = new + (reset * output) @ matrix[:, 2 * hidden :] + inner
+            return update * output + (1 - update) * _tanh(new), cell
+
+        return one
+
+    return _run(attrs, weights, inputs[0], 3, step)
+
+
+def _plain(attrs: Attrs, weights: Weights, inputs: Sequence[Array]) -> Array:
+    recurrent, function = weights["recurrent"].astype(inputs[0].dtype), activation(attrs["function"])
+
+    def step(place: int) -> Step:
+        return lambda added, output, cell: (function(added + output @ recurrent[place]), cell)
+
+    return _run(attrs, weights, inputs[0], 1, step)
+
+
+_WEIGHTS = ("kernel", "recurrent", "bias", "first")
+
+KERNELS: Mapping[str, Kernel] = {
+    "lstm": Kernel(
+        "An LSTM over a sequence (length, width), from a state of zeros or a given one: (length, directions, hidden). "
+        "Gates are in the order input, forget, cell, output.",
+        (1, 1),
+        _rule(4),
+        _lstm,
+        {"direction": "forward"},
+        (*_WEIGHTS, "first_cell"),
+    ),
+    "gru": Kernel(
+        "A GRU over a sequence (length, width): (length, directions, hidden). The gates' order is update, reset, new.",
+        (1, 1),
+        _rule(3),
+        _gru,
+        {"direction": "forward", "reset_after": False},
+        (*_WEIGHTS, "recurrent_bias"),
+    ),
+    "recurrent": Kernel(
+        "A plain recurrent layer over a sequence (length, width): (length, directions, hidden).",
+        (1, 1),
+        _rule(1),
+        _plain,
+        {"direction": "forward", "function": "tanh"},
+        _WEIGHTS,
+    ),
+}
+"""By the operators' names."""

@@ -1,0 +1,157 @@
+"""Operators that find places of numbers, or read and write where computed numbers say -> nodes of the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glsl_infer.importers.onnx import relayout
+from glsl_infer.importers.onnx.alike import as_in_file, finite, in_order
+from glsl_infer.importers.onnx.call import Call, Converter
+from glsl_infer.importers.onnx.placing import placed
+from glsl_infer.importers.onnx.view import View, fresh
+
+MOST_CLASSES = 1 << 16
+
+_READ, _WRITTEN = ("table", "indices"), ("table", "indices", "updates")
+
+
+def _top_k(call: Call) -> list[View]:
+    """Convert a TopK: the values, and their places along the axis."""
+    view = call.view()
+    axis = call.axis(int(call.attribute("axis", -1)), len(view.axes))
+    (count,) = call.integers(1, "how many", "k") or [0]
+    if not 1 <= count <= view.shape[axis]:
+        raise call.refused(f"the {count} largest of {view.shape[axis]}", "give one or more, as many as there are")
+    order = [*(each for each in range(len(view.axes)) if each != axis), axis]
+    node = in_order(call, view, order, keep=(axis,))
+    less = not call.attribute("largest", 1)
+    if less:
+        node = call.nodes.constant("multiply", node, np.asarray([-1.0]))
+    shape = (*view.shape[:axis], count, *view.shape[axis + 1 :])
+    made = [call.nodes.emit("top_k", node, part=result, k=count, result=result) for result in ("values", "indices")]
+    if less:
+        made[0] = call.nodes.constant("multiply", made[0], np.asarray([-1.0]))
+    return [fresh(each, shape, order) for each in made]
+
+
+def gathered(call: Call) -> list[View]:
+    """Convert a Gather whose indices the network computes; one below 0 counts from the end."""
+    indices = call.view(len(call.given) - 1)
+    at = relayout.in_file_order(call.nodes, indices, indices.shape or (1,))
+    if call.is_constant(0):
+        table = finite(call.constant(0, "a table"))
+        axis = call.axis(int(call.attribute("axis", 0)), table.ndim)
+        points = call.nodes.shaped(at, (*indices.shape, 1))
+        node = call.nodes.emit("gather_points", points, part="taken", weights={"table": np.moveaxis(table, axis, 0)})
+        shape = (*table.shape[:axis], *indices.shape, *table.shape[axis + 1 :])
+        behind = axis + len(indices.shape)
+        return [fresh(node, shape, [*range(axis, behind), *range(axis), *range(behind, len(shape))])]
+    view = call.view()
+    axis = call.axis(int(call.attribute("axis", 0)), len(view.axes))
+    shape = call.file_shape((*view.shape[:axis], *indices.shape, *view.shape[axis + 1 :]))
+    node = relayout.in_file_order(call.nodes, view, view.shape)
+    return [fresh(call.nodes.emit("gather", node, at, part="taken", axis=axis), shape)]
+
+
+def _gathered_elements(call: Call) -> list[View]:
+    axis = call.axis(int(call.attribute("axis", 0)), len(_shape(call, 0)))
+    sources, weights = as_in_file(call, call.given, _READ)
+    node = call.nodes.emit("gather_elements", *sources, part="taken", weights=weights, axis=axis)
+    return [fresh(node, _shape(call, 1))]
+
+
+def _gathered_points(call: Call) -> list[View]:
+    batch = int(call.attribute("batch_dims", 0))
+    table, indices = _shape(call, 0), _shape(call, 1)
+    if not indices or not 0 <= batch < len(indices) or batch + indices[-1] > len(table):
+        raise call.refused(f"indices of shape {indices} of {table}", "the file is damaged")
+    shape = call.file_shape((*indices[:-1], *table[batch + indices[-1] :]))
+    sources, weights = as_in_file(call, call.given, _READ)
+    node = call.nodes.emit("gather_points", *sources, part="taken", weights=weights, batch=batch)
+    return [fresh(node, shape)]
+
+
+def _scattered(call: Call) -> list[View]:
+    given = list(call.given)
+    reduction = call.attribute("reduction", "none")
+    if len(given) != 3 or any(value is None for value in given) or reduction not in ("none", "add"):
+        raise call.refused(f"with reduction='{reduction}'", "leave the reduction out, or add")
+    if call.kind == "ScatterElements":
+        places = call.constant(1, "indices")
+        rank = places.ndim
+        axis = call.axis(int(call.attribute("axis", 0)), rank)
+        points = np.stack(np.meshgrid(*map(np.arange, places.shape), indexing="ij"), axis=-1)
+        points[..., axis] = places
+        given[1] = points
+    sources, weights = as_in_file(call, given, _WRITTEN)
+    node = call.nodes.emit("scatter", *sources, part="written", weights=weights, reduction=reduction)
+    return [fresh(node, _shape(call, 0))]
+
+
+def _summed(call: Call) -> list[View]:
+    (axis,) = call.integers(1, "an axis") or [0]
+    view, dim = placed(call.nodes, call.view(), call.axis(axis, len(call.view().axes)))
+    attrs: dict[str, Any] = {
+        "exclusive": bool(call.attribute("exclusive", 0)),
+        "reverse": bool(call.attribute("reverse", 0)),
+    }
+    return [View(call.nodes.emit("cumulative_sum", view.node, part="sums", axis=dim, **attrs), view.stored, view.axes)]
+
+
+def _one_hot(call: Call) -> list[View]:
+    view, (depth,) = call.view(), call.integers(1, "how many classes") or [0]
+    off, on = (float(value) for value in call.constant(2, "its two values").reshape(-1))
+    axis = call.axis(int(call.attribute("axis", -1)), len(view.axes) + 1)
+    if not 1 <= depth <= MOST_CLASSES:
+        raise call.refused(f"{depth} classes", f"give 1 to {MOST_CLASSES}")
+    shape = call.file_shape((*view.shape[:axis], depth, *view.shape[axis:]))
+    source = relayout.in_file_order(call.nodes, view, (*view.shape[:axis], 1, *view.shape[axis:]))
+    places = np.arange(depth, dtype=np.float64).reshape(-1, *[1] * (len(shape) - axis - 1))
+    places = np.broadcast_to(places, (*[1] * axis, *places.shape))
+    node = call.nodes.constant("equal", source, places)
+    if (off, on) != (0.0, 1.0):
+        node = call.nodes.constant(
+            "add", call.nodes.constant("multiply", node, np.asarray([on - off])), np.asarray([off])
+        )
+    return [fresh(node, shape)]
+
+
+def _suppressed(call: Call) -> list[View]:
+    """Convert a NonMaxSuppression: as many rows as there can be, those that are not needed filled with -1."""
+    boxes, scores = call.view(0), call.view(1)
+    if len(boxes.shape) != 3 or len(scores.shape) != 3 or boxes.shape[0] != 1 or scores.shape[0] != 1:
+        raise call.refused(f"boxes {boxes.shape}, scores {scores.shape}", "give those of one picture")
+    most = int(call.number(2, "how many", "", 0.0))
+    if most < 1:
+        raise call.refused("no box of a class", "say how many boxes of a class there may be")
+    attrs: dict[str, Any] = {
+        "most": min(most, boxes.shape[1]),
+        "overlap": call.number(3, "an overlap", "", 0.0),
+        "least_score": call.number(4, "a score", "", -3e38),
+        "centres": bool(call.attribute("center_point_box", 0)),
+    }
+    sources = [relayout.in_file_order(call.nodes, view, view.shape[1:]) for view in (boxes, scores)]
+    kept = call.nodes.emit("class_suppression", *sources, part="kept", **attrs)
+    rows = call.nodes.shape(kept)[0]
+    return [fresh(call.nodes.emit("tensor_pad", kept, part="batch", padding=(0, 0, 1, 0)), (rows, 3))]
+
+
+def _shape(call: Call, place: int) -> tuple[int, ...]:
+    value = call.given[place] if place < len(call.given) else None
+    if value is None:
+        raise call.refused("without its inputs", "the file is damaged")
+    return tuple(value.shape)
+
+
+CONVERTERS: dict[str, Converter] = {
+    "CumSum": _summed,
+    "GatherElements": _gathered_elements,
+    "GatherND": _gathered_points,
+    "NonMaxSuppression": _suppressed,
+    "OneHot": _one_hot,
+    "ScatterElements": _scattered,
+    "ScatterND": _scattered,
+    "TopK": _top_k,
+}

@@ -1,0 +1,52 @@
+"""What the numbers of a file's tensors are: a graph computes floats, and whole numbers divide in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from glsl_infer.importers.onnx.installed import schema
+from glsl_infer.importers.onnx.model import Operator
+
+FLOAT, BOOL, WHOLE = "float32", "bool", "int64"
+
+LOGICAL = (
+    "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor",
+)  # fmt: skip
+"""Operators that say yes or no."""
+
+_PLACES = ("ArgMax", "ArgMin", "NonMaxSuppression")
+
+
+def made(operator: Operator, given: Sequence[str]) -> list[str]:
+    """Return the type of each tensor that an operator makes, by NumPy's name.
+
+    Args:
+        operator: of the file.
+        given: the types of what it reads; empty for what is left out.
+    """
+    kind, count = operator.kind, max(len(operator.outputs), 1)
+    first = given[0] if given else FLOAT
+    if operator.domain or kind.startswith(("Dequantize", "Quantize", "QLinear")):
+        return [FLOAT] * count
+    if kind in LOGICAL:
+        return [BOOL] * count
+    if kind in _PLACES:
+        return [WHOLE] * count
+    if kind == "TopK":
+        return [first, WHOLE][:count]
+    if kind == "Cast":
+        return [str(np.dtype(schema().helper.tensor_dtype_to_np_dtype(operator.attributes["to"])))]
+    if kind == "CastLike" and len(given) > 1:
+        return [given[1]]
+    if kind == "Where" and len(given) == 3:
+        return [given[1]]
+    if kind == "OneHot" and len(given) == 3:
+        return [given[2]]
+    return [first or FLOAT] * count
+
+
+def is_whole(kind: str) -> bool:
+    """Return whether numbers of a type have no fractions."""
+    return kind.startswith(("int", "uint", "bool"))

@@ -1,0 +1,242 @@
+"""Comparisons, choices, rounding, and numbers at computed places -> nodes of the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.tflite.call import MOST_NUMBERS, Call, Converter
+
+COMPARED = {
+    "EQUAL": "equal",
+    "FLOOR_DIV": "floor_divide",
+    "FLOOR_MOD": "modulo",
+    "GREATER": "greater",
+    "GREATER_EQUAL": "greater_equal",
+    "LESS": "less",
+    "LESS_EQUAL": "less_equal",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+    "NOT_EQUAL": "not_equal",
+}
+"""Operations of two tensors that no shader has."""
+
+_FUNCTIONS = {
+    "CEIL": "ceil",
+    "COS": "cos",
+    "FLOOR": "floor",
+    "LOGICAL_NOT": "not",
+    "ROUND": "round",
+    "SIGN": "sign",
+    "SIN": "sin",
+}
+
+WHOLE = ("INT", "UINT", "BOOL")
+"""How the names of types begin whose numbers have no fractions."""
+
+_CHOSEN, _READ = ("condition", "yes", "no"), ("table", "indices")
+_MODES = ("reflect", "symmetric")
+_MOST_PARTS = 64
+
+
+def source(call: Call, place: int, what: str) -> str:
+    """Return the node that an operator reads at a place.
+
+    Raises:
+        ModelError: there is a constant, or nothing.
+    """
+    if place >= len(call.constants) or call.constants[place] is not None or call.tensors[place] is None:
+        raise call.refused(f"a constant as {what}", f"{what} must be what the network computes")
+    return call.inputs[_before(call, place)]
+
+
+def _before(call: Call, place: int) -> int:
+    pairs = zip(call.constants[:place], call.tensors[:place])
+    return sum(value is None and tensor is not None for value, tensor in pairs)
+
+
+def shaped(name: str, read: str, shape: Shape) -> Node:
+    """Return the node of the same numbers in another shape."""
+    return Node(name, "tensor_reshape", (read,), {"shape": shape or (1,)})
+
+
+def is_whole(call: Call, place: int) -> bool:
+    """Return whether an operator reads numbers without fractions at a place, which stand for themselves."""
+    tensor = call.tensors[place] if place < len(call.tensors) else None
+    return tensor is not None and tensor.type.startswith(WHOLE) and tensor.quantization is None
+
+
+def _function(call: Call) -> list[Node]:
+    return [Node(call.name, "tensor_unary", call.inputs[:1], {"operation": _FUNCTIONS[call.kind]})]
+
+
+def cast(call: Call) -> list[Node]:
+    """Convert a CAST: numbers with a fraction lose it, and logic is 1 or 0; any other does nothing."""
+    made = call.tensor.type
+    if made == "BOOL" and not (call.tensors[0] and call.tensors[0].type == "BOOL"):
+        nothing: NDArray[np.float32] = np.zeros(1, np.float32)
+        return [Node(call.name, "tensor_binary", call.inputs[:1], {"operation": "not_equal"}, {"constant": nothing})]
+    given = call.tensors[0]
+    if given is not None and given.type.startswith("FLOAT") and made.startswith(WHOLE):
+        return [Node(call.name, "tensor_unary", call.inputs[:1], {"operation": "truncate"})]
+    return [call.node("identity")]
+
+
+def _select(call: Call) -> list[Node]:
+    if len(call.constants) != 3 or None in call.tensors:
+        raise call.refused(f"of {len(call.constants)} tensors", "the file is damaged; give it three")
+    weights = {}
+    for name, value in zip(_CHOSEN, call.constants):
+        if value is not None:
+            array = np.nan_to_num(np.asarray(value, np.float32), posinf=3e38, neginf=-3e38)
+            rank = max(map(len, call.shapes))
+            while array.ndim > rank and array.shape[0] == 1:
+                array = array[0]
+            weights[name] = array.reshape(array.shape or (1,))
+    return [Node(call.name, "select", call.inputs, {}, weights)]
+
+
+def gathered(call: Call) -> list[Node]:
+    """Convert a GATHER whose indices the network computes."""
+    tensor = call.tensors[0]
+    assert tensor is not None
+    axis = int(call.option("Axis", 0)) % max(len(tensor.shape), 1)
+    batch = int(call.option("BatchDims", 0))
+    if math.prod(tensor.shape[:batch]) != 1:
+        raise call.refused(f"of {batch} axes at once", "take numbers of one picture")
+    table, indices = _file_shape(call, 0), _file_shape(call, 1)[batch:]
+    if call.constants[0] is not None:
+        if axis:
+            raise call.refused(f"of a constant along axis {axis}", "take its rows, axis 0")
+        nodes = [shaped(call.name, source(call, 1, "indices"), (*indices, 1))]
+        weights = {"table": np.asarray(call.constants[0], np.float32)}
+        return [*nodes, Node(f"{call.name}-taken", "gather_points", (call.name,), {}, weights)]
+    nodes = [
+        shaped(call.name, source(call, 0, "a table"), table),
+        shaped(f"{call.name}-places", source(call, 1, "indices"), indices),
+    ]
+    read = tuple(node.name for node in nodes)
+    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather", read, {"axis": axis})])
+
+
+def _points(call: Call) -> list[Node]:
+    nodes: list[Node] = []
+    weights, read = {}, []
+    for place, name in enumerate(_READ):
+        value = call.constants[place]
+        if value is not None:
+            weights[name] = np.asarray(value, np.float32)
+            continue
+        nodes.append(
+            shaped(
+                call.name if not nodes else f"{call.name}-{name}", source(call, place, name), _file_shape(call, place)
+            )
+        )
+        read.append(nodes[-1].name)
+    return _ended(call, [*nodes, Node(f"{call.name}-taken", "gather_points", tuple(read), {}, weights)])
+
+
+def _ended(call: Call, nodes: list[Node]) -> list[Node]:
+    """Return nodes with a last one that makes the shape of the file; nothing where the file does not say it."""
+    return nodes if call.tensor.free else [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, call.shape)]
+
+
+def _file_shape(call: Call, place: int) -> Shape:
+    """Return the shape of what an operator reads, with the batch."""
+    tensor = call.tensors[place]
+    if tensor is None or tensor.free:
+        raise call.refused("a tensor of unknown shape", "convert the model with fixed shapes")
+    return tensor.shape or (1,)
+
+
+def _summed(call: Call) -> list[Node]:
+    (axis,) = call.integers(1, "an axis")
+    rank = len(_file_shape(call, 0))
+    attrs = {
+        "axis": axis - rank if axis >= 0 else axis,
+        "exclusive": bool(call.option("Exclusive", False)),
+        "reverse": bool(call.option("Reverse", False)),
+    }
+    return [Node(call.name, "cumulative_sum", call.inputs[:1], attrs)]
+
+
+def _padded(call: Call) -> list[Node]:
+    rank = len(call.shapes[0])
+    around = call.constant(1, "its widths").astype(np.int64).reshape(-1, 2)
+    outer, inner = around[: max(len(around) - rank, 0)], around[max(len(around) - rank, 0) :]
+    if outer.any() or (around < 0).any():
+        raise call.refused(f"by {around.tolist()}", "the batch stays as it is")
+    widths = np.concatenate([np.zeros((rank - len(inner), 2), np.int64), inner])
+    if math.prod(int(size) for size in np.asarray(call.shapes[0]) + widths.sum(axis=1)) > MOST_NUMBERS:
+        raise call.refused(f"by {around.tolist()}", f"make at most {MOST_NUMBERS} numbers")
+    attrs: dict[str, object] = {"padding": tuple(int(width) for width in widths.reshape(-1))}
+    if call.kind == "MIRROR_PAD":
+        attrs["mode"] = _MODES[int(call.option("Mode"))]
+    elif len(call.constants) > 2:
+        attrs["value"] = float(call.constant(2, "a value").reshape(-1)[0])
+    return [Node(call.name, "tensor_pad", call.inputs[:1], attrs)]
+
+
+def _reversed(call: Call) -> list[Node]:
+    shape, rank = call.shapes[0], len(_file_shape(call, 0))
+    axes = {axis % rank - rank for axis in call.integers(1, "axes")}
+    backwards = [place - len(shape) in axes for place in range(len(shape))]
+    attrs = {
+        "begin": tuple(size - 1 if turned else 0 for size, turned in zip(shape, backwards)),
+        "size": shape,
+        "strides": tuple(-1 if turned else 1 for turned in backwards),
+    }
+    return [Node(call.name, "tensor_slice", call.inputs[:1], attrs)]
+
+
+def _repeated(call: Call) -> list[Node]:
+    shape, made = call.shapes[0], call.shape
+    shape = (1,) * (len(made) - len(shape)) + shape
+    if len(shape) != len(made) or any(size % own or size // own > _MOST_PARTS for own, size in zip(shape, made)):
+        raise call.refused(f"from {call.shapes[0]} to {made}", f"repeat at most {_MOST_PARTS} times along an axis")
+    nodes = [shaped(call.name, call.inputs[0], shape)]
+    for axis, (own, size) in enumerate(zip(shape, made)):
+        if own != size:
+            read = (nodes[-1].name,) * (size // own)
+            nodes.append(Node(f"{call.name}-{axis}", "tensor_concat", read, {"axis": axis}))
+    return nodes
+
+
+def _one_hot(call: Call) -> list[Node]:
+    (depth,) = call.integers(1, "how many classes")
+    on, off = (float(call.constant(place, "a value").reshape(-1)[0]) for place in (2, 3))
+    given = _file_shape(call, 0)
+    axis = int(call.option("Axis", -1)) % (len(given) + 1)
+    if not 1 <= depth <= 1 << 16:
+        raise call.refused(f"{depth} classes", "give 1 to 65536")
+    places = np.arange(depth, dtype=np.float32).reshape((-1, *[1] * (len(given) - axis)))
+    nodes = [
+        shaped(call.name, call.inputs[0], (*given[:axis], 1, *given[axis:])),
+        Node(f"{call.name}-hot", "tensor_binary", (call.name,), {"operation": "equal"}, {"constant": places}),
+    ]
+    for operation, value, neutral in (("multiply", on - off, 1.0), ("add", off, 0.0)):
+        if value != neutral:
+            constant: NDArray[np.float32] = np.asarray([value], np.float32)
+            name = f"{call.name}-{operation}"
+            nodes.append(
+                Node(name, "tensor_binary", (nodes[-1].name,), {"operation": operation}, {"constant": constant})
+            )
+    return _ended(call, nodes)
+
+
+CHOICES: Mapping[str, Converter] = {
+    **dict.fromkeys(_FUNCTIONS, _function),
+    **dict.fromkeys(("BROADCAST_TO", "TILE"), _repeated),
+    **dict.fromkeys(("MIRROR_PAD", "PAD", "PADV2"), _padded),
+    **dict.fromkeys(("SELECT", "SELECT_V2"), _select),
+    "CAST": cast,
+    "CUMSUM": _summed,
+    "GATHER_ND": _points,
+    "ONE_HOT": _one_hot,
+    "REVERSE_V2": _reversed,
+}
+"""Converters by the operator's name in the schema."""

@@ -1,0 +1,114 @@
+"""What detectors end in -> nodes of the CPU: SSD's TFLite_Detection_PostProcess, and NON_MAX_SUPPRESSION.
+
+A network of this engine has outputs of fixed shapes: rows that hold nothing are zeros, and a number says how many do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.graph import Node, Shape
+from glsl_infer.importers.tflite.call import Call, Converter
+from glsl_infer.importers.tflite.choices import shaped, source
+
+MOST = 10000
+"""Detections, at most."""
+
+
+def post_process(call: Call) -> list[Node]:
+    """Convert one of the outputs of a TFLite_Detection_PostProcess: boxes, classes, scores, or how many there are."""
+    options = _options(call)
+    most, each = int(options["max_detections"]), int(options.get("max_classes_per_detection", 1))
+    boxes, scores = (_rows(call, place) for place in (0, 1))
+    by_class = bool(options.get("use_regular_nms", False))
+    if not 1 <= most <= MOST or (each != 1 and not by_class):
+        raise call.refused(f"{most} detections of {each} classes each", f"ask for 1 to {MOST}, of one class each")
+    scales = tuple(float(options[f"{axis}_scale"]) for axis in "yxhw")
+    if not all(scale > 0 for scale in scales):
+        raise call.refused(f"scales of {scales}", "give numbers above 0")
+    begin, count, shape = ((0, 4, (1, most, 4)), (4, 1, (1, most)), (5, 1, (1, most)), (6, 1, (1,)))[call.output]
+    nodes: list[Node] = []
+    whole = call.earlier
+    if not whole:
+        attrs = {
+            "scales": scales,
+            "classes": int(options["num_classes"]),
+            "most": most,
+            "overlap": float(options["nms_iou_threshold"]),
+            "least_score": float(options["nms_score_threshold"]),
+            "each_class": by_class,
+            "most_of_class": int(options.get("detections_per_class", 100)),
+        }
+        nodes = [shaped(call.name, source(call, 0, "boxes"), boxes)]
+        nodes.append(shaped(f"{call.name}-scores", source(call, 1, "scores"), scores))
+        read = tuple(node.name for node in nodes)
+        anchors = call.weights(2, "anchors", 2)
+        nodes.append(Node(f"{call.name}-detections", "detections", read, attrs, {"anchors": anchors}))
+        whole = nodes[-1].name
+    cut = {"begin": (0, begin), "size": (most, count)}
+    nodes.append(Node(f"{call.name}-columns" if nodes else call.name, "tensor_slice", (whole,), cut))
+    if call.output == 3:
+        total = {"reduction": "sum", "axes": (0,), "keep": False}
+        return [*nodes, Node(f"{call.name}-count", "tensor_reduce", (nodes[-1].name,), total)]
+    return [*nodes, shaped(f"{call.name}-shape", nodes[-1].name, shape[1:] if len(shape) == 2 else shape)]
+
+
+def _rows(call: Call, place: int) -> Shape:
+    shape = call.shapes[place] if place < len(call.shapes) else ()
+    if len(shape) < 2 or int(np.prod(shape[:-2])) != 1:
+        raise call.refused(f"boxes or scores of shape {shape}", "give those of one picture")
+    return shape[-2:]
+
+
+def _options(call: Call) -> dict[str, Any]:
+    from flatbuffers import flexbuffers
+
+    try:
+        options = flexbuffers.GetRoot(bytearray(call.operator.custom_options)).AsMap.Value
+        return dict(options)
+    except Exception as error:  # the package raises whatever a damaged file leads to
+        raise call.refused(f"options that cannot be read ({error})", "the file is damaged; get it anew") from None
+
+
+def _suppressed(call: Call) -> list[Node]:
+    """Convert one of the outputs of a NON_MAX_SUPPRESSION_V4 or V5: indices, scores, or how many there are."""
+    most = call.integers(2, "how many")[0]
+    overlap, least = (float(call.constant(place, "a limit").reshape(-1)[0]) for place in (3, 4))
+    if not 1 <= most <= MOST or (call.kind.endswith("V5") and call.constant(5, "sigma").reshape(-1)[0] != 0):
+        raise call.refused(f"{most} boxes, or with a sigma", f"ask for 1 to {MOST}, with a sigma of 0")
+    nodes: list[Node] = []
+    kept = call.earlier
+    scores = source(call, 1, "scores")
+    if not kept:
+        count = int(np.prod(call.shapes[1]))
+        nodes = [shaped(call.name, source(call, 0, "boxes"), (count, 4))]
+        nodes.append(shaped(f"{call.name}-scores", scores, (count,)))
+        read = tuple(node.name for node in nodes)
+        attrs = {"most": most, "overlap": overlap, "least_score": least}
+        nodes.append(Node(f"{call.name}-kept", "non_max_suppression", read, attrs))
+        kept = nodes[-1].name
+    name = f"{call.name}-found" if nodes else call.name
+    zero: NDArray[np.float32] = np.zeros(1, np.float32)
+    found = Node(name, "tensor_binary", (kept,), {"operation": "greater_equal"}, {"constant": zero})
+    if call.output == 0:
+        return [*nodes, Node(name, "tensor_function", (kept,), {"function": "relu"})]
+    if call.output == 1 and call.kind.endswith("V5"):
+        flat = shaped(name, scores, (int(np.prod(call.shapes[1])),))
+        places = shaped(f"{call.name}-places", kept, (most, 1))
+        return [*nodes, flat, places, Node(f"{call.name}-taken", "gather_points", (flat.name, places.name), {})]
+    total = {"reduction": "sum", "axes": (0,), "keep": True}
+    return [*nodes, found, Node(f"{call.name}-count", "tensor_reduce", (name,), total)]
+
+
+SHARED = ("detections", "non_max_suppression")
+"""Operators that all outputs of one of these read; they are computed once."""
+
+DETECTIONS: Mapping[str, Converter] = {
+    "NON_MAX_SUPPRESSION_V4": _suppressed,
+    "NON_MAX_SUPPRESSION_V5": _suppressed,
+}
+"""Converters by the operator's name in the schema."""

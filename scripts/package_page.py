@@ -1,0 +1,100 @@
+"""README.md as a package's page shows it: no link or picture there may lead into a checkout that is not there.
+
+hatchling loads ``PackagePage`` (``[tool.hatch.metadata.hooks.custom]`` of pyproject.toml). ``GLSL_INFER_REPOSITORY``,
+the address of the repository that a release comes from, makes links absolute and is the package's project URL. Without
+it, links become words and pictures go. A source distribution has its page in PKG-INFO already.
+"""
+
+from __future__ import annotations
+
+import email
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+REPOSITORY = "GLSL_INFER_REPOSITORY"
+
+_PICTURE = re.compile(r'!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)|<img src="(?P<src>[^"]+)"(?P<rest>[^>]*)>')
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<path>[^)\s]+)\)")
+
+
+def page(text: str, repository: str, version: str) -> str:
+    """Return a Markdown page whose links work anywhere.
+
+    Args:
+        text: with links relative to the repository's root.
+        repository: its address, https://HOST/OWNER/NAME, or "" where there is none.
+        version: of the release; its tag is v and this.
+    """
+    lines, fenced = [], False
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        lines.append(line if fenced or line.startswith("    ") else _line(line, repository, f"v{version}"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _line(line: str, repository: str, tag: str) -> str:
+    def picture(found: re.Match[str]) -> str:
+        path = found["path"] or found["src"]
+        if _absolute(path):
+            return found[0]
+        if not repository:
+            return ""
+        address = f"{repository}/raw/{tag}/{path}"
+        return f'<img src="{address}"{found["rest"]}>' if found["src"] else f"![{found['alt']}]({address})"
+
+    def link(found: re.Match[str]) -> str:
+        if _absolute(found["path"]):
+            return found[0]
+        return f"[{found['text']}]({repository}/blob/{tag}/{found['path']})" if repository else found["text"]
+
+    return _LINK.sub(link, _PICTURE.sub(picture, line)).rstrip()
+
+
+def _absolute(path: str) -> bool:
+    return "://" in path or path.startswith(("#", "mailto:"))
+
+
+def repository() -> str:
+    """Return the address that the environment names, or "".
+
+    Raises:
+        ValueError: it is no address of a repository.
+    """
+    given = os.environ.get(REPOSITORY, "").rstrip("/").removesuffix(".git")
+    if given and not re.fullmatch(r"https://[^/\s]+/\S+", given):
+        raise ValueError(f"{REPOSITORY}={given!r}: give the repository's address, https://HOST/OWNER/NAME")
+    return given
+
+
+class PackagePage(MetadataHookInterface):
+    """Sets what pyproject.toml calls dynamic: the page, and the project's URLs."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add ``readme`` and ``urls`` to a project's metadata."""
+        root = Path(self.root)
+        made = root / "PKG-INFO"
+        if made.exists():  # a source distribution
+            message = email.message_from_bytes(made.read_bytes())
+            text = message.get_payload(decode=True).decode("utf-8")  # type: ignore[union-attr]
+            urls = dict(one.split(", ", 1) for one in message.get_all("Project-URL", []))
+        else:
+            version = re.search(r'^__version__ = "(.+)"$', (root / "glsl_infer/__init__.py").read_text("utf-8"), re.M)
+            assert version
+            address = repository()
+            text = page((root / "README.md").read_text("utf-8"), address, version[1])
+            urls = _urls(address, f"v{version[1]}") if address else {}
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["urls"] = urls
+
+
+def _urls(address: str, tag: str) -> dict[str, str]:
+    return {
+        "Source": address,
+        "Documentation": f"{address}/blob/{tag}/README.md",
+        "Changelog": f"{address}/blob/{tag}/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+    }

@@ -1,0 +1,10 @@
+package android.content.res;
+
+import glslinfer.fake.Phone;
+
+public class Configuration {
+    public static final int UI_MODE_NIGHT_MASK = 0x30;
+    public static final int UI_MODE_NIGHT_YES = 0x20;
+
+    public int uiMode = Phone.night ? UI_MODE_NIGHT_YES : 0x10;
+}

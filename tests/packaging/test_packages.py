@@ -1,0 +1,172 @@
+"""The source distribution, the page that a package index shows, and versions that agree."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from email.message import Message
+from email.parser import Parser
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import glsl_infer
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = f"glsl_infer-{glsl_infer.__version__}"
+README = (ROOT / "README.md").read_text("utf-8")
+REPOSITORY = "https://example.org/somebody/glsl-infer"
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    return script("release")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, release: ModuleType) -> Path:
+    """What a release with a repository has for Python: twine has checked it."""
+    pytest.importorskip("twine", reason="twine is not installed; pip install -e '.[dev]' has it")
+    folder = tmp_path_factory.mktemp("release")
+    release.python_packages(folder, REPOSITORY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def source(made: Path) -> dict[str, bytes]:
+    with tarfile.open(made / f"{NAME}.tar.gz") as archive:
+        files = [member for member in archive.getmembers() if member.isfile()]
+        return {one.name.partition("/")[2]: archive.extractfile(one).read() for one in files}  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="module")
+def metadata(source: dict[str, bytes]) -> Message:
+    return Parser().parsestr(source["PKG-INFO"].decode("utf-8"))
+
+
+def test_the_source_distribution_has_what_git_has_and_no_strays(source: dict[str, bytes]) -> None:
+    wanted = ["glsl_infer", "shaders", "recipes", "models/*.glslnn", "models/*.md", "training", "LICENSE"]
+    wanted += ["README.md", "CHANGELOG.md", "pyproject.toml", "scripts/package_page.py", ".gitignore"]
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *wanted]
+    done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not a git checkout")
+    known = {name for name in done.stdout.split("\0") if name and (ROOT / name).exists()}
+    assert set(source) == known | {"PKG-INFO"}
+    assert all(source[name] == (ROOT / name).read_bytes() for name in known)
+
+
+def test_a_wheel_of_the_source_distribution_has_the_same_page(made: Path, tmp_path: Path) -> None:
+    """python_packages makes the wheel of the sdist, with the repository told; this one is made without."""
+    with tarfile.open(made / f"{NAME}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / NAME
+    program = f"import hatchling.build as b; print(b.prepare_metadata_for_build_wheel({str(tmp_path)!r}))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=unpacked, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    about = Parser().parsestr((tmp_path / done.stdout.strip() / "METADATA").read_text("utf-8"))
+    assert REPOSITORY in str(about.get_payload())
+    assert len(about.get_all("Project-URL", [])) == 4
+
+
+def test_what_an_index_shows(metadata: Message) -> None:
+    assert metadata["Author"] and metadata["Summary"] and metadata["Keywords"]
+    assert metadata["License-Expression"] == "MIT" and metadata["License-File"] == "LICENSE"
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+    urls = dict(one.split(", ") for one in metadata.get_all("Project-URL", []))
+    assert urls["Source"] == REPOSITORY and "Changelog" in urls
+
+
+def test_links_of_the_page_lead_to_files_of_the_tag(metadata: Message) -> None:
+    text = str(metadata.get_payload())
+    paths = re.findall(rf"{REPOSITORY}/(raw|blob)/v{re.escape(glsl_infer.__version__)}/([^)\"#\s]+)", text)
+    assert len(paths) > 20 and {"raw", "blob"} == {kind for kind, _ in paths}
+    assert all((ROOT / path).exists() for _, path in paths)
+    for kind, path in paths:
+        assert (kind == "raw") == (Path(path).suffix in {".jpg", ".png", ".svg"}), path
+    assert _relative(text) == [] != _relative(README)
+
+
+def test_without_a_repository_nothing_is_broken() -> None:
+    page = script("package_page").page(README, "", "1.2.3")
+    assert _relative(page) == [] and "raw/" not in page
+    assert re.findall(r"^(?:#.*| {4}.*)$", page, re.M) == re.findall(r"^(?:#.*| {4}.*)$", README, re.M)
+    assert "[Beatmup](https://" in page and "[Tools]" not in page and "Tools explains" in page
+
+
+def _relative(text: str) -> list[str]:
+    """Return links and pictures of a page that lead into a checkout."""
+    plain = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    return [link for link in re.findall(r"\]\(([^)\s]+)|src=\"([^\"]+)", plain) if "://" not in "".join(link)]
+
+
+def test_a_repository_has_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = script("package_page")
+    for given, taken in (("", ""), (f"{REPOSITORY}.git", REPOSITORY), (f"{REPOSITORY}/", REPOSITORY)):
+        monkeypatch.setenv(page.REPOSITORY, given)
+        assert page.repository() == taken
+    monkeypatch.setenv(page.REPOSITORY, "git@example.org:somebody")
+    with pytest.raises(ValueError, match="give the repository's address, https://HOST/OWNER/NAME"):
+        page.repository()
+
+
+# Versions ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    for name in ("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    changes = (tmp_path / "CHANGELOG.md").read_text("utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(re.sub(r"^## .*$", "## 0.1.0 - unreleased", changes, count=1, flags=re.M))
+    return tmp_path
+
+
+def test_versions_agree(release: ModuleType) -> None:
+    assert release.faults(ROOT) == []
+
+
+def test_a_new_version_is_written_everywhere(release: ModuleType, copy: Path) -> None:
+    before = json.loads((copy / "web/package-lock.json").read_text())
+    release.write_version(copy, "1.20.3")
+    assert release.version_of(copy) == "1.20.3"
+    assert release.faults(copy, "v1.20.3") == []
+    after = json.loads((copy / "web/package-lock.json").read_text())
+    assert after["packages"][""]["version"] == "1.20.3"
+    after["version"] = after["packages"][""]["version"] = before["version"]
+    assert after == before
+    assert re.search(r"^## 1\.20\.3 - 20\d\d-\d\d-\d\d$", (copy / "CHANGELOG.md").read_text("utf-8"), re.M)
+    with pytest.raises(release.ReleaseError, match=r"write '## 1.21.0 - unreleased' and what changed"):
+        release.write_version(copy, "1.21.0")
+
+
+def test_what_does_not_agree_is_named_at_once(release: ModuleType, copy: Path) -> None:
+    module = copy / "glsl_infer/__init__.py"
+    module.write_text(re.sub(r'__version__ = ".*"', '__version__ = "0.2.0rc1"', module.read_text("utf-8")))
+    wrong = release.faults(copy, "v0.2.0")
+    assert [line.partition(":")[0].partition(" ")[0] for line in wrong] == [
+        *("glsl_infer/__init__.py", "web/package.json", "web/package-lock.json", "CHANGELOG.md", "tag", "CHANGELOG.md"),
+    ]
+    assert "give three numbers below 100" in wrong[0] and "unreleased" in wrong[-1]
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.2.100", "01.2.3", "v1.2.3", "1.2.3.4"])
+def test_versions_that_are_none(release: ModuleType, copy: Path, version: str) -> None:
+    with pytest.raises(release.ReleaseError, match="three numbers below 100"):
+        release.write_version(copy, version)

@@ -1,0 +1,56 @@
+"""The page for everyone: axe-core finds nothing to object to, in any state of the page, by day and by night."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from chromium import Browser, Page
+from demo_page import drop, opened
+from web_site import WEB, Site
+
+AXE = WEB / "node_modules/axe-core/axe.min.js"
+
+VIOLATIONS = """axe.run(document, {resultTypes: ["violations"]}).then(({violations, passes}) => [
+    passes.length,
+    violations.map(({id, help, nodes}) => `${id}: ${help}: ${nodes.map(({html}) => html).join(" ")}`),
+])"""
+
+
+@pytest.fixture
+def demo(browser: Browser, site: Site) -> Iterator[Page]:
+    with opened(browser, site, height=900) as page:
+        page.evaluate(AXE.read_text("utf-8"))
+        yield page
+
+
+def check(page: Page) -> None:
+    for scheme in ("light", "dark"):
+        page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        passed, violations = page.evaluate(VIOLATIONS)
+        assert violations == [], scheme
+        assert passed > 20
+
+
+def test_before_there_is_a_picture(demo: Page) -> None:
+    check(demo)
+    # The judge does judge: a picture without words is one that it names.
+    demo.evaluate("document.querySelector('#samples img').removeAttribute('alt')")
+    _, violations = demo.evaluate(VIOLATIONS)
+    assert [one.split(":")[0] for one in violations] == ["button-name", "image-alt"]
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_with_labels_and_layers(demo: Page, width: int) -> None:
+    demo.resize(width, 800, phone=width < 500)
+    drop(demo, "/images/carrots014.jpg")
+    demo.evaluate("document.getElementById('layers').click()")
+    demo.wait_for("!document.getElementById('activations').hidden")
+    assert demo.evaluate("document.getElementById('labels').ariaLive") == "polite"
+    check(demo)
+
+
+def test_with_an_error(demo: Page, site: Site) -> None:
+    site.files["/words.txt"] = b"not a picture"
+    drop(demo, "/words.txt")
+    check(demo)

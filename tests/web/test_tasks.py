@@ -1,0 +1,404 @@
+"""Tasks in the browser: the same files find the same things as in Python; and in the page, on pictures and a film."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import film
+import numpy as np
+import pytest
+from chromium import Browser, Page, PageError
+from demo_page import drop, opened, status
+from PIL import Image
+from red_squares import DETECTOR, LANDMARKS, MASK, folder_of_tasks, picture
+from web_site import ROOT, SHOTS, WEB, Site
+
+from glsl_infer.gl.context import Context
+from glsl_infer.tasks import Cut, Detector, Landmarker, Segmenter, cuts, models, open_task
+from glsl_infer.tasks.results import Detection, Landmarks
+
+PERSON = ROOT / "glsl_infer/tools/get/person.jpg"
+NEAR = 0.05
+"""Pixels that two drivers' boxes and points differ by at most, where a picture has the network's size."""
+
+FITTED = 0.3
+"""Where it is scaled first: in shaders in the browser, in NumPy in Python."""
+
+LOAD = "import('/glsl-infer-tasks.js').then((lib) => { globalThis.tasks = lib; })"
+
+LOOK = """async (task, png) => {
+    globalThis.opened ??= {};
+    opened[task] ??= await tasks.openTask(task, {locate: (name) => `/published/${name}.glslnn`});
+    const picture = await (await fetch(`data:image/png;base64,${png}`)).blob();
+    const {kind, size, things, mask, labels} = await opened[task].run(picture);
+    if (kind === "segmentation") return {size, alpha: Array.from(mask.alpha())};
+    return {size, things, labels};
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder_of_tasks(tmp_path_factory.mktemp("squares"))
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[Context]:
+    with Context() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def offered(dist: Path, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page as a person builds it who has networks of her own: --models FOLDER."""
+    mine = tmp_path_factory.mktemp("page") / "dist"
+    shutil.copytree(dist, mine, ignore=shutil.ignore_patterns("tfjs", "*.map"))
+    subprocess.run(["node", "tasks.mjs", mine, folder], cwd=WEB, check=True, stdin=subprocess.DEVNULL)
+    return mine
+
+
+@pytest.fixture(scope="module")
+def served(offered: Path, folder: Path) -> Iterator[Site]:
+    folders = {"": offered, "squares": folder, "data": ROOT / "glsl_infer/tasks/data", "published": models.folder()}
+    with Site(folders) as running:
+        yield running
+
+
+@pytest.fixture
+def look(browser: Browser, served: Site) -> Iterator[Page]:
+    page = browser.page(f"{served.address}/blank.html")
+    page.evaluate(LOAD)
+    yield page
+    assert page.errors == []
+    page.close()
+
+
+def png_of(pixels: np.ndarray | Path) -> str:
+    data = io.BytesIO()
+    if isinstance(pixels, Path):
+        with Image.open(pixels) as image:
+            image.convert("RGB").save(data, "PNG")
+    else:
+        Image.fromarray(pixels).save(data, "PNG")
+    return base64.b64encode(data.getvalue()).decode()
+
+
+def noise(seed: int, size: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (size, size, 3)).astype(np.uint8) * np.uint8([1, 0, 0])
+
+
+def same_boxes(found: list[dict[str, Any]], expected: list[Detection], off: float) -> None:
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected):
+        assert one["score"] == pytest.approx(other.score, abs=0.02)
+        assert one["label"] == other.label
+        assert one["box"] == pytest.approx(other.box, abs=off)
+        assert np.array(one["points"]).reshape(other.points.shape) == pytest.approx(other.points, abs=off)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "off"),
+    [
+        (picture(32, 32, (4, 4, 8), (20, 12, 8)), NEAR),
+        (picture(32, 32, (16, 16, 20)), NEAR),  # many cells of one thing
+        (picture(64, 32, (12, 12, 8), (52, 20, 8)), FITTED),
+        (picture(70, 300, (40, 150, 40)), FITTED),
+        (np.zeros((400, 1, 3), np.uint8), NEAR),
+    ],
+)
+def test_a_detector_finds_what_python_finds(
+    look: Page, folder: Path, context: Context, pixels: np.ndarray, off: float
+) -> None:
+    found = look.evaluate(LOOK, "/squares/squares.json", png_of(pixels))
+    with Detector(folder / "squares.json", context=context) as detector:
+        expected = detector(pixels)
+    assert found["size"] == {"width": pixels.shape[1], "height": pixels.shape[0]}
+    # Things that are equally likely come in any order.
+    key = lambda box: [round(2 * one) for one in box]  # noqa: E731
+    same_boxes(
+        sorted(found["things"], key=lambda one: key(one["box"])), sorted(expected, key=lambda one: key(one.box)), off
+    )
+
+
+CHANGES = [
+    {"order": "yxhw", "units": [2, 2, 1, 1]},
+    {"sizes": "exponential", "merge": "best", "overlap": 0.1},
+    {"labels": ["red"], "activation": "none", "threshold": 0.9, "most": 3, "exclusive": True},
+    {"body": [0, 1], "anchors": [{"cells": [8, 8], "scale": 0.25, "aspects": [1.5]}]},
+    {"points": [], "lines": [], "boxes": "boxes", "scores": "scores", "labels": ["a", "b"], "background": False},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES[:4], ids="-".join)
+def test_every_rule_means_the_same(
+    look: Page, served: Site, folder: Path, context: Context, tmp_path: Path, change: dict[str, object]
+) -> None:
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+        served.files[f"/changed/{path.name}"] = path.read_bytes()
+    text = json.dumps({**DETECTOR, **change})
+    (tmp_path / "squares.json").write_text(text, "utf-8")
+    served.files["/changed/squares.json"] = text.encode()
+    pixels = picture(32, 32, (5, 5, 10), (22, 18, 14))
+    found = look.evaluate(LOOK, "/changed/squares.json", png_of(pixels))
+    with Detector(tmp_path / "squares.json", context=context) as detector:
+        expected = detector(pixels)
+    assert len(expected) >= 1
+    same_boxes(found["things"], list(expected), 0.1)
+
+
+@pytest.mark.parametrize("squares", [((24, 24, 16), (88, 104, 16)), ((40, 72, 24),), ()])
+def test_landmarks_lie_where_python_has_them(
+    look: Page, folder: Path, context: Context, squares: tuple[tuple[float, float, float], ...]
+) -> None:
+    pixels = picture(128, 128, *squares)
+    found = look.evaluate(LOOK, "/squares/sides.json", png_of(pixels))["things"]
+    with Landmarker(folder / "sides.json", context=context) as sides:
+        expected = sides(pixels)
+    assert len(found) == len(expected) == len(squares)
+    for one, other in zip(sorted(found, key=first_x), sorted(expected, key=lambda item: item.points[0, 0])):
+        same_points(one, other, 0.5)
+
+
+def first_x(thing: dict[str, Any]) -> float:
+    return float(thing["points"][0][0])
+
+
+def same_points(found: dict[str, Any], expected: Landmarks, off: float) -> None:
+    assert found["score"] == pytest.approx(expected.score, abs=0.02)
+    assert found["attributes"] == pytest.approx(expected.attributes, abs=0.02)
+    assert found["cut"]["angle"] == pytest.approx(expected.cut.angle, abs=0.02)
+    assert np.array(found["points"]) == pytest.approx(expected.points, abs=off)
+
+
+def test_a_thing_is_followed_as_in_python(look: Page, folder: Path, context: Context) -> None:
+    frames = [picture(128, 128, (24 + 2 * step, 24 + 3 * step, 16)) for step in range(6)] + [picture(128, 128)]
+    with Landmarker(folder / "sides.json", context=context) as sides:
+        expected = [sides.follow(frame) for frame in frames]
+    found = look.evaluate(
+        """async (pngs) => {
+            const task = await tasks.openTask("/squares/sides.json");
+            const found = [];
+            for (const png of pngs) {
+                const blob = await (await fetch(`data:image/png;base64,${png}`)).blob();
+                found.push((await task.follow(blob)).things);
+            }
+            return found;
+        }""",
+        [png_of(frame) for frame in frames],
+    )
+    assert [len(things) for things in found] == [len(things) for things in expected] == [1] * 6 + [0]
+    for things, others in zip(found[:-1], expected[:-1]):
+        same_points(things[0], others[0], 0.5)
+
+
+def test_a_mask_is_pythons(look: Page, folder: Path, context: Context) -> None:
+    for pixels in (picture(96, 64, (30, 30, 36)), picture(20, 25, (10, 10, 12))):
+        alpha = np.array(look.evaluate(LOOK, "/squares/mask.json", png_of(pixels))["alpha"]).reshape(pixels.shape[:2])
+        with Segmenter(folder / "mask.json", context=context) as segmenter:
+            expected = segmenter(pixels).alpha.astype(int)
+        # The edge is steep: a step of a byte before it is up to five after.
+        assert np.abs(alpha - expected).max() <= 12
+        assert np.abs(alpha - expected).mean() <= 0.5
+
+
+CUTS = [
+    Cut(50, 40, 32, 32),
+    Cut(50.3, 40.7, 31, 57, 0.7),
+    Cut(10, 5, 90, 90, -2.0),
+    Cut(60, 50, 290, 280, 0.1),
+    Cut(3, 97, 5, 5, 1.0),
+]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=lambda cut: f"{cut.width}x{cut.height}")
+def test_a_cut_has_pythons_bytes(look: Page, cut: Cut) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (100, 120, 3)).astype(np.uint8)
+    found = look.evaluate(
+        """async (png, numbers) => {
+            const bitmap = await createImageBitmap(await (await fetch(`data:image/png;base64,${png}`)).blob());
+            const canvas = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+            canvas.drawImage(bitmap, 0, 0);
+            const picture = canvas.getImageData(0, 0, bitmap.width, bitmap.height);
+            return Array.from(tasks.pixelsOf(picture, new tasks.Cut(...numbers), 24, 17));
+        }""",
+        png_of(pixels),
+        [cut.x, cut.y, cut.width, cut.height, cut.angle],
+    )
+    expected = cuts.pixels_of(pixels, cut, 17, 24)
+    assert np.array_equal(np.array(found).reshape(17, 24, 4)[..., :3], expected)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "glsl_infer/tasks/data").glob("*.json")))
+def test_the_packages_tasks_are_read(look: Page, name: str) -> None:
+    read = look.evaluate("async (name) => tasks.fetchTask(`/data/${name}.json`)", name)
+    given = json.loads((ROOT / f"glsl_infer/tasks/data/{name}.json").read_text("utf-8"))
+    rules = {**read["rules"], "what": read["what"], "model": read["model"]}
+    for key in given.keys() - {"cut", "follow", "boxes", "scores"}:
+        assert rules[key] == given[key], key
+
+
+@pytest.mark.parametrize(
+    ("task", "change", "said"),
+    [
+        (DETECTOR, {"anchors": [{"stride": 8, "sizes": [[1, 1]]}]}, "64 rows of 8 numbers for the boxes of 16"),
+        (DETECTOR, {"points": ["one", "two", "three"], "lines": []}, "which are no rows of 10"),
+        (DETECTOR, {"scores": "score"}, "no output 'score'; the model has scores, boxes"),
+        (DETECTOR, {"model": "nowhere.glslnn"}, "nowhere.glslnn"),
+        (DETECTOR, {"anchors": []}, "'anchors' is empty"),
+        (DETECTOR, {"thresold": 0.3}, "unknown key 'thresold'"),
+        (DETECTOR, {"threshold": 3}, "'threshold' is 3, not a number from 0 to 1"),
+        (DETECTOR, {"merge": "mean"}, "give one of weighted, best"),
+        (LANDMARKS, {"lines": [[0, 2]]}, "'lines' names point 2; there are 2"),
+        (LANDMARKS, {"presence": "sides"}, "4 numbers, where one is needed"),
+        (LANDMARKS, {"detector": "mask.json"}, "is a task for segmentation"),
+        (LANDMARKS, {"cut": {"from": 0, "to": 7}}, "'cut' names point 7"),
+        (LANDMARKS, {"cut": {"from": 0}}, "needs 'from' and 'to'"),
+        (MASK, {"channel": 1}, "'channel' is 1"),
+        (MASK, {"edge": [0.7, 0.3]}, "must be the larger one"),
+    ],
+)
+def test_what_is_wrong_in_a_task_is_named(
+    look: Page, served: Site, folder: Path, task: dict[str, object], change: dict[str, object], said: str
+) -> None:
+    for path in folder.iterdir():
+        served.files[f"/wrong/{path.name}"] = path.read_bytes()
+    served.files["/wrong/mine.json"] = json.dumps({**task, **change}).encode()
+    with pytest.raises(PageError) as caught:
+        look.evaluate("tasks.openTask('/wrong/mine.json')")
+    assert said in str(caught.value)
+
+
+# In the page ---------------------------------------------------------------------------------------
+
+
+def choose_task(page: Page, name: str) -> None:
+    page.evaluate(
+        """(name) => {
+            const task = document.getElementById("task");
+            task.value = name;
+            task.dispatchEvent(new Event("change"));
+        }""",
+        name,
+    )
+
+
+ROWS = "[...document.querySelectorAll('#labels li')].map((one) => one.innerText.split('\\n'))"
+
+
+def test_the_page_says_how_to_get_what_it_lacks(browser: Browser, site: Site) -> None:
+    with opened(browser, site, height=900) as page:
+        options = page.evaluate("[...document.getElementById('task').options].map((one) => one.text)")
+        assert options[0] == "Labels" and "Face mesh (not here yet)" in options
+        choose_task(page, "face-mesh")
+        assert "glsl-infer get face-mesh face-detection" in status(page)
+        assert "make web MODELS=" in status(page)
+        assert page.evaluate("document.getElementById('status').className") == "wrong"
+        assert page.evaluate("document.getElementById('task').value") == ""
+
+
+def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
+    pixels = picture(128, 96, (24, 24, 16), (88, 56, 16))
+    data = io.BytesIO()
+    Image.fromarray(pixels).save(data, "PNG")
+    served.files["/squares.png"] = data.getvalue()
+    with opened(browser, served, height=900) as page:
+        drop(page, "/squares.png")
+        choose_task(page, "squares")
+        page.wait_for("document.querySelector('#labels li span')?.textContent === 'No. 1, 2 points'")
+        assert len(page.evaluate(ROWS)) == 2
+        label = page.evaluate("document.getElementById('picture').getAttribute('aria-label')")
+        assert label.endswith("squares; 2 found")
+        colours = page.evaluate("""(() => {
+            const {width, height} = document.getElementById("picture");
+            const {data} = document.getElementById("picture").getContext("2d").getImageData(0, 0, width, height);
+            const all = new Set();
+            for (let i = 0; i < data.length; i += 4) all.add(data.slice(i, i + 3).join());
+            return [width, height, ...all];
+        })()""")
+        assert colours[:2] == [640, 480]
+        assert {"255,0,0", "255,196,0", "0,200,255"} <= set(colours)  # the squares, and a colour for each
+        assert page.evaluate("document.getElementById('model-choice').hidden")
+        page.evaluate("document.getElementById('check').click()")
+        assert status(page).startswith("This GPU computes all 2 layers as it should.")
+        page.screenshot(SHOTS / "task-squares.png")
+
+        choose_task(page, "mask")
+        page.wait_for("document.querySelector('#labels li span')?.textContent === 'Share of the picture'")
+        (row,) = page.evaluate(ROWS)
+        assert float(row[1].rstrip(" %")) == pytest.approx(100 * 2 * 16**2 / (128 * 96), abs=1.5)
+        for look in ("cut", "blur"):
+            page.evaluate(
+                """(value) => {
+                    const look = document.getElementById("look");
+                    look.value = value;
+                    look.dispatchEvent(new Event("change"));
+                }""",
+                look,
+            )
+            page.wait_for(f"+document.getElementById('frames').value === {2 + (look == 'blur')}")
+            corner = page.evaluate("""[...document.getElementById("picture").getContext("2d")
+                .getImageData(2, 470, 1, 1).data]""")
+            assert corner[:3] == ([236] * 3 if look == "cut" else [0, 0, 0])
+            page.screenshot(SHOTS / f"task-{look}.png")
+
+        choose_task(page, "")
+        page.wait_for("document.getElementById('about').textContent.startsWith('grocery-x22-257')")
+        assert not page.evaluate("document.getElementById('model-choice').hidden")
+
+
+def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> None:
+    pictures = [Image.fromarray(picture(160, 120, (40 + 2 * (k % 30), 60, 24))).resize((640, 480)) for k in range(30)]
+    film.write(pictures, tmp_path / "film.mjpeg")
+    flags = (
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-video-capture={tmp_path}/film.mjpeg",
+    )
+    with Browser(flags) as filmed, opened(filmed, served, height=800) as page:
+        choose_task(page, "sides")
+        page.wait_for("document.getElementById('about').textContent.startsWith('sides')")
+        page.evaluate("document.getElementById('camera').click()")
+        page.wait_for("+document.getElementById('frames').value > 10")
+        assert page.evaluate(ROWS)[0][0] == "No. 1, 2 points"
+        assert page.evaluate("document.getElementById('video').hidden")
+        assert not page.evaluate("document.getElementById('picture').hidden")
+        page.screenshot(SHOTS / "task-film.png")
+        choose_task(page, "")
+        page.wait_for("!document.getElementById('video').hidden && document.getElementById('picture').hidden")
+        page.evaluate("document.getElementById('camera').click()")
+        page.wait_for("!document.getElementById('hint').hidden")
+
+
+# With published networks, where they were fetched --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("task", "off"), [("faces", 1.0), ("face-mesh", 1.0), ("selfie", 0.0)], ids=["faces", "face-mesh", "selfie"]
+)
+def test_published_networks_find_the_same(look: Page, context: Context, task: str, off: float) -> None:
+    needed = {
+        "faces": ["face-detection"],
+        "face-mesh": ["face-detection", "face-mesh"],
+        "selfie": ["selfie-segmentation"],
+    }
+    for name in needed[task]:
+        if not (models.folder() / f"{name}.glslnn").is_file():
+            pytest.skip(f"not fetched: glsl-infer get {name}")
+    found = look.evaluate(LOOK, f"/data/{task}.json", png_of(PERSON))
+    with open_task(task, context=context) as made:
+        expected = made(PERSON)
+    if task == "selfie":
+        alpha = np.array(found["alpha"]).reshape(expected.alpha.shape)
+        assert np.abs(alpha - expected.alpha).mean() < 1.0
+    elif task == "faces":
+        same_boxes(found["things"], list(expected), off)
+    else:
+        assert len(found["things"]) == len(expected) == 1
+        same_points(found["things"][0], expected[0], off)

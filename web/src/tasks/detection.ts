@@ -1,0 +1,89 @@
+/** Detection by anchors: where things are, and points of each. */
+
+import { fitted, InputError, type PictureSource, type Tensor } from "glsl-infer";
+import { anchorsOf, type Extent } from "./anchors.ts";
+import { decode, likely, suppress } from "./boxes.ts";
+import type { Point } from "./cuts.ts";
+import type { DetectionRules } from "./description.ts";
+import { joined, sizeOf, type Network } from "./picture.ts";
+import type { Detection, FoundDetections } from "./results.ts";
+
+/** Finds things by a network that says for each anchor whether there is one, and where: SSD and its kin. */
+export class Detector {
+  private readonly _anchors: Float32Array;
+  private readonly _columns: number;
+  private readonly _classes: number;
+
+  /** @throws InputError the network does not fit the rules. */
+  constructor(
+    readonly network: Network,
+    readonly rules: DetectionRules,
+  ) {
+    this._anchors = anchorsOf(rules.anchors, network.entry);
+    this._columns = 4 + 2 * rules.points.length;
+    this._classes = rules.labels.length + (rules.background ? 1 : 0);
+    for (const [what, columns] of [["boxes", this._columns], ["scores", this._classes]] as const) {
+      const rows = network.rows(rules[what], columns);
+      if (4 * rows === this._anchors.length) continue;
+      throw new InputError(
+        `${rules[what].join(", ")}: ${rows} rows of ${columns} numbers for the ${what} of ${this._anchors.length / 4} ` +
+          "anchors; correct 'anchors', 'points' or 'labels'",
+      );
+    }
+  }
+
+  /** Return what is in a picture, best first. */
+  async run(picture: PictureSource): Promise<FoundDetections> {
+    const size = sizeOf(picture);
+    return this.found(await this.network.run(picture), size);
+  }
+
+  /** Return what a network's numbers mean, for a picture of a size. */
+  found(outputs: Readonly<Record<string, Tensor>>, size: Extent): FoundDetections {
+    const { rules, _columns: columns } = this;
+    const numbers = joined(outputs, rules.boxes);
+    const scores = joined(outputs, rules.scores);
+    const candidates = likely(scores, this._classes, rules.activation, rules.threshold, rules.background);
+    const boxes = candidates.map(({ row }) => {
+      const own = numbers.subarray(row * columns, (row + 1) * columns);
+      return this._withBody(decode(own, this._anchors.subarray(4 * row, 4 * row + 4), rules));
+    });
+    const classes = rules.exclusive ? [-1] : [...new Set(candidates.map(({ index }) => index))].sort((a, b) => a - b);
+    const things = classes.flatMap((one) => {
+      const of = candidates.flatMap(({ index }, i) => (one < 0 || index === one ? [i] : []));
+      const own = of.map((i) => candidates[i]!.score);
+      const kept = suppress(of.map((i) => boxes[i]!), own, rules.overlap, rules.most, rules.merge);
+      return kept.map(({ box, best }) => ({ ...candidates[of[best]!]!, box }));
+    });
+    things.sort((a, b) => b.score - a.score);
+    const place = this._back(size);
+    const found = things.slice(0, rules.most).map(({ box, score, index }): Detection => {
+      const [low, high, ...points] = place(box);
+      return { box: [...low!, ...high!], score, label: rules.labels[index]!, index, points };
+    });
+    return { kind: "detection", size, things: found, rules };
+  }
+
+  /** Return a box with the square around its circle, where the rules have one. */
+  private _withBody(box: number[]): number[] {
+    const { body } = this.rules;
+    if (!body) return box;
+    const { width, height } = this.network.entry;
+    const [middle, on] = body.map((point) => [box[4 + 2 * point]!, box[5 + 2 * point]!] as const);
+    const radius = Math.hypot((on![0] - middle![0]) * width, (on![1] - middle![1]) * height);
+    const [x, y] = [radius / width, radius / height];
+    return [middle![0] - x, middle![1] - y, middle![0] + x, middle![1] + y, ...box.slice(4)];
+  }
+
+  /** Return what takes parts of the network's picture to pixels of one that was fitted to it. */
+  private _back(size: Extent): (numbers: readonly number[]) => Point[] {
+    const { entry } = this.network;
+    const { from, to } = fitted(entry.fit, size, entry);
+    const [across, down] = [from.width / to.width, from.height / to.height];
+    return (numbers) =>
+      Array.from({ length: numbers.length / 2 }, (_, i) => [
+        numbers[2 * i]! * entry.width * across + from.x - to.x * across,
+        numbers[2 * i + 1]! * entry.height * down + from.y - to.y * down,
+      ]);
+  }
+}

@@ -1,0 +1,150 @@
+/** Draws a picture and what a task has found in it on a canvas: boxes, points, lines, a mask or labels. */
+
+import type { PictureSource } from "glsl-infer";
+import type { Extent } from "./anchors.ts";
+import type { Mask } from "./masks.ts";
+import { sizeOf } from "./picture.ts";
+import type { Found } from "./results.ts";
+
+/** One for each class or thing, again and again: those of glsl_infer/tasks/drawing.py. */
+const COLOURS = ["#ffc400", "#00c8ff", "#ff6090", "#78e664", "#be8cff", "#ff8c3c"] as const;
+const FINE = "rgb(190 225 235 / 75%)";
+/** A point nearer than this many pixels of the canvas to the next needs no dot of its own beside lines. */
+const MANY_POINTS = 100;
+/** How much smaller a picture is made to blur it, in parts of its longer side. */
+const BLUR = 0.02;
+
+/** What becomes of the pixels that a mask leaves out, or `tint`: of those that it holds. */
+export type MaskLook = "tint" | "cut" | "blur";
+
+type Context = CanvasRenderingContext2D;
+
+/** Draw a picture and what was found in it, over the whole canvas, which has the picture's shape. */
+export function draw(canvas: HTMLCanvasElement, picture: PictureSource, found: Found, look: MaskLook = "tint"): void {
+  const context = canvas.getContext("2d");
+  if (!context) return;
+  const { width, height } = canvas;
+  if (picture instanceof ImageData) context.drawImage(canvasOf(picture), 0, 0, width, height);
+  else context.drawImage(picture as CanvasImageSource, 0, 0, width, height);
+  if (found.kind === "segmentation") return drawMask(context, picture, found.mask, look);
+  if (found.kind === "classification") {
+    return found.labels.forEach(({ label, probability }, i) => {
+      write(context, `${Math.round(100 * probability)} % ${label}`, [0, i * 12 * stroke(canvas)], colour(i));
+    });
+  }
+  const zoom = [width / found.size.width, height / found.size.height] as const;
+  const at = (point: readonly number[]): readonly [number, number] => [point[0]! * zoom[0], point[1]! * zoom[1]];
+  context.lineJoin = context.lineCap = "round";
+  [...found.things].reverse().forEach((thing, k) => {
+    const i = found.things.length - 1 - k; // the best one is on top
+    const points = thing.points.map(at);
+    if ("box" in thing) {
+      const ink = colour(thing.label ? thing.index : i);
+      const [left, top, right, bottom] = thing.box;
+      const corners = [[left, top], [right, top], [right, bottom], [left, bottom], [left, top]].map(at);
+      lines(context, [corners], ink, stroke(canvas));
+      lines(context, found.rules.lines.map((line) => line.map((p) => points[p]!)), ink, stroke(canvas));
+      dots(context, points, ink);
+      write(context, `${thing.label} ${Math.round(100 * thing.score)} %`.trim(), corners[0]!, ink);
+    } else if (found.kind === "landmarks") {
+      const joined = (which: readonly (readonly number[])[]) => which.map((line) => line.map((p) => points[p]!));
+      lines(context, joined(found.rules.fine), FINE, Math.max(1, stroke(canvas) / 3));
+      lines(context, joined(found.rules.lines), colour(i), stroke(canvas));
+      if (points.length < MANY_POINTS || !found.rules.lines.length) dots(context, points, colour(i));
+    }
+  });
+}
+
+/** Return the colour of a class or of a thing. */
+export function colour(index: number): string {
+  return COLOURS[index % COLOURS.length]!;
+}
+
+function stroke({ width, height }: Extent): number {
+  return Math.max(1, Math.round(Math.max(width, height) / 400));
+}
+
+function lines(
+  context: Context,
+  all: readonly (readonly (readonly [number, number])[])[],
+  ink: string,
+  width: number,
+): void {
+  context.strokeStyle = ink;
+  context.lineWidth = width;
+  context.beginPath();
+  for (const line of all) line.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
+  context.stroke();
+}
+
+function dots(context: Context, points: readonly (readonly [number, number])[], ink: string): void {
+  const radius = 1.6 * stroke(context.canvas);
+  context.fillStyle = ink;
+  for (const [x, y] of points) {
+    context.beginPath();
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.fill();
+  }
+}
+
+/** Write above a place, or below it where there is no room, on a ground of its own. */
+function write(context: Context, words: string, [left, bottom]: readonly [number, number], ink: string): void {
+  const { canvas } = context;
+  const unit = stroke(canvas);
+  const size = Math.max(12, 8 * unit);
+  context.font = `600 ${size}px system-ui, sans-serif`;
+  context.textBaseline = "middle";
+  const [wide, high] = [context.measureText(words).width + 4 * unit, 1.35 * size];
+  const x = Math.min(Math.max(0, left), Math.max(0, canvas.width - wide));
+  const y = Math.min(Math.max(0, bottom < high ? bottom : bottom - high), Math.max(0, canvas.height - high));
+  context.fillStyle = ink;
+  context.fillRect(x, y, wide, high);
+  context.fillStyle = "#000";
+  context.fillText(words, x + 2 * unit, y + high / 2);
+}
+
+function drawMask(context: Context, picture: PictureSource, mask: Mask, look: MaskLook): void {
+  const { width, height } = context.canvas;
+  const alpha = mask.alpha({ width, height });
+  const layer = new ImageData(width, height);
+  const [red, green, blue] = [0, 200, 255];
+  for (let i = 0; i < alpha.length; i++) {
+    const tone = ((i % width >> 4) + (Math.floor(i / width) >> 4)) & 1 ? 236 : 208; // a chessboard stands for nothing
+    const ground = look === "tint" ? [red, green, blue, alpha[i]! / 2] : [tone, tone, tone, 255 - alpha[i]!];
+    layer.data.set(ground, 4 * i);
+  }
+  const over = canvasOf(layer);
+  if (look === "blur") {
+    const soft = over.getContext("2d")!;
+    soft.globalCompositeOperation = "source-in"; // what is drawn takes the alpha of what is there
+    soft.drawImage(blurred(picture), 0, 0, width, height);
+  }
+  context.drawImage(over, 0, 0);
+}
+
+/** Return a picture so small that it is blurred when it is drawn large. */
+function blurred(picture: PictureSource): HTMLCanvasElement {
+  const { width, height } = sizeOf(picture);
+  let source: CanvasImageSource = picture instanceof ImageData ? canvasOf(picture) : (picture as CanvasImageSource);
+  let [wide, high] = [width, height];
+  const least = 1 / BLUR;
+  let canvas = document.createElement("canvas");
+  do {
+    // Half by half, so that every pixel counts.
+    [wide, high] = [Math.max(1, Math.round(wide / 2)), Math.max(1, Math.round(high / 2))];
+    canvas = document.createElement("canvas");
+    canvas.width = wide;
+    canvas.height = high;
+    canvas.getContext("2d")?.drawImage(source, 0, 0, wide, high);
+    source = canvas;
+  } while (Math.max(wide, high) > 2 * least);
+  return canvas;
+}
+
+function canvasOf(pixels: ImageData): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = pixels.width;
+  canvas.height = pixels.height;
+  canvas.getContext("2d")?.putImageData(pixels, 0, 0);
+  return canvas;
+}

@@ -1,0 +1,19 @@
+/**
+ * Tasks: what is in a picture, as pixels and scores that draw themselves.
+ *
+ *     import { draw, openTask } from "glsl-infer/tasks";
+ *     const faces = await openTask("tasks/faces.json");
+ *     draw(canvas, video, await faces.follow(video));
+ *
+ * A task is the same JSON file as in Python: docs/tasks.md. Its models come from `glsl-infer get`.
+ */
+
+export type { Extent } from "./anchors.ts";
+export { Cut, pixelsOf, type Pixels, type Point } from "./cuts.ts";
+export type { Description, Rules } from "./description.ts";
+export { colour, draw, type MaskLook } from "./drawing.ts";
+export { Mask } from "./masks.ts";
+export { Network, type Source } from "./picture.ts";
+export { readTask } from "./reading.ts";
+export type { Detection, Found, Landmarks } from "./results.ts";
+export { fetchTask, openTask, Task, type TaskOptions } from "./task.ts";
