@@ -1,7 +1,7 @@
 // Partial sums of a wide convolution, as convolution_products.frag, but its weights lie in a texture, so that one draw
 // of many quads serves all output slices. A row of texels is for two output channels: a texel has the high and the low
 // byte of a weight of the one (.xy) and of the other (.zw). A row has the columns of weights, one of scales and two of
-// biases; docs/bundle-format.md has all of it.
+// biases, as those of convolution_texture.frag.
 //
 // ROW            coordinate of the first texel of the fragment's row, at its centre
 // HAS_LOOP       see convolution_texture.frag

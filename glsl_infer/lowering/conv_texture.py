@@ -172,7 +172,7 @@ def draw(
         # Tiles of a window have more coordinates than registers, unless fetches wait for each other.
         wait = "WAIT" if in_bytes and entry.by_tiles and columns.taps_per_slot > 1 and not columns.depthwise else ""
         lines = partial(lines_of_bytes, wait=wait) if in_bytes else _lines
-        loop = entry.loop if entry.by_tiles else rolled.loop(columns, binding)
+        loop = None if entry.by_tiles else rolled.loop(columns, binding)
         if loop is not None:
             defines["HAS_LOOP"] = 1
         known = codegen.PLANNED if build.planning else texts.get(id(entry.taps))
