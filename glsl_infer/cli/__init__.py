@@ -22,6 +22,7 @@ COMMANDS = (
     "calibrate",
     "camera",
     "classify",
+    "collect",
     "completion",
     "deploy",
     "detect",
@@ -34,6 +35,7 @@ COMMANDS = (
     "run",
     "segment",
     "selfcheck",
+    "train",
     "validate",
     "vc4",
 )

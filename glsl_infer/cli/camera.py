@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glsl_infer.cli import camera_tasks, execution, progress
+from glsl_infer.cli import camera_labels, camera_tasks, execution, progress
 from glsl_infer.errors import InputError, RunError
 from glsl_infer.gl.context import CHOICES
 from glsl_infer.support.files import output_file, writing
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--top", type=int, default=1, help="labels a frame (default: 1)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take every N-th frame only (default: 1)")
     parser.add_argument("--frames", type=int, metavar="N", help="end after N frames (default: with the source)")
+    execution.add_threshold(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument(
         "--upload",
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--window", action="store_true", help="show the frames, their labels and the frame rate; q ends")
     parser.add_argument("--screenshot", type=Path, metavar="FILE.png", help="with --window: write the last frame shown")
     parser.add_argument("--json", action="store_true", help="print a JSON object a frame, one a line")
+    camera_labels.add_arguments(parser)
     camera_tasks.add_arguments(parser)
 
 
@@ -108,7 +110,9 @@ def _as_lines(args: argparse.Namespace, source: CameraSource) -> None:
 
     started = time.monotonic()
     with (
-        Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier,
+        Classifier(
+            args.model, context=args.context, isolated=execution.isolation(args), threshold=args.threshold
+        ) as classifier,
         _frames(args, source, classifier) as (frames, latest),
     ):
 
@@ -137,7 +141,9 @@ def _in_window(args: argparse.Namespace, source: CameraSource, window: PictureWi
     from glsl_infer.runtime.classifier import Classifier
 
     with (
-        Classifier(args.model, context=window.context, isolated=execution.isolation(args)) as classifier,
+        Classifier(
+            args.model, context=window.context, isolated=execution.isolation(args), threshold=args.threshold
+        ) as classifier,
         _frames(args, source, classifier) as (frames, _),
     ):
 
@@ -182,6 +188,13 @@ def _frames(
 
 def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable[Frame], report: OnFrame) -> None:
     """Report every frame, while the GPU already computes the next."""
+    watches = camera_labels.Watches(
+        args.on,
+        classifier.labels,
+        str(args.model or "the model that comes with the package"),
+        args.appear_after or camera_tasks.APPEAR_AFTER,
+        args.leave_after or camera_tasks.LEAVE_AFTER,
+    )
     if not args.no_selfcheck:
         progress.first_use(classifier.session)
     ends: deque[float] = deque(maxlen=_RATE_OVER)
@@ -200,7 +213,9 @@ def _classify(args: argparse.Namespace, classifier: Classifier, frames: Iterable
             classifier.session.context.gl.check(f"in frame {frame.index}")  # a lost context goes on, with any numbers
             ends.append(time.monotonic())
             rate = (len(ends) - 1) / (ends[-1] - ends[0]) if len(ends) > 1 and ends[-1] > ends[0] else 0.0
-            report(frame, classifier.rank(output, args.top), rate)
+            predictions = classifier.rank(output, args.top)
+            watches.saw(predictions)
+            report(frame, predictions, rate)
             taken.popleft().close()
     finally:
         for frame in taken:

@@ -76,15 +76,17 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         InputError: saying so.
     """
-    if args.task is None:
-        for name in _OPTIONS:
-            if getattr(args, name) is not None:
-                raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
-        return
     for name in ("appear_after", "leave_after"):
         number = getattr(args, name)
         if number is not None and number < 1:
             raise InputError(f"--{name.replace('_', '-')} {number}; at least 1 is possible")
+    if args.task is None:
+        for name in _OPTIONS:
+            if getattr(args, name) is not None and not (args.on and name in ("appear_after", "leave_after")):
+                raise InputError(f"--{name.replace('_', '-')} is about a task; give --task as well")
+        return
+    if args.on:
+        raise InputError("--on is about labels; with --task give --on-appear")
     if args.serve is not None and not 0 <= args.serve <= 65535:
         raise InputError(f"--serve {args.serve}; give a port from 1 to 65535, or 0 for one that is free")
 

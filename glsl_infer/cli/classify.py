@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, help="a .glslnn file (default: the model that comes with the package)")
     parser.add_argument("--top", type=int, default=5, help="labels a picture (default: 5)")
     ends.add_operator(parser)
+    execution.add_threshold(parser)
     parser.add_argument("--context", choices=CHOICES, default="auto", help="how to get at the GPU (default: auto)")
     parser.add_argument("--json", action="store_true", help="print one JSON list: file and predictions of each picture")
     parser.add_argument(
@@ -109,7 +110,9 @@ def _classifier(args: argparse.Namespace) -> Iterator[Classifier]:
     """Yield the classifier, once the driver is known to compute it right."""
     from glsl_infer.runtime import classifier as classifiers
 
-    with classifiers.Classifier(args.model, context=args.context, isolated=execution.isolation(args)) as classifier:
+    with classifiers.Classifier(
+        args.model, context=args.context, isolated=execution.isolation(args), threshold=args.threshold
+    ) as classifier:
         if not args.no_selfcheck:
             progress.first_use(classifier.session)
         yield classifier

@@ -93,6 +93,27 @@ def isolation(args: argparse.Namespace) -> Isolation:
     return True if args.isolated else False if getattr(args, "no_selfcheck", False) else "first"
 
 
+def add_threshold(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--threshold``."""
+    parser.add_argument(
+        "--threshold",
+        type=_probability,
+        default=0.0,
+        metavar="P",
+        help="answer 'none of these' where the best label is less probable than P, from 0 to 1 (default: 0)",
+    )
+
+
+def _probability(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text}; give a probability from 0 to 1, like 0.7")
+    return number
+
+
 def add_signature(parser: argparse.ArgumentParser) -> None:
     """Declare ``--require-signature``."""
     parser.add_argument(

@@ -46,7 +46,9 @@ def run(args: argparse.Namespace, files: list[Path], report: OnPicture) -> int:
     check(args, files)
     with (
         PictureWindow() as window,
-        Classifier(args.model, context=window.context, isolated=isolation(args)) as classifier,
+        Classifier(
+            args.model, context=window.context, isolated=isolation(args), threshold=args.threshold
+        ) as classifier,
     ):
         if not args.no_selfcheck:
             progress.first_use(classifier.session)

@@ -32,17 +32,6 @@ _known: dict[str, Function] = {}
 _classes: dict[str, str] = {}
 
 
-def register(functions: Functions) -> None:
-    """Make functions known by their names to every model of this process.
-
-    Raises:
-        InputError: a name is not of the form ``module:function``.
-    """
-    for name, function in functions.items():
-        _check(name)
-        _known[name] = function
-
-
 def load(given: str) -> str:
     """Import a function and make it known; return its name. Only ever call this with what a person typed.
 

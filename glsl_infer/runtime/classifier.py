@@ -24,10 +24,17 @@ from glsl_infer.runtime.session import Session
 from glsl_infer.support.closing import Closing
 from glsl_infer.support.resources import default_model
 
+NONE = "none of these"
+"""What is answered below a threshold; models of ``glsl-infer train`` have a class of this label."""
+
 
 @dataclass(frozen=True)
 class Prediction:
-    """One class: its label as it stands in labels.txt, its probability in [0, 1] and its index."""
+    """One class: its label as it stands in labels.txt, its probability in [0, 1] and its index.
+
+    Below a threshold the label is ``NONE``, the index -1, where no class has that label, and the probability what the
+    best class leaves of 1.
+    """
 
     label: str
     probability: float
@@ -40,9 +47,10 @@ class Classifier(Closing):
     Args:
         model: path of a ``.glslnn`` file or a bundle; by default the model that comes with the package.
         context, selfcheck, isolated: see ``Session``.
+        threshold: where the best class is less probable, the first prediction is ``NONE``; from 0 to 1.
 
     Raises:
-        InputError: the model has no output for classes, or more inputs than a picture.
+        InputError: the model has no output for classes, or more inputs than a picture; a threshold beyond [0, 1].
         As ``Session``.
     """
 
@@ -53,7 +61,11 @@ class Classifier(Closing):
         context: Union[str, Context] = "auto",
         selfcheck: bool = False,
         isolated: Isolation = False,
+        threshold: float = 0.0,
     ) -> None:
+        if not 0.0 <= threshold <= 1.0:
+            raise InputError(f"threshold={threshold:g}; give a probability from 0 to 1")
+        self.threshold = threshold
         model = default_model() if model is None else model
         self.session = Session(model, context=context, selfcheck=selfcheck, isolated=isolated)
         manifest, classes = self.session.bundle.manifest, self.session.bundle.manifest.classes
@@ -125,8 +137,13 @@ class Classifier(Closing):
         """
         numbers = np.asarray(result[self._output] if isinstance(result, Mapping) else result, np.float64)
         probabilities = numbers if self._probable else softmax(numbers)
-        order = np.argsort(-probabilities, kind="stable")[:top]
-        return [Prediction(self.labels[index], float(probabilities[index]), int(index)) for index in order]
+        order = np.argsort(-probabilities, kind="stable")
+        ranked = [Prediction(self.labels[index], float(probabilities[index]), int(index)) for index in order]
+        best = next((entry for entry in ranked if entry.label != NONE), None)
+        if best is not None and best.probability < self.threshold:
+            own = next((entry for entry in ranked if entry.label == NONE), Prediction(NONE, 1.0 - best.probability, -1))
+            ranked = [own, *(entry for entry in ranked if entry is not own)]
+        return ranked[:top]
 
     def close(self) -> None:
         """Free the GPU's resources."""

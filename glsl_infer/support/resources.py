@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent
+MODEL_NAMES = ("grocery-x22-257", "trashnet-x22-257")
+"""Models in a wheel: ``glsl-infer train`` starts from them."""
 DEFAULT_MODEL_NAME = "grocery-x22-257.glslnn"
 
 
@@ -32,3 +34,8 @@ def template_names() -> tuple[str, ...]:
 def default_model() -> Path:
     """Return the path of the model that ``classify`` uses when none is given."""
     return _folder("models") / DEFAULT_MODEL_NAME
+
+
+def model(name: str) -> Path:
+    """Return the path of a model that comes with the package, by its name without the ending."""
+    return _folder("models") / f"{name}.glslnn"

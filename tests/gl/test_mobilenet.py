@@ -11,7 +11,7 @@ from mobilenet import MobileNet
 from random_networks import layer_errors
 
 from glsl_infer.bundle import Bundle
-from glsl_infer.compiler.build import build
+from glsl_infer.compiler.build import Options, build
 from glsl_infer.gl.context import Context
 from glsl_infer.graph import reference
 from glsl_infer.runtime.session import Session
@@ -24,7 +24,8 @@ RATIO = 1.5
 @pytest.fixture(scope="module")
 def made(mobilenet: MobileNet) -> Bundle:
     labels = [f"class {index}" for index in range(mobilenet.logits.shape[1])]
-    bundle, program, prepared = build(mobilenet.graph, labels, calibration=list(mobilenet.calibration))
+    eight = Options(precision="8")  # what is tested here
+    bundle, program, prepared = build(mobilenet.graph, labels, options=eight, calibration=list(mobilenet.calibration))
     assert prepared.wide == (), "every layer is one pass for each output slice, or for all"
     # Random weights make the rounding of every layer larger, and the exporter says so.
     (warning,) = report(program, bundle, prepared, list(mobilenet.calibration)).warnings

@@ -19,9 +19,9 @@ import pytest
 from planted import executed, plant
 
 import glsl_infer
+from glsl_infer.tools.train.starts import STARTS
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = "models/grocery-x22-257.glslnn"
 PICTURE = ROOT / "docs" / "images" / "example.jpg"
 DIST_INFO = f"glsl_infer-{glsl_infer.__version__}.dist-info"
 
@@ -84,7 +84,7 @@ def test_only_the_package_is_inside(members: dict[str, bytes]) -> None:
     assert {Path(name).suffix for name in members if name.startswith("glsl_infer/")} == {
         *(".py", ".typed", ".json"),
         *(".glsl", ".frag", ".vert"),
-        *(".glslnn", ".jpg"),
+        *(".glslnn", ".jpg", ".npz"),
     }
 
 
@@ -104,9 +104,12 @@ def test_a_data_file_is_inside(members: dict[str, bytes], name: str) -> None:
     assert members[f"glsl_infer/{name}"] == (ROOT / "glsl_infer" / name).read_bytes()
 
 
-def test_the_default_model_is_inside(members: dict[str, bytes]) -> None:
-    assert [name for name in members if name.startswith("glsl_infer/models/")] == [f"glsl_infer/{MODEL}"]
-    assert members[f"glsl_infer/{MODEL}"] == (ROOT / MODEL).read_bytes()
+def test_the_models_that_training_starts_from_are_inside(members: dict[str, bytes]) -> None:
+    inside = sorted(name for name in members if name.startswith("glsl_infer/models/"))
+    assert inside == [f"glsl_infer/models/{name}.glslnn" for name in STARTS]
+    for name in STARTS:
+        assert members[f"glsl_infer/models/{name}.glslnn"] == (ROOT / "models" / f"{name}.glslnn").read_bytes()
+        assert f"glsl_infer/tools/train/data/{name}.npz" in members
 
 
 def test_the_licence_is_inside(members: dict[str, bytes]) -> None:

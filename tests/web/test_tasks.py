@@ -346,6 +346,10 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
             corner = page.evaluate("""[...document.getElementById("picture").getContext("2d")
                 .getImageData(2, 470, 1, 1).data]""")
             assert corner[:3] == ([236] * 3 if look == "cut" else [0, 0, 0])
+            beside = page.evaluate("""[...document.getElementById("picture").getContext("2d")
+                .getImageData(440, 268, 1, 1).data]""")  # just above a square
+            if look == "blur":
+                assert beside[0] > 10 > beside[1]  # some of its red
             page.screenshot(SHOTS / f"task-{look}.png")
 
         choose_task(page, "")
@@ -354,7 +358,9 @@ def test_a_picture_with_what_was_found(browser: Browser, served: Site) -> None:
 
 
 def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> None:
-    pictures = [Image.fromarray(picture(160, 120, (40 + 2 * (k % 30), 60, 24))).resize((640, 480)) for k in range(30)]
+    # The detector's cells are 20 pixels wide: the square fills one of them wherever the film begins.
+    squares = [(50 + 20 * (k // 10), 50, 20) for k in range(30)]
+    pictures = [Image.fromarray(picture(160, 120, square)).resize((640, 480)) for square in squares]
     film.write(pictures, tmp_path / "film.mjpeg")
     flags = (
         "--use-fake-ui-for-media-stream",
@@ -366,7 +372,7 @@ def test_a_film_is_followed(browser: Browser, served: Site, tmp_path: Path) -> N
         page.wait_for("document.getElementById('about').textContent.startsWith('sides')")
         page.evaluate("document.getElementById('camera').click()")
         page.wait_for("+document.getElementById('frames').value > 10")
-        assert page.evaluate(ROWS)[0][0] == "No. 1, 2 points"
+        page.wait_for("document.querySelector('#labels li span')?.textContent === 'No. 1, 2 points'")
         assert page.evaluate("document.getElementById('video').hidden")
         assert not page.evaluate("document.getElementById('picture').hidden")
         page.screenshot(SHOTS / "task-film.png")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the AI Benchmark's networks as .keras files: ``python -m training.aibench.build FOLDER [NAME ...]``.
 
-Three networks have trained weights (``pretrain``). Those of the others are drawn with a seed, so that the files are the
-same everywhere. Batch norms then get the mean and variance of what really comes: without that, signals of a deep random
-network die or explode, and nothing could be compared.
+Three networks have trained weights (training/aibench/weights; ``training.aibench.pretrain``). Those of the others are
+drawn with a seed, so that the files are the same everywhere. Batch norms then get the mean and variance of what really
+comes: without that, signals of a deep random network die or explode, and nothing could be compared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from glsl_infer.support.files import replacing
 SEED = 2018
 PICTURES = Path(__file__).resolve().parents[2] / "docs/images"
 WEIGHTS = Path(__file__).resolve().parent / "weights"
-"""Has NAME.npz for networks with trained weights: the arrays of Keras' ``get_weights()`` in their order, float16."""
+"""NAME.npz of trained networks: the arrays of Keras' ``get_weights()``, in 16-bit floats."""
 
 STATISTICS = 4
 """Pictures that batch norms see."""
@@ -51,7 +51,7 @@ def batch(network: Network, height: int, width: int, channels: int) -> NDArray[n
 
 
 def build(network: Network, height: int | None = None, width: int | None = None) -> keras.Model:
-    """Return a network with its trained weights or, where it has none, with seeded ones.
+    """Return a network with its trained weights, or seeded ones where it has none.
 
     Args:
         network: which.
@@ -63,7 +63,7 @@ def build(network: Network, height: int | None = None, width: int | None = None)
     model = network.build(height, width)
     trained = WEIGHTS / f"{network.name}.npz"
     if trained.is_file():
-        with np.load(trained, allow_pickle=False) as stored:
+        with np.load(trained) as stored:
             model.set_weights([stored[f"arr_{index}"].astype(np.float32) for index in range(len(stored.files))])
         return model
     norms = [layer for layer in model.layers if isinstance(layer, keras.layers.BatchNormalization)]

@@ -53,7 +53,7 @@ def pack(data: Path, out: Path) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(2018)
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for split, count in (("train", TRAINING), ("val", HELD_OUT)):
         files = sorted(data.rglob(f"{split}/*/*.jpg"))
         if not files:
@@ -71,7 +71,7 @@ def pack(data: Path, out: Path) -> None:
         # Differences of neighbours compress better.
         arrays[split] = np.diff(np.stack(patches), axis=2, prepend=np.uint8(0))
     out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(out, allow_pickle=False, **arrays)
+    np.savez_compressed(out, **arrays)
     print(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -92,13 +92,12 @@ def _bytes(x: Any) -> Any:
 
 def _gauss(x: Any, sigma: float) -> Any:
     """Blur, without what lies beyond the edge: 2 * 4 pixels less a side."""
-    import jax.numpy as jnp
     from jax import lax
 
     line = np.exp(-0.5 * (np.arange(-4, 5) / sigma) ** 2)
-    line = line / line.sum()
+    line = (line / line.sum()).astype(np.float32)
     for shape in ((9, 1), (1, 9)):
-        kernel = jnp.asarray(np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1])), jnp.float32)
+        kernel: Any = np.tile(line.reshape(*shape, 1, 1), (1, 1, 1, x.shape[-1]))
         x = lax.conv_general_dilated(
             x, kernel, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=x.shape[-1]
         )
@@ -313,7 +312,7 @@ def train(packed: Path, out: Path, seconds: float, names: list[str]) -> None:
     scores: dict[str, dict[str, float]] = {}
     for name in names:
         params, scores[name] = learn(name, patches, seconds)
-        np.savez(out / f"{name}.npz", *[np.asarray(array, np.float32) for array in params])
+        np.savez_compressed(out / f"{name}.npz", *[np.asarray(array, np.float16) for array in params])
         (out / "scores.json").write_text(json.dumps(scores, indent=1) + "\n", "utf-8")
 
 

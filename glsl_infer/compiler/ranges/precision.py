@@ -264,7 +264,7 @@ def added(graph: Graph, node: Node) -> float:
     height, width, _ = graph.shapes[node.name]
     readers = sum(_work(graph, reader) * 0.5 for reader in graph.consumers[node.name])
     kernel = node.weights.get("kernel")
-    if kernel is None:
+    if kernel is None or kernel.ndim != 4:  # no convolution
         own = 2.5
     elif kernel.shape[2] == 1:  # a fetch for each product: there is little else to share by both draws
         own = 6.0 if height * width <= ONE_DRAW else 1.4

@@ -88,7 +88,8 @@ def _cast(call: Call) -> list[View]:
 
 
 def _as_type(call: Call, kind: str) -> list[View]:
-    if not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
+    tiny = kind.endswith(("int2", "int4"))  # which numbers beyond their few wrap around
+    if tiny or not kind.startswith(("float", "bfloat", *WHOLE_KINDS)) or kind.startswith("float8_e8m0"):
         raise call.refused(f"a cast to {kind} of what the network computes", "cast to a float, or leave it out")
     return cast(call, kind)
 

@@ -47,18 +47,20 @@ class Reaction:
         command: is started, split as a shell would and without one, and not waited for; ``GLSL_INFER_SNAPSHOT`` is the
             file of the snapshot. While it still runs, it is not started again.
         folder: of snapshots, JPEG files named by date and time; it is made if it is not there.
+        option: of the command line, for messages.
 
     Raises:
         InputError: the command is none, or the folder cannot be made.
     """
 
-    def __init__(self, command: str | None, folder: Path | None) -> None:
+    def __init__(self, command: str | None, folder: Path | None, option: str = "--on-appear") -> None:
+        self._option = option
         try:
             self._words = shlex.split(command or "")
         except ValueError as error:
-            raise InputError(f"--on-appear {command}: is no command ({error})") from None
+            raise InputError(f"{option} {command}: is no command ({error})") from None
         if command is not None and not self._words:
-            raise InputError("--on-appear: the command is empty; give a program and its arguments")
+            raise InputError(f"{option}: the command is empty; give a program and its arguments")
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         if folder is not None:
@@ -67,24 +69,24 @@ class Reaction:
             except OSError as error:
                 raise InputError(f"--snapshot {folder}: no such folder can be made ({error.strerror})") from None
 
-    def appeared(self, picture: Image.Image) -> Path | None:
+    def appeared(self, picture: Image.Image | None) -> Path | None:
         """React; return the snapshot if there is one. A command that cannot be started is told on standard error.
 
         Raises:
             InputError: the snapshot cannot be written.
         """
-        path = None if self._folder is None else _written(picture, self._folder)
+        path = None if self._folder is None or picture is None else _written(picture, self._folder)
         if not self._words:
             return path
         if self._process is not None and self._process.poll() is None:
-            print("note: the command of --on-appear still runs; it is not started again", file=sys.stderr)
+            print(f"note: the command of {self._option} still runs; it is not started again", file=sys.stderr)
             return path
         environment = {**os.environ, **({} if path is None else {"GLSL_INFER_SNAPSHOT": str(path.absolute())})}
         try:
             self._process = subprocess.Popen(self._words, env=environment, stdin=subprocess.DEVNULL, stdout=2)
             threading.Thread(target=self._process.wait, name="on-appear", daemon=True).start()  # no zombie is left
         except (OSError, ValueError) as error:
-            print(one_line(f"warning: --on-appear: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
+            print(one_line(f"warning: {self._option}: {self._words[0]} cannot be started ({error})"), file=sys.stderr)
         return path
 
 

@@ -19,7 +19,7 @@ NAME = f"glsl_infer-{__version__}-py3-none-any.whl"
 
 _DIST_INFO = f"glsl_infer-{__version__}.dist-info"
 _WHEEL = "Wheel-Version: 1.0\nGenerator: glsl-infer deploy\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-_SUFFIXES = (".py", ".typed", ".json", ".jpg")
+_SUFFIXES = (".py", ".typed", ".json", ".jpg", ".npz")
 _INSTALLERS = ("INSTALLER", "RECORD", "REQUESTED", "WHEEL", "direct_url.json")
 """What an installer, and not the wheel, put beside the metadata; or what is written anew."""
 
@@ -54,8 +54,8 @@ def _package() -> dict[str, bytes]:
     contents = {name: path.read_bytes() for name, path in modules.items()}
     for name in resources.template_names():
         contents[f"glsl_infer/shaders/{name}"] = resources.template(name).encode("utf-8")
-    model = resources.default_model()
-    return {**contents, f"glsl_infer/models/{model.name}": model.read_bytes()}
+    models = [resources.model(name) for name in resources.MODEL_NAMES]
+    return {**contents, **{f"glsl_infer/models/{model.name}": model.read_bytes() for model in models}}
 
 
 def _metadata() -> dict[str, bytes] | None:

@@ -11,8 +11,8 @@ const COLOURS = ["#ffc400", "#00c8ff", "#ff6090", "#78e664", "#be8cff", "#ff8c3c
 const FINE = "rgb(190 225 235 / 75%)";
 /** A point nearer than this many pixels of the canvas to the next needs no dot of its own beside lines. */
 const MANY_POINTS = 100;
-/** How much smaller a picture is made to blur it, in parts of its longer side. */
-const BLUR = 0.02;
+/** Longest side in pixels to which a picture is made smaller to blur it. */
+const BLURRED = 48;
 
 /** What becomes of the pixels that a mask leaves out, or `tint`: of those that it holds. */
 export type MaskLook = "tint" | "cut" | "blur";
@@ -116,6 +116,7 @@ function drawMask(context: Context, picture: PictureSource, mask: Mask, look: Ma
   const over = canvasOf(layer);
   if (look === "blur") {
     const soft = over.getContext("2d")!;
+    soft.imageSmoothingQuality = "high";
     soft.globalCompositeOperation = "source-in"; // what is drawn takes the alpha of what is there
     soft.drawImage(blurred(picture), 0, 0, width, height);
   }
@@ -127,7 +128,6 @@ function blurred(picture: PictureSource): HTMLCanvasElement {
   const { width, height } = sizeOf(picture);
   let source: CanvasImageSource = picture instanceof ImageData ? canvasOf(picture) : (picture as CanvasImageSource);
   let [wide, high] = [width, height];
-  const least = 1 / BLUR;
   let canvas = document.createElement("canvas");
   do {
     // Half by half, so that every pixel counts.
@@ -137,7 +137,7 @@ function blurred(picture: PictureSource): HTMLCanvasElement {
     canvas.height = high;
     canvas.getContext("2d")?.drawImage(source, 0, 0, wide, high);
     source = canvas;
-  } while (Math.max(wide, high) > 2 * least);
+  } while (Math.max(wide, high) > BLURRED);
   return canvas;
 }
 

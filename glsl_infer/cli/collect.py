@@ -1,0 +1,149 @@
+"""Take photographs for train: a key for each class, from a camera, a film or a folder of pictures."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glsl_infer.errors import InputError
+from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.support.plain_text import one_line
+
+if TYPE_CHECKING:
+    from glsl_infer.tools.camera.frame import Frame
+
+CAMERA = "/dev/video0"
+KEYS = "123456789abcdefghijklmnoprstuvwxyz"
+QUIT, SKIP = "q\x1b\x03\x04", " \r\n"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument(
+        "--camera",
+        action="store_const",
+        const=CAMERA,
+        dest="source",
+        help=f"the camera {CAMERA} (the default)",
+    )
+    shown.add_argument(
+        "--source",
+        metavar="SOURCE",
+        help="/dev/videoN, picamera2, a film, or a folder of pictures, of which each waits",
+    )
+    parser.add_argument(
+        "--classes", required=True, metavar="A,B,...", help="labels; 'none' for what is to be answered 'none of these'"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="FOLDER", help="where the class folders are, or are made"
+    )
+    parser.add_argument("--json", action="store_true", help="print how many photographs each class got as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Take photographs until q is pressed, the keys or the source end."""
+    from glsl_infer.tools.camera import sources
+    from glsl_infer.tools.camera.latest import Latest
+    from glsl_infer.tools.camera.stopping import until_signalled
+
+    labels = _labels(args.classes)
+    source = sources.open_source(args.source or CAMERA)
+    folders = {label: args.out / label for label in labels}
+    for folder in folders.values():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_be_written(folder, error) from None
+    taken = dict.fromkeys(labels, 0)
+    keys = ", ".join(f"{key} {label}" for key, label in zip(KEYS, labels))
+    with until_signalled(), contextlib.ExitStack() as stack:
+        key = stack.enter_context(_keys())
+        # After the terminal gives keys at once: a key pressed at this line's sight counts.
+        print(one_line(f"keys: {keys}, space passes over, q ends"), file=sys.stderr, flush=True)
+        frames: Iterator[Frame]
+        if source.live:
+            frames = iter(stack.enter_context(Latest(source.frames)))
+        else:
+            frames = source.frames
+            stack.callback(getattr(source.frames, "close", lambda: None))
+        _take(frames, source.live, key, labels, folders, taken)
+    if args.json:
+        print(json.dumps(taken))
+        return 0
+    for label, count in taken.items():
+        print(one_line(f"{count:5} {folders[label]}"))
+    return 0
+
+
+def _take(
+    frames: Iterator[Frame],
+    live: bool,
+    key: Callable[[], str],
+    labels: list[str],
+    folders: dict[str, Path],
+    taken: dict[str, int],
+) -> None:
+    """Write a frame for each key of a class: of a camera the newest, else one after another."""
+    pressed = key() if live else ""
+    for frame in frames:
+        with frame:
+            if not live:
+                print(one_line(frame.name or f"frame {frame.index}"), file=sys.stderr, flush=True)
+                pressed = key()
+                while pressed and pressed not in QUIT + SKIP and pressed not in KEYS[: len(labels)]:
+                    pressed = key()
+            if not pressed or pressed in QUIT:
+                return
+            if pressed in KEYS[: len(labels)]:
+                label = labels[KEYS.index(pressed)]
+                _write(frame, folders[label])
+                taken[label] += 1
+                print(one_line(f"{label}: {taken[label]}"), file=sys.stderr, flush=True)
+        if live:
+            pressed = key()
+
+
+def _labels(text: str) -> list[str]:
+    labels = [label.strip() for label in text.split(",")]
+    wrong = [label for label in labels if not label or label.startswith(".") or set(label) & set('/\\:*?"<>|')]
+    if wrong or len(set(labels)) != len(labels) or len(labels) > len(KEYS):
+        raise InputError(
+            f"--classes {text}; give 1 to {len(KEYS)} different names that can be folders, like cat,dog,none"
+        )
+    return labels
+
+
+def _write(frame: Frame, folder: Path) -> None:
+    from PIL import Image
+
+    path = folder / f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}.jpg"
+    try:
+        with writing(path) as file:
+            Image.fromarray(frame.pixels()).convert("RGB").save(file, "JPEG", quality=92)
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Yield what waits for a key: of a terminal each at once, else the next character; '' at the end."""
+    if not sys.stdin.isatty():
+        yield lambda: sys.stdin.read(1)
+        return
+    import termios
+    import tty
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    try:
+        tty.setcbreak(descriptor, termios.TCSADRAIN)  # keeps what was typed before
+        yield lambda: sys.stdin.read(1)
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)

@@ -1,0 +1,1 @@
+"""A classifier of one's own classes: photographs in folders -> a bundle of shipped features and a new last layer."""

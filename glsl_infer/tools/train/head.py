@@ -1,0 +1,236 @@
+"""The last layer: features -> classes and ``none of these``, by logistic regression, and how sure it may be.
+
+``none of these`` is a class whose examples are other people's photographs, which come with the package as features, and
+those of the folder ``none``. Measured (docs/your-classes.md), that refuses more unknown things than the highest
+probability, the energy or the distance to the means of classes do, and needs no runner to know of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+FOLDS = 5
+PENALTIES = (0.2, 0.05, 0.01)
+"""Of squared weights, the strongest first: a weaker one has to be better."""
+
+REFUSED = 0.05
+"""Share of the photographs whose class may be answered with ``none of these``, by cross-validation."""
+
+UNKNOWN, ROOM = 0.9, 0.25
+"""Share of unknown things that is refused at least, if REFUSED allows, and of the room beyond that is theirs."""
+
+LOOKALIKE = 0.2
+"""Share of a background class that may lie as close to a class as its own photographs do; more, and it is left out."""
+
+_STEPS = 400
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features of photographs.
+
+    Attributes:
+        features: (photographs, variations, length).
+        truth: index of the class of each, or -1 for the folder ``none``.
+        background: (pictures, length), of unknown things.
+        groups: what kind of thing each of those is.
+        classes: number of classes.
+    """
+
+    features: Numbers
+    truth: NDArray[np.int64]
+    background: Numbers
+    groups: NDArray[np.int64]
+    classes: int
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last layer: kernel (length, classes + 1), bias (classes + 1,); the last class is ``none of these``."""
+
+    kernel: Numbers
+    bias: Numbers
+
+    def logits(self, features: Numbers) -> Numbers:
+        """Return (..., classes + 1)."""
+        return features @ self.kernel + self.bias
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What cross-validation says: of pictures, and for the background of kinds of things, that were not learnt from.
+
+    Attributes:
+        accuracy: share of photographs whose class is the likeliest of the classes.
+        known_refused: share of photographs answered with ``none of these``.
+        unknown_refused: share of the background answered so.
+        none_refused: share of the folder ``none`` answered so; None without one.
+        temperature: what logits are divided by.
+        confusion: photographs of each class (rows) by answer (columns, the last ``none of these``).
+    """
+
+    accuracy: float
+    known_refused: float
+    unknown_refused: float
+    none_refused: float | None
+    temperature: float
+    confusion: tuple[tuple[int, ...], ...]
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """What orders heads and starts: the higher the better."""
+        return round(self.accuracy, 3), self.unknown_refused
+
+
+def without_lookalikes(examples: Examples) -> Examples:
+    """Leave out kinds of background that look like a class: the person may teach what the package knows already."""
+    known = examples.features[:, 0]
+    close = np.zeros(len(examples.background), bool)
+    for index in range(examples.classes):
+        own = known[examples.truth == index]
+        others = (own.sum(axis=0) - own) / (len(own) - 1)  # each against the mean of the others
+        radius = np.quantile(np.linalg.norm(own - others, axis=1), 0.9)
+        close |= np.linalg.norm(examples.background - own.mean(axis=0), axis=1) < radius
+    alike = [group for group in np.unique(examples.groups) if close[examples.groups == group].mean() > LOOKALIKE]
+    kept = ~np.isin(examples.groups, alike) & ~close
+    return Examples(
+        examples.features, examples.truth, examples.background[kept], examples.groups[kept], examples.classes
+    )
+
+
+def train(examples: Examples) -> tuple[Head, Verdict]:
+    """Return the best last layer, calibrated, and what it is worth."""
+    found = [(_validated(examples, penalty), penalty) for penalty in PENALTIES]
+    (logits, background), penalty = max(found, key=lambda each: _accuracy(examples, each[0][0]))
+    temperature = _temperature(examples, logits)
+    shift = _shift(examples, logits, background)
+    head = _fit(examples, np.arange(len(examples.truth)), np.arange(len(examples.groups)), penalty)
+    bias = head.bias.copy()
+    bias[-1] += shift
+    for values in (logits, background):
+        values[:, -1] += shift
+    verdict = _verdict(examples, logits, background, temperature)
+    return Head(head.kernel / temperature, bias / temperature), verdict
+
+
+def _validated(examples: Examples, penalty: float) -> tuple[Numbers, Numbers]:
+    """Return the logits of photographs and background, each by a head that has not seen it or its kind."""
+    length = examples.classes + 1
+    logits, background = np.zeros((len(examples.truth), length)), np.zeros((len(examples.groups), length))
+    folds = _folds(examples.truth)
+    kinds = np.unique(examples.groups, return_inverse=True)[1] * 7 % FOLDS if len(examples.groups) else examples.groups
+    for fold in range(FOLDS):
+        seen, other = folds != fold, kinds != fold
+        head = _fit(examples, np.flatnonzero(seen), np.flatnonzero(other), penalty)
+        logits[~seen] = head.logits(examples.features[~seen, 0])
+        background[~other] = head.logits(examples.background[~other])
+    return logits, background
+
+
+def _folds(truth: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a fold for each photograph: neighbours of a class in one, for they may be of one moment."""
+    folds = np.zeros(len(truth), np.int64)
+    for index in np.unique(truth):
+        mine = np.flatnonzero(truth == index)
+        folds[mine] = np.arange(len(mine)) * FOLDS // len(mine)
+    return folds
+
+
+def _fit(examples: Examples, rows: NDArray[np.int64], others: NDArray[np.int64], penalty: float) -> Head:
+    """Fit a head; every class weighs as much as any other, and ``none of these`` as much as a class."""
+    _, varied, length = examples.features.shape
+    truth = np.where(examples.truth < 0, examples.classes, examples.truth)[rows]
+    x = np.concatenate([examples.features[rows].reshape(-1, length), examples.background[others]])
+    y = np.concatenate([np.repeat(truth, varied), np.full(len(others), examples.classes)])
+    negative = np.concatenate([np.repeat(examples.truth[rows] < 0, varied), np.zeros(len(others), bool)])
+    weights = np.zeros(len(y))
+    for group in (*((y == index) for index in range(examples.classes)), negative, (y == examples.classes) & ~negative):
+        weights[group] = 1.0 / max(group.sum(), 1)
+    return _logistic(x, y, weights / weights.sum(), examples.classes + 1, penalty)
+
+
+def _logistic(x: Numbers, y: NDArray[np.int64], weights: Numbers, classes: int, penalty: float) -> Head:
+    """Minimise the cross entropy and the penalty, by gradients with momentum on standardised features."""
+    mean, deviation = x.mean(axis=0), x.std(axis=0) + 1e-3
+    z = np.concatenate([(x - mean) / deviation, np.ones((len(x), 1))], axis=1)
+    w = np.zeros((z.shape[1], classes))
+    speed = np.zeros_like(w)
+    wanted = np.eye(classes)[y]
+    shrink = np.append(np.full(x.shape[1], penalty), 0.0)[:, None]
+    rate = 1.0 / (0.5 * np.linalg.norm(z * np.sqrt(weights)[:, None], 2) ** 2 + penalty)
+    for _ in range(_STEPS):
+        gradient = z.T @ ((softmax(z @ w) - wanted) * weights[:, None]) + shrink * w
+        speed = 0.9 * speed - rate * gradient
+        w += speed
+    kernel = w[:-1] / deviation[:, None]
+    return Head(kernel, w[-1] - mean @ kernel)
+
+
+def softmax(logits: Numbers) -> Numbers:
+    """Return probabilities (..., classes)."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    result: Numbers = shifted / shifted.sum(axis=-1, keepdims=True)
+    return result
+
+
+def _accuracy(examples: Examples, logits: Numbers) -> float:
+    known = examples.truth >= 0
+    return float((logits[known, :-1].argmax(axis=1) == examples.truth[known]).mean())
+
+
+def _temperature(examples: Examples, logits: Numbers) -> float:
+    """Return the temperature of the least cross entropy (Guo et al., "On Calibration ...", 2017).
+
+    No photograph is quite certain, however well all are told apart: of n the next may be the first that is answered
+    wrong (Platt, "Probabilistic Outputs ...", 1999).
+    """
+    truth = np.where(examples.truth < 0, examples.classes, examples.truth)
+    doubt = 1.0 / (len(truth) + 2)
+    wanted = np.eye(examples.classes + 1)[truth] * (1.0 - doubt) + doubt / (examples.classes + 1)
+    choices = np.geomspace(0.1, 8.0, 61)
+    losses = [-(wanted * np.log(softmax(logits / choice) + 1e-12)).sum(axis=1).mean() for choice in choices]
+    return float(choices[int(np.argmin(losses))])
+
+
+def _shift(examples: Examples, logits: Numbers, background: Numbers) -> float:
+    """Return what to add to the logit of ``none of these``.
+
+    It answers at most REFUSED of the photographs then. Where these lie far from what is unknown, it leaves them most of
+    the room between: new photographs differ more than those that a network may have seen before.
+    """
+    known = examples.truth >= 0
+    strictest = float(np.quantile(_margins(logits[known]), REFUSED))
+    if not len(background):
+        return min(strictest, 0.0)
+    enough = float(np.quantile(_margins(background), UNKNOWN))
+    return min(strictest, enough + ROOM * max(strictest - enough, 0.0))
+
+
+def _margins(logits: Numbers) -> Numbers:
+    """Return by how much the likeliest class is ahead of ``none of these``."""
+    result: Numbers = logits[:, :-1].max(axis=1) - logits[:, -1]
+    return result
+
+
+def _verdict(examples: Examples, logits: Numbers, background: Numbers, temperature: float) -> Verdict:
+    known, none = examples.truth >= 0, examples.truth < 0
+    answers = logits.argmax(axis=1)
+    confusion = np.zeros((examples.classes, examples.classes + 1), np.int64)
+    np.add.at(confusion, (examples.truth[known], answers[known]), 1)
+
+    def refused(chosen: NDArray[np.int64]) -> float:
+        return float((chosen == examples.classes).mean())
+
+    return Verdict(
+        _accuracy(examples, logits),
+        refused(answers[known]),
+        refused(background.argmax(axis=1)) if len(background) else 0.0,
+        refused(answers[none]) if none.any() else None,
+        temperature,
+        tuple(tuple(int(count) for count in row) for row in confusion),
+    )

@@ -1,0 +1,183 @@
+"""Photographs -> bundle, contact sheet and card: the whole of ``glsl-infer train``."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from glsl_infer import bundle as bundles
+from glsl_infer.errors import InputError, RunError
+from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.support.files import cannot_be_written, writing
+from glsl_infer.tools.train import head as heads
+from glsl_infer.tools.train.features import Extractor, Start, compiled, variations_of, with_head
+from glsl_infer.tools.train.head import Examples, Head, Verdict
+from glsl_infer.tools.train.photographs import Photographs, contact_sheet, find, spread
+from glsl_infer.tools.train.starts import background, starts_of
+
+TYPICAL = 16
+"""Photographs that ranges are learnt from."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What was made.
+
+    Attributes:
+        classes: labels without ``none of these``.
+        photographs: of each class, then those of the folder ``none``.
+        start: name of the network that it started from, and of each that was tried what cross-validation says.
+        tried: by the start's name.
+        right: share of the photographs that the bundle itself answers with their class, on this machine's GPU; it has
+            learnt from them.
+        seconds: wall time, and time of the processor.
+        warnings: sentences for the person.
+    """
+
+    classes: tuple[str, ...]
+    photographs: tuple[int, ...]
+    start: str
+    tried: dict[str, Verdict]
+    right: float
+    seconds: tuple[float, float]
+    warnings: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Of the start that was taken."""
+        return self.tried[self.start]
+
+    def as_json(self) -> str:
+        """Return all as JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def train(folder: Path, out: Path, *, start: Path | None = None, context: str = "auto", tell: Tell) -> Trained:
+    """Learn the classes of a folder and write ``out``, and beside it a card (.md) and a contact sheet (.png).
+
+    Raises:
+        InputError: the photographs or the start cannot be used, or a file cannot be written.
+        RunError: the bundle does not answer as what was trained.
+    """
+    began, worked = time.monotonic(), time.process_time()
+    tell("looking at the photographs")
+    found = find(folder)
+    starts = starts_of(start)
+    _write_sheet(found, out.with_suffix(".png"))
+    typical = spread(list(found.files), TYPICAL)
+    made: dict[str, tuple[Start, Head]] = {}
+    tried: dict[str, Verdict] = {}
+    varied = variations_of(len(found.files))
+    for index, each in enumerate(starts):
+        with Extractor(each, typical, context) as extractor:
+            counted = _Remaining(tell, len(found.files), len(starts) - index)
+            features = extractor.features(found.files, varied, counted).astype(np.float64)
+        tell(f"learning, from {each.name}")
+        unknown, groups = background(each)
+        examples = Examples(features, np.array(found.truth, np.int64), unknown, groups, len(found.classes))
+        if not len(unknown) and -1 not in found.truth:
+            raise InputError(
+                f"{start}: comes without pictures of other things; add some as {folder}/none, or leave --start out"
+            )
+        trained, verdict = heads.train(heads.without_lookalikes(examples))
+        made[each.name], tried[each.name] = (each, trained), verdict
+    best = max(tried, key=lambda name: tried[name].rank)  # of equals the first
+    chosen, layer = made[best]
+    tell("compiling shaders")
+    graph = with_head(chosen, layer.kernel.astype(np.float32), layer.bias.astype(np.float32), out.stem)
+    pixels = [chosen.pixels(path) for path in typical]
+    bundles.write(compiled(graph, (*found.classes, NONE), pixels), out, read_back=True)
+    tell("validating")
+    right = _right(found, out, context)
+    seconds = time.monotonic() - began, time.process_time() - worked
+    counts = [found.truth.count(index) for index in (*range(len(found.classes)), -1)]
+    result = Trained(found.classes, tuple(counts), best, tried, right, seconds, found.warnings)
+    _write_card(result, out)
+    if right < min(result.verdict.accuracy, 0.9) - 0.15:
+        raise RunError(
+            f"{out}: the model is right about {100 * right:.0f} % of its own photographs, and was about "
+            f"{100 * result.verdict.accuracy:.0f} % of such that it had not seen; this is a fault of the engine or the "
+            "driver (glsl-infer selfcheck says which)"
+        )
+    return result
+
+
+class _Remaining:
+    """Tells how long features will take yet: hears how many photographs are done."""
+
+    def __init__(self, tell: Tell, photographs: int, starts: int) -> None:
+        self._tell, self._photographs, self._starts = tell, photographs, starts
+        self._began = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        each = (time.monotonic() - self._began) / done
+        left = each * (self._photographs * self._starts - done) / 60.0
+        self._tell(f"features of photograph {done} of {self._photographs}, about {max(left, 0.1):.1f} minutes left")
+
+
+def _right(found: Photographs, out: Path, context: str) -> float:
+    """Return how many of the photographs the written file gives their class, leaving ``none of these`` aside."""
+    pairs = [(path, truth) for path, truth in zip(found.files, found.truth) if truth >= 0]
+    with Classifier(out, context=context) as classifier:
+        right = 0
+        for path, truth in pairs:
+            ranked = [entry.index for entry in classifier.classify(path, top=len(classifier.labels))]
+            right += next(index for index in ranked if index < len(found.classes)) == truth
+    return right / len(pairs)
+
+
+def _write_sheet(found: Photographs, path: Path) -> None:
+    try:
+        with writing(path) as file:
+            contact_sheet(found).save(file, "PNG")
+    except OSError as error:
+        raise cannot_be_written(path, error) from None
+
+
+def _write_card(made: Trained, out: Path) -> None:
+    """Write what a person who gets the file should know."""
+    verdict = made.verdict
+    answers = [*made.classes, NONE]
+    lines = [
+        f"# {out.stem}",
+        "",
+        f"Made by `glsl-infer train` from {sum(made.photographs)} photographs; it starts from {made.start}.",
+        "",
+        f"![the photographs]({out.with_suffix('.png').name})",
+        "",
+        "| cross-validation, on photographs and kinds of things not learnt from | |",
+        "|---|---|",
+        f"| photographs whose likeliest class is theirs | {100 * verdict.accuracy:.1f} % |",
+        f"| photographs answered '{NONE}' | {100 * verdict.known_refused:.1f} % |",
+        f"| unknown things answered '{NONE}' | {100 * verdict.unknown_refused:.1f} % |",
+    ]
+    if verdict.none_refused is not None:
+        lines.append(f"| photographs of the folder none answered '{NONE}' | {100 * verdict.none_refused:.1f} % |")
+    lines += ["", f"| is, answered | {' | '.join(answers)} |", f"|---{'|---' * len(answers)}|"]
+    lines += [f"| {label} | {' | '.join(map(str, row))} |" for label, row in zip(made.classes, verdict.confusion)]
+    others = [name for name in made.tried if name != made.start]
+    lines += [
+        "",
+        f"The file itself, on the GPU that made it, gives {100 * made.right:.1f} % of them their class; it has "
+        "learnt from them. Photographs of one place and one hour say little about another.",
+        *(
+            f"From {name} it would have been {100 * made.tried[name].accuracy:.1f} % by cross-validation."
+            for name in others
+        ),
+        f"It took {made.seconds[0] / 60:.1f} minutes, {made.seconds[1] / 60:.1f} of one processor core. "
+        f"Probabilities are calibrated (temperature {verdict.temperature:.2f}).",
+        "",
+    ]
+    path = out.with_suffix(".md")
+    try:
+        with writing(path) as file:
+            file.write("\n".join(lines).encode())
+    except OSError as error:
+        raise cannot_be_written(path, error) from None

@@ -1,0 +1,139 @@
+"""The photographs that ``train`` learns from: CLASS/*.jpg in a folder, and what a camera could have seen instead."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageEnhance
+
+from glsl_infer.errors import ImageError, InputError, together
+from glsl_infer.runtime.classifier import NONE
+from glsl_infer.runtime.pictures import paths, preprocess
+
+LEAST = 5
+"""Photographs that a class needs: each of as many folds of the cross-validation has one."""
+
+NEGATIVE = "none"
+"""A folder of this name is no class: its photographs show what is to be answered with ``NONE``."""
+
+MOST_CLASSES = 200
+
+
+@dataclass(frozen=True)
+class Photographs:
+    """What was found.
+
+    Attributes:
+        classes: labels, in alphabetical order.
+        files: the pictures.
+        truth: for each the index of its class, or -1 for those of the folder ``none``.
+        warnings: sentences for the person.
+    """
+
+    classes: tuple[str, ...]
+    files: tuple[Path, ...]
+    truth: tuple[int, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def find(folder: Path) -> Photographs:
+    """Look through CLASS/*.jpg; pictures that cannot be read are left out with a warning.
+
+    Raises:
+        InputError: whatever is wrong with the folder, all of it.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give a folder with a folder of photographs for each class")
+    folders = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    if not folders:
+        raise InputError(f"{folder}: has no folders; put the photographs of each class into one, named by its label")
+    problems, warnings = [], []
+    classes: list[str] = []
+    files: list[Path] = []
+    truth: list[int] = []
+    for path in folders:
+        label = unicodedata.normalize("NFC", path.name)
+        found = [file for file in sorted(path.iterdir()) if file.suffix.lower() in paths.SUFFIXES and file.is_file()]
+        good = []
+        for file in found:
+            try:
+                preprocess.open_image(file)
+                good.append(file)
+            except ImageError as error:
+                warnings.append(f"{error}; left out")
+        if label.casefold() == NONE:
+            problems.append(InputError(f"{path}: call the folder '{NEGATIVE}'; '{NONE}' is what it becomes"))
+        elif not label.isprintable():
+            problems.append(InputError(f"{path}: the name has characters that cannot be shown; rename it"))
+        elif label == NEGATIVE:
+            files += good
+            truth += [-1] * len(good)
+        elif len(good) < LEAST:
+            problems.append(
+                InputError(f"{path}: {len(good)} pictures that can be read; a class needs {LEAST}, better 30")
+            )
+        else:
+            files += good
+            truth += [len(classes)] * len(good)
+            classes.append(label)
+    if problems:
+        raise together(problems)
+    if not classes:
+        raise InputError(f"{folder}: '{NEGATIVE}' is no class; put the photographs of another class beside it")
+    if len(classes) > MOST_CLASSES:
+        raise InputError(f"{folder}: {len(classes)} classes; at most {MOST_CLASSES} are possible")
+    counts = [truth.count(index) for index in range(len(classes))]
+    warnings += [
+        f"'{label}' has {count} photographs; 30 make a better model"
+        for label, count in zip(classes, counts)
+        if count < 15
+    ]
+    return Photographs(tuple(classes), tuple(files), tuple(truth), tuple(warnings))
+
+
+def variations(image: Image.Image, count: int, seed: int) -> Iterator[Image.Image]:
+    """Yield the picture as it is, then ``count - 1`` times as the camera could have seen it from elsewhere.
+
+    Each is a square of 75 to 100 % of the middle one's side, moved as far as the picture goes, mirrored or not, turned
+    by up to 10 degrees, brighter or darker by up to a fifth.
+    """
+    yield image
+    random = np.random.default_rng(seed)
+    width, height = image.size
+    for number in range(1, count):
+        side = min(width, height) * random.uniform(0.75, 1.0)
+        left, top = random.uniform(0, width - side), random.uniform(0, height - side)
+        view = image.rotate(random.uniform(-10.0, 10.0), Image.Resampling.BILINEAR)
+        view = view.crop((round(left), round(top), round(left + side), round(top + side)))
+        if number % 2:
+            view = view.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        yield ImageEnhance.Brightness(view).enhance(random.uniform(0.8, 1.2))
+
+
+def contact_sheet(photographs: Photographs, side: int = 96, columns: int = 10) -> Image.Image:
+    """Return a picture with a row of the first photographs of each class, and of the folder ``none``."""
+    rows = [index for index in (*range(len(photographs.classes)), -1) if index in photographs.truth]
+    sheet = Image.new("RGB", (columns * side, len(rows) * side), "white")
+    for row, index in enumerate(rows):
+        mine = [file for file, truth in zip(photographs.files, photographs.truth) if truth == index]
+        for column, file in enumerate(spread(mine, columns)):
+            sheet.paste(_thumbnail(file, side), (column * side, row * side))
+    return sheet
+
+
+def spread(files: Sequence[Path], most: int) -> list[Path]:
+    """Return at most ``most`` of the files, from all of the list."""
+    count = min(most, len(files))
+    return [files[index * len(files) // count] for index in range(count)]
+
+
+def _thumbnail(file: Path, side: int) -> Image.Image:
+    image = preprocess.open_image(file)
+    width, height = image.size
+    short = min(width, height)
+    box = ((width - short) / 2, (height - short) / 2, (width + short) / 2, (height + short) / 2)
+    return image.resize((side, side), Image.Resampling.BOX, box=box)

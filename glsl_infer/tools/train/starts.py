@@ -1,0 +1,36 @@
+"""The networks that a training can start from, and the background that each comes with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from glsl_infer.support.resources import MODEL_NAMES, model
+from glsl_infer.tools.train.features import Start, read_start
+
+STARTS = MODEL_NAMES
+"""Bundles in the package. Which of them suits the photographs is found by cross-validation; of equals, the first."""
+
+DATA = Path(__file__).resolve().parent / "data"
+"""Features of pictures of both data sets' train splits, by scripts/background_features.py."""
+
+
+def starts_of(given: Path | None) -> list[Start]:
+    """Return the starts to try: the one that was given, or all that come with the package.
+
+    Raises:
+        InputError: it cannot be started from.
+    """
+    return [read_start(given)] if given is not None else [read_start(model(name)) for name in STARTS]
+
+
+def background(start: Start) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return features (pictures, length) of unknown things, and of what kind each is; none for a start of one's own."""
+    path = DATA / f"{start.name}.npz"
+    length = start.length
+    if start.name not in STARTS or not path.is_file():
+        return np.zeros((0, length)), np.zeros(0, np.int64)
+    with np.load(path) as data:
+        return data["features"] / 255.0, data["groups"].astype(np.int64)

@@ -1,0 +1,53 @@
+"""glsl-infer train from folders to a file that tells their pictures apart, on a real driver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from glsl_infer.cli import main
+from glsl_infer.gl.context import Context
+from glsl_infer.runtime.classifier import NONE, Classifier
+from glsl_infer.support.resources import default_model
+
+pytestmark = [pytest.mark.once, pytest.mark.slow]
+
+
+def photographs(folder: Path) -> None:
+    """Write pictures of blobs on stripes, of two colours."""
+    random = np.random.default_rng(3)
+    y, x = np.mgrid[0:160, 0:200]
+    for label, colour in (("apple", (200, 30, 30)), ("leaf", (30, 160, 60))):
+        (folder / label).mkdir(parents=True)
+        for number in range(6):
+            pixels = np.full((160, 200, 3), 200.0) + 20 * np.sin(x / random.uniform(3, 9))[..., None]
+            inside = (x - random.uniform(80, 120)) ** 2 + (y - random.uniform(60, 100)) ** 2 < random.uniform(
+                40, 60
+            ) ** 2
+            pixels[inside] = colour
+            pixels += random.normal(0, 6, pixels.shape)
+            Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).save(folder / label / f"{number}.png")
+
+
+def test_from_folders_to_a_file(context: Context, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    photographs(tmp_path / "photos")
+    out = tmp_path / "own.glslnn"
+    argv = ["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(default_model()), "--json"]
+    assert main(argv) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["classes"] == ["apple", "leaf"]
+    assert made["photographs"] == [6, 6, 0]
+    assert made["right"] == 1.0
+    card = out.with_suffix(".md").read_text("utf-8")
+    assert "| is, answered | apple | leaf | none of these |" in card
+    with Image.open(out.with_suffix(".png")) as sheet:
+        assert sheet.size == (960, 192)
+    with Classifier(out, context=context) as classifier:
+        assert classifier.labels == ("apple", "leaf", NONE)
+        ranked = classifier.classify(tmp_path / "photos" / "leaf" / "2.png", top=3)
+        assert next(entry.label for entry in ranked if entry.label != NONE) == "leaf"
+    assert main(["train", str(tmp_path / "photos"), "-o", str(out), "--start", str(tmp_path / "no.glslnn")]) == 2

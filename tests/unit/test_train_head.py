@@ -1,0 +1,146 @@
+"""The last layer of ``glsl-infer train``: what it learns, refuses and leaves out; the threshold; --on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from glsl_infer.cli.camera_labels import Watches
+from glsl_infer.errors import InputError
+from glsl_infer.runtime.classifier import NONE, Classifier, Prediction
+from glsl_infer.tools.train import head
+from glsl_infer.tools.train.photographs import contact_sheet, find, variations
+
+LENGTH, CLASSES, EACH = 24, 3, 20
+
+
+def examples(seed: int = 0, spread: float = 0.08) -> head.Examples:
+    random = np.random.default_rng(seed)
+    means = random.uniform(0, 1, (CLASSES, LENGTH))
+    truth = np.repeat(np.arange(CLASSES), EACH)
+    features = means[truth][:, None] + random.normal(0, spread, (len(truth), 2, LENGTH))
+    kinds = random.uniform(0, 1, (30, LENGTH))
+    groups = np.repeat(np.arange(30), 5)
+    background = kinds[groups] + random.normal(0, spread, (150, LENGTH))
+    return head.Examples(features, truth, background, groups, CLASSES)
+
+
+def test_it_learns_and_refuses() -> None:
+    given = examples()
+    made, verdict = head.train(given)
+    assert verdict.accuracy == 1.0
+    assert verdict.known_refused <= 0.06
+    assert verdict.unknown_refused >= 0.8  # of kinds that a fold has not seen
+    assert np.sum(verdict.confusion) == CLASSES * EACH
+    answers = made.logits(given.features[:, 1]).argmax(axis=1)
+    assert (answers == given.truth).mean() >= 0.9
+    strange = np.random.default_rng(9).uniform(0, 1, (200, LENGTH))
+    assert (made.logits(strange).argmax(axis=1) == CLASSES).mean() >= 0.8
+
+
+def test_classes_are_balanced() -> None:
+    given = examples(1, spread=0.5)
+    few = np.r_[0:5, 20:60]
+    verdict = head.train(head.Examples(given.features[few], given.truth[few], *_background(given), CLASSES))[1]
+    made = verdict.confusion[0]
+    assert sum(made) == 5
+    assert made[0] >= 2  # 5 against 20 and 20
+
+
+def _background(given: head.Examples) -> tuple[np.ndarray, np.ndarray]:
+    return given.background, given.groups
+
+
+def test_background_that_looks_like_a_class_is_left_out() -> None:
+    given = examples()
+    twins = given.features[given.truth == 1, 0]
+    more = head.Examples(
+        given.features,
+        given.truth,
+        np.concatenate([given.background, twins]),
+        np.append(given.groups, np.full(len(twins), 77)),
+        CLASSES,
+    )
+    kept = head.without_lookalikes(more)
+    assert 77 not in kept.groups
+    assert len(kept.groups) == len(given.groups)
+
+
+def test_the_folder_none_is_learnt_as_none_of_these() -> None:
+    given = examples()
+    random = np.random.default_rng(5)
+    empty = random.uniform(0, 1, LENGTH) + random.normal(0, 0.08, (10, 2, LENGTH))
+    more = head.Examples(
+        np.concatenate([given.features, empty]), np.append(given.truth, [-1] * 10), *_background(given), CLASSES
+    )
+    assert (head.train(more)[1].none_refused or 0) >= 0.8
+
+
+def _classifier(threshold: float, labels: tuple[str, ...]) -> Classifier:
+    made = object.__new__(Classifier)
+    made.threshold, made._output, made._probable = threshold, "classes", True
+    made.session = SimpleNamespace(bundle=SimpleNamespace(labels=labels))  # type: ignore[assignment]
+    return made
+
+
+def test_a_threshold_answers_none_of_these() -> None:
+    numbers = np.array([0.2, 0.6, 0.2], np.float32)
+    labels = ("a", "b", "c")
+    assert _classifier(0.5, labels).rank(numbers, 1)[0].label == "b"
+    first, second = _classifier(0.7, labels).rank(numbers, 2)
+    assert (first.label, first.index, second.label) == (NONE, -1, "b")
+    assert first.probability == pytest.approx(0.4)
+    own = _classifier(0.7, ("a", "b", NONE)).rank(numbers, 3)
+    assert [(entry.label, entry.index) for entry in own] == [(NONE, 2), ("b", 1), ("a", 0)]
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1])
+def test_a_threshold_is_a_probability(threshold: float) -> None:
+    with pytest.raises(InputError, match="give a probability from 0 to 1"):
+        Classifier(threshold=threshold)
+
+
+def test_a_command_starts_once_a_label_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    mark = tmp_path / "mark"
+    command = f"{shlex.quote(sys.executable)} -c \"import pathlib; pathlib.Path('{mark}').touch()\""
+    watches = Watches([["cat", command]], ["cat", "dog"], "m.glslnn", 2, 2)
+    events = [watches.saw([Prediction(label, 1.0, 0)]) for label in ("cat", "dog", "cat", "cat", "cat", "dog", "dog")]
+    assert events == [[], [], [], ["cat appeared"], [], [], ["cat left"]]
+    watches._watches[0][2]._process.wait(60)  # type: ignore[union-attr]
+    assert mark.exists()
+    assert capfd.readouterr().err.splitlines() == ["cat appeared", "cat left"]
+    with pytest.raises(InputError, match=r"--on cow: m.glslnn has no such label; it has cat, dog"):
+        Watches([["cow", "true"]], ["cat", "dog"], "m.glslnn", 2, 2)
+
+
+def test_photographs_that_cannot_be_used_are_all_named(tmp_path: Path) -> None:
+    for name in ("cat", "dog", "None of these"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "cat" / "bad.jpg").write_bytes(b"no picture")
+    with pytest.raises(InputError) as caught:
+        find(tmp_path)
+    text = str(caught.value)
+    assert "3 problems" in text
+    assert "cat: 0 pictures that can be read; a class needs 5" in text
+    assert "call the folder 'none'" in text
+
+
+def test_a_contact_sheet_has_a_row_a_class(tmp_path: Path) -> None:
+    for label, colour in (("cat", "red"), ("none", "blue")):
+        (tmp_path / label).mkdir()
+        for number in range(5):
+            Image.new("RGB", (40, 30), colour).save(tmp_path / label / f"{number}.png")
+    found = find(tmp_path)
+    assert (found.classes, found.truth) == (("cat",), (0,) * 5 + (-1,) * 5)
+    sheet = contact_sheet(found, side=8)
+    assert sheet.size == (80, 16)
+    assert (sheet.getpixel((0, 0)), sheet.getpixel((0, 15))) == ((255, 0, 0), (0, 0, 255))
+    views = list(variations(Image.new("RGB", (40, 30), "red"), 4, 0))
+    assert len(views) == 4
+    assert views[0].size == (40, 30)
