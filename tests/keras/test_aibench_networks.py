@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from PIL import Image
 
 from glsl_infer.tools.aibench.tests import TESTS
-from training.aibench.build import batch, build, photographs
+from training.aibench.build import batch, build
 from training.aibench.networks import NETWORKS, Network
 
 SMALL = {"srcnn": (24, 24), "vdsr": (24, 24), "srgan": (16, 16), "icnet": (192, 192), "dped": (16, 24)}
@@ -39,52 +35,3 @@ def test_signals_live_and_weights_are_the_same_each_time(name: str) -> None:
     assert np.array_equal(made, np.asarray(second(pictures)))
     assert np.isfinite(made).all() and 0.01 < made.std() < 10.0
     assert np.abs(made[0] - made[1]).mean() > 0.01, "it does not look at the picture"
-
-
-def blurred(sharp: Image.Image) -> Image.Image:
-    """A Gaussian blur of 1.6 pixels, cut off at 4."""
-    line = np.exp(-0.5 * (np.arange(-4, 5) / 1.6) ** 2)
-    pixels = np.asarray(sharp, np.float64)
-    for axis in (0, 1):
-        pixels = np.apply_along_axis(np.convolve, axis, pixels, line / line.sum(), mode="same")
-    return Image.fromarray(np.rint(pixels).astype(np.uint8))
-
-
-def enlarged(sharp: Image.Image) -> Image.Image:
-    """A third as wide and high, and as large again."""
-    small = sharp.resize((sharp.width // 3, sharp.height // 3), Image.Resampling.BICUBIC)
-    return small.resize(sharp.size, Image.Resampling.BICUBIC)
-
-
-def dull(sharp: Image.Image) -> Image.Image:
-    """Pale, dark and yellow."""
-    pixels = np.asarray(sharp, np.float64) / 255.0
-    grey = pixels.mean(axis=2, keepdims=True)
-    dark = 0.7 * (0.06 + 0.88 * (grey + 0.57 * (pixels - grey))) ** 1.15 * [1.0, 0.95, 0.8]
-    return Image.fromarray(np.rint(255.0 * dark).astype(np.uint8))
-
-
-@pytest.mark.parametrize(
-    ("name", "worse", "gain"), [("srcnn", blurred, 3.0), ("vdsr", enlarged, 0.7), ("dped", dull, 6.0)]
-)
-def test_trained_networks_do_what_they_are_for(name: str, worse: Callable[..., Image.Image], gain: float) -> None:
-    """PSNR of 96x96 pixels of four photographs, in dB, without their edges."""
-    (network,) = (entry for entry in NETWORKS if entry.name == name)
-    model = build(network, 96, 96)
-    mode = "L" if model.input_shape[-1] == 1 else "RGB"
-    sharp = []
-    for path in photographs()[:4]:
-        with Image.open(path) as image:
-            whole = image.convert(mode)
-        left, top = (whole.width - 192) // 2, (whole.height - 192) // 2
-        sharp.append(whole.crop((left, top, left + 192, top + 192)).resize((96, 96), Image.Resampling.LANCZOS))
-    wanted, given = (
-        np.stack([np.asarray(picture, np.float32).reshape(96, 96, -1) / 255.0 for picture in pictures])
-        for pictures in (sharp, [worse(picture) for picture in sharp])
-    )
-
-    def psnr(pictures: NDArray[np.float32]) -> float:
-        error = (np.clip(pictures, 0.0, 1.0) - wanted)[:, 8:-8, 8:-8]
-        return float(np.mean(-10.0 * np.log10((error**2).mean(axis=(1, 2, 3)))))
-
-    assert psnr(np.asarray(model(given))) >= psnr(given) + gain
