@@ -27,11 +27,17 @@ Isolation = Union[bool, Literal["first"]]
 """Whether a child meets a bundle before this process draws it: never, always, or until it has passed on this driver."""
 
 CHILD = "glsl_infer.runtime.isolated_run"
+LAYER = "layer\n"
+"""What a child prints after each layer."""
 VARIABLE = "GLSL_INFER_ISOLATION"
 """The environment variable that, with ``off``, turns ``first`` into never."""
 
 SECONDS = 180.0
-"""How long a child may take; a Pi Zero takes less than a minute."""
+"""How long a child may take for a layer, of the CPU's time: other processes may keep the machine busy."""
+PROGRAM_SECONDS = 10.0
+"""How much longer it may take for the first, for each program: many drivers compile all of them before."""
+IDLE = 0.05
+"""The part of the CPU's time below which a child waits for something that does not come."""
 MEMORY = 1 << 30
 """Bytes that a child may take, and eight times those of the bundle's textures on top of them."""
 _LOOK = 0.05
@@ -62,7 +68,7 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
             write(bundle, path)
         most = _memory(bundle)
         job = {"path": str(path.absolute()), "digest": bundle.digest, "context": context.how, "memory": most}
-        how = _watched(json.dumps(job), most)
+        how = _watched(json.dumps(job), most, PROGRAM_SECONDS * _programs(bundle))
     if how:
         name = bundle.path or bundle.manifest.name
         raise RunError(
@@ -71,29 +77,48 @@ def meet(bundle: Bundle, context: Context, isolation: Isolation) -> None:
         )
 
 
+def _drawn(bundle: Bundle) -> list[Bundle]:
+    return [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
+
+
+def _programs(bundle: Bundle) -> int:
+    return sum(len(part.manifest.programs) for part in _drawn(bundle))
+
+
 def _memory(bundle: Bundle) -> int:
-    parts = [part for part in bundle.parts if isinstance(part, Bundle)] or [bundle]
-    textures = sum(4 * texture.width * texture.height for part in parts for texture in part.manifest.textures)
+    textures = sum(4 * texture.width * texture.height for part in _drawn(bundle) for texture in part.manifest.textures)
     most = MEMORY + 8 * textures
     with contextlib.suppress(ValueError, OSError, AttributeError):
         most = min(most, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5)
     return most
 
 
-def _watched(job: str, memory: int) -> str:
-    """Run a child to its end; return what it did that it may not do, or nothing."""
-    end = time.monotonic() + SECONDS
+def _watched(job: str, memory: int, opening: float) -> str:
+    """Run a child to its end; return what it did that it may not do, or nothing.
+
+    Args:
+        job: what it is told, JSON.
+        memory: bytes that it may take.
+        opening: seconds that it may take for the first layer beyond ``SECONDS``.
+    """
+    layers, most = 0, SECONDS + opening
     with subprocess.Popen(
         module_command(CHILD, job), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as child:
+        began, used = time.monotonic(), 0.0
         try:
             while True:
                 try:
                     said, _ = child.communicate(timeout=_LOOK)
                     break
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() > end:
-                        return f"took more than {SECONDS:.0f} s"
+                except subprocess.TimeoutExpired as late:
+                    done = (late.output or b"").count(LAYER.encode())
+                    wall, worked = time.monotonic() - began, _worked(child.pid)
+                    if done > layers:
+                        layers, most = done, SECONDS
+                        began, used = time.monotonic(), worked or 0.0
+                    elif _hangs(wall, None if worked is None else worked - used, most):
+                        return f"took more than {most:.0f} s for a layer"
                     if _resident(child.pid) > memory:
                         return f"took more than {memory >> 20} MiB of memory"
         finally:
@@ -103,6 +128,28 @@ def _watched(job: str, memory: int) -> str:
     if said.split(b"\n")[-2:] != [b"met", b""]:
         return f"failed (exit code {child.returncode})"
     return ""
+
+
+def _hangs(wall: float, worked: float | None, most: float) -> bool:
+    """Return whether a child has had its time: of the CPU, or by the clock where it does next to nothing.
+
+    Args:
+        wall: seconds since it began with a layer.
+        worked: seconds of the CPU's time since then; None where nobody says so.
+        most: seconds that it may take.
+    """
+    if worked is None:
+        return wall > most
+    return worked > most or (wall > most and worked < IDLE * wall)
+
+
+def _worked(pid: int) -> float | None:
+    """Return the seconds of the CPU's time that a process took; None where nobody says so."""
+    try:
+        after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _resident(pid: int) -> int:
