@@ -6,7 +6,9 @@ at once, and once more for each use of a macro; ``GLSL_LIMITS`` bounds all of it
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from glsl_infer.bundle.format_constants import GLSL_CURVES, GLSL_FUNCTIONS, GLSL_LIMITS
@@ -31,13 +33,25 @@ class Shader:
     executed: int = 0
 
 
+MOST_KNOWN = 1024
+"""Most texts whose result is kept: what writes a bundle reads it again at once."""
+
+_known: OrderedDict[bytes, Shader] = OrderedDict()
+"""Of texts that were in order, by their hash; the oldest first."""
+
+
 def parse(member: str, text: str) -> Shader:
-    """Check a fragment shader, without the prelude.
+    """Check a fragment shader, without the prelude. What it returns is for all who ask: do not change it.
 
     Raises:
         BundleError: it is not of the format's GLSL; the message names the member and the line.
     """
-    return _Parser(read(member, text)).shader()
+    key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    if key not in _known:
+        _known[key] = _Parser(read(member, text)).shader()
+        while len(_known) > MOST_KNOWN:
+            _known.popitem(last=False)
+    return _known[key]
 
 
 class _Parser(Statements):
